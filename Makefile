@@ -1,0 +1,56 @@
+# One door: what a newcomer types and what CI runs. `make help` lists it.
+PYTHON ?= python3
+CONFIG ?= configs/demo.yaml
+OUT ?= runs/$(notdir $(basename $(CONFIG)))
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help env certify test check lint types imports docs slow bench clean
+
+help:
+	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
+	@echo "make test    the whole default suite"
+	@echo "make check   tests, lint, types, import rules, documentation: what CI runs"
+	@echo "make slow    the longer experiments' tests, by name"
+	@echo "make bench   the speed tables"
+
+env: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(READY)
+
+certify: $(READY)
+	$(BIN)/reticent certify $(CONFIG) --out $(OUT)
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: lint types imports test docs
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+docs: $(READY)
+	$(BIN)/python -m pytest -q -m docs
+
+slow: $(READY)
+	$(BIN)/python -m pytest -m slow
+
+bench: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
+	for name in accounting attribute glir shadow; do $(BIN)/python -m benchmarks.$$name; done
+
+clean:
+	rm -rf $(VENV) build dist

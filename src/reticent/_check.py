@@ -1,0 +1,115 @@
+"""Argument checks with one message form: *name must be allowed, got value*.
+
+Each helper takes exactly one keyword argument, so that the message names it, and returns the
+value as a float (or int, or float64 array). NaN never passes.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from reticent.errors import ParameterError
+
+
+def _one(kwargs: dict[str, Any]) -> tuple[str, Any]:
+    ((name, value),) = kwargs.items()
+    return name, value
+
+
+def _real(name: str, value: object, allowed: str) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise ParameterError(name, value, allowed)
+    return float(value)
+
+
+def positive(**kwargs: Any) -> float:
+    """A finite number > 0."""
+    name, value = _one(kwargs)
+    x = _real(name, value, "a finite number > 0")
+    if not (math.isfinite(x) and x > 0):
+        raise ParameterError(name, value, "a finite number > 0")
+    return x
+
+
+def non_negative(**kwargs: Any) -> float:
+    """A finite number >= 0."""
+    name, value = _one(kwargs)
+    x = _real(name, value, "a finite number >= 0")
+    if not (math.isfinite(x) and x >= 0):
+        raise ParameterError(name, value, "a finite number >= 0")
+    return x
+
+
+def finite(**kwargs: Any) -> float:
+    """A finite number."""
+    name, value = _one(kwargs)
+    x = _real(name, value, "a finite number")
+    if not math.isfinite(x):
+        raise ParameterError(name, value, "a finite number")
+    return x
+
+
+def fraction(**kwargs: Any) -> float:
+    """A number in [0, 1]."""
+    name, value = _one(kwargs)
+    x = _real(name, value, "a number in [0, 1]")
+    if not 0.0 <= x <= 1.0:
+        raise ParameterError(name, value, "a number in [0, 1]")
+    return x
+
+
+def open_fraction(**kwargs: Any) -> float:
+    """A number strictly between 0 and 1."""
+    name, value = _one(kwargs)
+    x = _real(name, value, "a number strictly between 0 and 1")
+    if not 0.0 < x < 1.0:
+        raise ParameterError(name, value, "a number strictly between 0 and 1")
+    return x
+
+
+def rate(**kwargs: Any) -> float:
+    """A number in (0, 1]."""
+    name, value = _one(kwargs)
+    x = _real(name, value, "a number in (0, 1]")
+    if not 0.0 < x <= 1.0:
+        raise ParameterError(name, value, "a number in (0, 1]")
+    return x
+
+
+def count(**kwargs: Any) -> int:
+    """A whole number >= 1."""
+    name, value = _one(kwargs)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 1:
+        raise ParameterError(name, value, "a whole number >= 1")
+    return int(value)
+
+
+def probabilities(**kwargs: Any) -> np.ndarray:
+    """An array (any shape) of numbers in [0, 1], as float64."""
+    name, value = _one(kwargs)
+    x = np.asarray(value, dtype=float)
+    if not np.all((x >= 0.0) & (x <= 1.0)):
+        raise ParameterError(name, value, "numbers in [0, 1]")
+    return x
+
+
+def log_probabilities(**kwargs: Any) -> np.ndarray:
+    """An array (any shape) of natural logarithms of probabilities: numbers <= 0, -inf allowed."""
+    name, value = _one(kwargs)
+    x = np.asarray(value, dtype=float)
+    if not np.all(x <= 0.0):
+        raise ParameterError(name, value, "logarithms of probabilities (numbers <= 0)")
+    return x
+
+
+def reals(**kwargs: Any) -> np.ndarray:
+    """An array (any shape) of numbers that are not NaN; infinities allowed."""
+    name, value = _one(kwargs)
+    x = np.asarray(value, dtype=float)
+    if np.any(np.isnan(x)):
+        raise ParameterError(name, value, "numbers, not NaN")
+    return x

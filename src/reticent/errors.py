@@ -1,0 +1,41 @@
+"""The exception tree: everything reticent raises on purpose derives from ``ReticentError``."""
+
+from __future__ import annotations
+
+
+class ReticentError(Exception):
+    """Base class; its text is one line that a user can act on."""
+
+
+class ParameterError(ReticentError, ValueError):
+    """An argument is outside its domain.
+
+    Attributes:
+        name: the argument as the library spells it (``noise_multiplier``).
+        value: what was given.
+        allowed: what is allowed, in words.
+    """
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        self.name, self.value, self.allowed = name, value, allowed
+        super().__init__(f"{name} must be {allowed}, got {value!r}")
+
+
+class UnsupportedError(ReticentError):
+    """A well-formed question that reticent has no proven answer to; the text says why."""
+
+
+class DominanceError(ReticentError):
+    """An adversary came out stronger than the worst case of the same release: a bug, not a result."""
+
+
+class DataError(ReticentError):
+    """A data file is missing, corrupt or not what its checksum says."""
+
+
+class ArtifactError(ReticentError):
+    """A run directory, certificate or configuration is missing, half written, corrupt or hostile."""
+
+
+class NumericalError(ReticentError):
+    """A certified computation could not reach its accuracy; nothing is returned instead."""

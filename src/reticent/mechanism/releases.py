@@ -1,0 +1,102 @@
+"""What was run, as frozen data. Nothing here says what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.mechanism.sampling import Sampler
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """A vector sum released with Gaussian noise, ``releases`` times.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over the largest norm of one record's
+            contribution, >= 0; 0 means no noise.
+        releases: number of independent noisy releases of the same data.
+        dimension: number of released coordinates; only the relaxed adversary looks at it.
+    """
+
+    noise_multiplier: float
+    releases: int = 1
+    dimension: int = 1
+
+    def __post_init__(self) -> None:
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.count(releases=self.releases)
+        _check.count(dimension=self.dimension)
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace:
+    """A scalar sum released with Laplace noise, ``releases`` times.
+
+    Attributes:
+        noise_multiplier: Laplace scale over the largest absolute contribution of one record, >= 0.
+        releases: number of independent noisy releases of the same data.
+    """
+
+    noise_multiplier: float
+    releases: int = 1
+
+    def __post_init__(self) -> None:
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.count(releases=self.releases)
+
+
+@dataclass(frozen=True, slots=True)
+class DPSGD:
+    """DP-SGD: clip each gradient, sum a random batch, add Gaussian noise; ``steps`` times.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the *sum*, >= 0.
+        sample_rate: probability that one record is in one batch, in (0, 1]. Under ``SHUFFLED`` it is
+            the share of the data in one batch.
+        steps: number of noisy updates, >= 1.
+        max_grad_norm: clip norm (L2); results do not depend on it, gradients in their own units do.
+        num_parameters: number of trained parameters, or None where it is not known.
+        batch_size: expected records per batch, or None.
+        dataset_size: number of training records, or None.
+        sampler: how batches were really drawn.
+    """
+
+    noise_multiplier: float
+    sample_rate: float
+    steps: int
+    max_grad_norm: float = 1.0
+    num_parameters: int | None = None
+    batch_size: int | None = None
+    dataset_size: int | None = None
+    sampler: Sampler = Sampler.POISSON
+
+    def __post_init__(self) -> None:
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.rate(sample_rate=self.sample_rate)
+        _check.count(steps=self.steps)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        for name in ("num_parameters", "batch_size", "dataset_size"):
+            if getattr(self, name) is not None:
+                _check.count(**{name: getattr(self, name)})
+        if not isinstance(self.sampler, Sampler):
+            raise ParameterError("sampler", self.sampler, f"one of {[s.value for s in Sampler]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Several mechanisms run one after the other on the same data, adaptively or not.
+
+    Attributes:
+        parts: the mechanisms in the order in which they ran; at least one.
+    """
+
+    parts: tuple[Gaussian | Laplace | DPSGD, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ParameterError("parts", self.parts, "at least one mechanism")
+
+
+Mechanism = Gaussian | Laplace | DPSGD | Ledger

@@ -1,0 +1,20 @@
+"""Differences of exponentials without cancellation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def log1mexp(x: np.ndarray) -> np.ndarray:
+    """log(1 - e^x) for x <= 0, accurate at both ends (Maechler's switch at -log 2)."""
+    x = np.asarray(x, dtype=float)
+    with np.errstate(divide="ignore"):
+        return np.where(x > -0.6931471805599453, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+def log_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """log(e^a - e^b), with -inf wherever the difference is not positive."""
+    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
+    positive = a > b
+    gap = np.where(positive, np.where(positive, b, 0.0) - np.where(positive, a, 1.0), -1.0)
+    return np.where(positive, np.where(positive, a, 0.0) + log1mexp(gap), -np.inf)

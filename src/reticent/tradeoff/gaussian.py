@@ -1,0 +1,100 @@
+"""N(0, 1) against N(mu, 1): the worst-case curve of the Gaussian mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, log_ndtr, ndtri_exp
+
+from reticent import _check
+from reticent.tradeoff.base import LogErrors, TradeOff
+
+_HALF_LOG_TWO_PI = 0.9189385332046727
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianTradeOff(TradeOff):
+    """Testing N(0, 1) against N(mu, 1): Definition 2.3 and Eq. (6) of DONG2022, exact up to rounding.
+
+    Attributes:
+        mu: GDP parameter, finite and >= 0, dimensionless; 0 is perfect privacy.
+
+    Raises:
+        ParameterError: ``mu`` is negative, infinite or NaN.
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        _check.non_negative(mu=self.mu)
+
+    @property
+    def reversed(self) -> TradeOff:
+        """The curve itself: the Gaussian experiment is symmetric."""
+        return self
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = np.asarray(log_ratio, dtype=float)
+        if self.mu == 0.0:
+            rejects = np.where(ratio < 0.0, 0.0, -np.inf)
+            accepts = np.where(ratio < 0.0, -np.inf, 0.0)
+            return LogErrors(fpr=rejects, tnr=accepts, fnr=accepts, tpr=rejects)
+        with np.errstate(over="ignore"):
+            low = ratio / self.mu - 0.5 * self.mu
+            high = ratio / self.mu + 0.5 * self.mu
+        return LogErrors(fpr=log_ndtr(-high), tnr=log_ndtr(high), fnr=log_ndtr(low), tpr=log_ndtr(-low))
+
+    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
+        return log_ndtr(-ndtri_exp(_check.log_probabilities(log_alpha=log_alpha)) - self.mu)
+
+    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
+        return log_ndtr(ndtri_exp(_check.log_probabilities(log_alpha=log_alpha)) + self.mu)
+
+    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
+        """delta(e) = phi(a) [M(a) - M(a + mu)], a = e/mu - mu/2, M the Mills ratio; 1e-13 relative."""
+        epsilon = _check.reals(epsilon=epsilon)
+        if self.mu == 0.0:
+            with np.errstate(divide="ignore"):
+                return np.log(np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0))
+        size = np.abs(epsilon)
+        with np.errstate(over="ignore", invalid="ignore"):
+            positive = np.where(np.isinf(size), -np.inf, _log_delta(size, self.mu))
+            with np.errstate(divide="ignore"):
+                mirrored = np.logaddexp(np.log(-np.expm1(-size)), positive - size)
+        return np.where(epsilon >= 0, positive, mirrored)
+
+
+def _log_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
+    a = np.asarray(epsilon / mu - 0.5 * mu, dtype=float)
+    far = a < -30.0
+    a_safe = np.where(far, 0.0, a)
+    small = mu * (np.abs(a_safe) + 1.0) < 0.05
+    with np.errstate(divide="ignore"):
+        value = np.where(small, np.log(_mills_drop(a_safe, mu)), np.log(_mills(a_safe) - _mills(a_safe + mu)))
+    near = value - 0.5 * a_safe**2 - _HALF_LOG_TWO_PI
+    # a < -30: delta = 1 - Phi(a) - e^eps Phi(-(a + mu)), both terms tiny unless mu is small.
+    deep = np.log1p(-np.exp(log_ndtr(np.where(far, a, -31.0))) - np.exp(epsilon + log_ndtr(-(a + mu))))
+    return np.where(far, deep, near)
+
+
+def _mills(x: np.ndarray) -> np.ndarray:
+    """(1 - Phi(x)) / phi(x)."""
+    return 1.2533141373155001 * erfcx(x / 1.4142135623730951)
+
+
+def _mills_drop(a: np.ndarray, mu: float) -> np.ndarray:
+    """M(a) - M(a + mu) as the integral of -M' = 1 - x M(x) > 0, for small mu."""
+    x = a[..., None] + 0.5 * mu * (1.0 + _NODES)
+    return 0.5 * mu * np.sum(_WEIGHTS * _one_minus_x_mills(x), axis=-1)
+
+
+def _one_minus_x_mills(x: np.ndarray) -> np.ndarray:
+    """1 - x M(x); for x > 2 by the continued fraction K/(x + K), which does not cancel."""
+    fraction = np.zeros_like(x)
+    positive = np.where(x > 2.0, x, 2.0)
+    for n in range(160, 0, -1):
+        fraction = n / (positive + fraction)
+    return np.where(x > 2.0, fraction / (positive + fraction), 1.0 - x * _mills(x))
