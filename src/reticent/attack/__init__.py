@@ -1,0 +1,1 @@
+"""Attacks: model and records to scores."""

@@ -1,0 +1,1 @@
+"""Least noise that meets a target; the safe side of the root."""

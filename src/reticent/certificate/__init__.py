@@ -1,0 +1,1 @@
+"""Certificates: schema, build, render, verify."""

@@ -1,0 +1,1 @@
+"""Composition: many releases, one curve, with a bound on each numerical error."""

@@ -1,0 +1,1 @@
+"""Data sets with checksums and splits."""

@@ -1,0 +1,1 @@
+"""Curve to number: one function per risk."""

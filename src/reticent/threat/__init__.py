@@ -1,0 +1,1 @@
+"""Adversaries: what was released to the curve of who attacks."""

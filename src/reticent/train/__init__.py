@@ -1,0 +1,1 @@
+"""DP-SGD runs and the ledger of what really ran."""
