@@ -1,1 +1,27 @@
-"""Curve to number: one function per risk."""
+"""Curve to number: one function per risk, each read off a trade-off curve."""
+
+from reticent.risk.measures import (
+    MU_FLOOR,
+    advantage,
+    auc,
+    bayes_security,
+    delta_at_epsilon,
+    epsilon_at_delta,
+    mu,
+    reconstruction_success,
+    success,
+    tpr_at_fpr,
+)
+
+__all__ = [
+    "MU_FLOOR",
+    "advantage",
+    "auc",
+    "bayes_security",
+    "delta_at_epsilon",
+    "epsilon_at_delta",
+    "mu",
+    "reconstruction_success",
+    "success",
+    "tpr_at_fpr",
+]

@@ -1,0 +1,122 @@
+"""Every risk number is read off a trade-off curve; larger risk means a stronger attacker.
+
+Each function takes a ``TradeOff`` and returns a float. All but ``bayes_security`` grow with risk. On a
+pessimistic curve the result is on the safe side, on an optimistic one on the other: evaluating both
+encloses the truth.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtri_exp
+
+from reticent import _check
+from reticent.tradeoff import GaussianTradeOff, TradeOff
+
+MU_FLOOR = 1e-9
+"""``mu`` looks at error rates down to this; smaller ones are outside every use we know."""
+
+
+def advantage(curve: TradeOff) -> float:
+    """Membership advantage: max over alpha of ``1 - alpha - beta`` (total variation), in [0, 1]."""
+    return float(curve.delta(0.0))
+
+
+def bayes_security(curve: TradeOff) -> float:
+    """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets."""
+    rates = curve.errors(0.0)
+    return min(1.0, float(np.exp(np.logaddexp(rates.fpr, rates.fnr))))
+
+
+def success(curve: TradeOff, prior: float) -> float:
+    """Probability that the attacker guesses right when the secret holds with probability ``prior``.
+
+    The Bayes decision: ``1 - prior + prior * delta(log((1 - prior)/prior))``. At least
+    ``max(prior, 1 - prior)``, which is the guess without the release.
+    """
+    prior = _check.open_fraction(prior=prior)
+    gain = float(curve.delta(math.log1p(-prior) - math.log(prior)))
+    return min(1.0, (1.0 - prior) + prior * gain)
+
+
+def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
+    """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent)."""
+    return float(curve.power(_check.fraction(fpr=fpr)))
+
+
+def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
+    """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon."""
+    return float(curve.delta(_check.finite(epsilon=epsilon)))
+
+
+def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
+    """Smallest epsilon >= 0 at which the curve implies (epsilon, delta)-DP; inf where there is none."""
+    target = math.log(_check.rate(delta=delta))
+
+    def excess(epsilon: float) -> float:
+        return float(np.clip(curve.log_delta(epsilon), -1e300, 0.0)) - target
+
+    if excess(0.0) <= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    while excess(high) > 0.0:
+        low, high = high, 2.0 * high
+        if high > 2.0**60:
+            return math.inf
+    root = float(brentq(excess, low, high, xtol=1e-13 * max(1.0, high), rtol=8.9e-16, maxiter=300))
+    # brentq may stop on either side of the root: step to the side where delta is met.
+    step = 1e-14 * max(1.0, root)
+    while excess(root) > 0.0:
+        root, step = root + step, 2.0 * step
+    return root
+
+
+def mu(curve: TradeOff, floor: float = MU_FLOOR) -> float:
+    """Smallest mu such that the curve is mu-GDP wherever the larger error rate is at least ``floor``.
+
+    ``sup -Phi^-1(alpha) - Phi^-1(beta)``, by a grid in normal quantiles that zooms in on its maximum:
+    exact to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the quantile). It is
+    not a proof, and composed subsampled curves are not Gaussian: below the floor their mu grows on.
+    """
+    if isinstance(curve, GaussianTradeOff):
+        return curve.mu
+    lowest = float(ndtri_exp(math.log(_check.open_fraction(floor=floor))))
+    return max(0.0, _largest_shift(curve, lowest), _largest_shift(curve.reversed, lowest))
+
+
+def auc(curve: TradeOff) -> float:
+    """Area under the best ROC curve, in [1/2, 1]: the trapezoid rule in the normal quantile of alpha.
+
+    Accurate to 1e-12 for smooth curves and to 1e-5 at kinks; an area, not a bound.
+    """
+    quantiles = np.linspace(-10.0, 10.0, 1001)
+    density = np.exp(-0.5 * quantiles**2) / math.sqrt(2.0 * math.pi)
+    powers = np.exp(curve.log_power(log_ndtr(quantiles)))
+    return float(min(1.0, np.sum(powers * density) * (quantiles[1] - quantiles[0])))
+
+
+def reconstruction_success(curve: TradeOff, baseline: float) -> float:
+    """Largest probability of reconstructing the target when a guess without the release has ``baseline``.
+
+    ``1 - beta(baseline)``; valid for the worst-case curve only. The same formula on a relaxed curve is
+    false (a reconstruction is a one-sided test), so callers must pass the worst case.
+    """
+    return tpr_at_fpr(curve, _check.fraction(baseline=baseline))
+
+
+def _largest_shift(curve: TradeOff, lowest: float) -> float:
+    """Maximum of -z - Phi^-1(beta(Phi(z))) for quantiles z in [lowest, 0]."""
+    left, right = lowest, 0.0
+    best = -math.inf
+    for points in (301, 33, 33, 33):
+        grid = np.linspace(left, right, points)
+        shifts = -grid - ndtri_exp(curve.log_beta(log_ndtr(grid)))
+        top = int(np.argmax(shifts))
+        best = max(best, float(shifts[top]))
+        if not math.isfinite(best):
+            return best
+        left, right = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, points - 1)])
+    return best
