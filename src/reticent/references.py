@@ -93,6 +93,72 @@ _THEOREMS = (
         "Poisson sampling; contributions of norm at most 1.",
     ),
     Theorem(
+        "DONG2022:Lemma A.6",
+        "The trade-off curve of the Laplace mechanism.",
+        "Scalar release, known shift.",
+    ),
+    Theorem(
+        "DONG2022:Theorem 4.2",
+        "Sampling without replacement turns a curve f into the symmetrised C_p(f).",
+        "Fixed-size uniform batches; replacement relation.",
+    ),
+    Theorem(
+        "KAISSIS2022:Theorem 1",
+        "The GLRT for a shift of known length and unknown direction rejects for a large norm.",
+        "Gaussian noise; the result without the target is known (errata G10 to G12).",
+    ),
+    Theorem(
+        "KAISSIS2022:Theorem 2",
+        "Releases along one common unknown direction compose by adding noncentralities.",
+        "The same direction in all releases; weights sensitivity over variance (errata R1).",
+    ),
+    Theorem(
+        "KAISSIS2023:Theorem 1",
+        "The relaxed curve of the scalar Laplace mechanism and its inverse.",
+        "Scalar release, unknown sign (errata R14).",
+    ),
+    Theorem(
+        "CHERUBIN2024:Section 2",
+        "Bayes security is one minus the total variation of the two worst secrets.",
+        "Any prior; two secrets attain the minimum.",
+    ),
+    Theorem(
+        "CHERUBIN2024:Corollary 7",
+        "erfc(p sqrt(T)/(sqrt(2) sigma)) as a bound on Bayes security.",
+        "Does not hold without its error term, which is vacuous in practice (errata B1, B2).",
+        holds=False,
+    ),
+    Theorem(
+        "RETICENT:relaxed-meaning",
+        "By invariance the norm test is the maximin test over an unknown direction; docs/curves.md.",
+        "Average power over a uniform direction; not the power against a record whose direction can be guessed.",
+    ),
+    Theorem(
+        "RETICENT:common-sign",
+        "The Bayes test for one unknown sign shared by all steps, composed in two dimensions; docs/relaxed-dpsgd.md.",
+        "Poisson sampling; add/remove or zero-out; scalar (safe for higher dimension).",
+    ),
+    Theorem(
+        "RETICENT:public-coin",
+        "With a public coin delta is the weighted mean of the deltas at every epsilon.",
+        "Type drawn once, independent of the data, known to the attacker.",
+    ),
+    Theorem(
+        "RETICENT:rho-form",
+        "erfc(sqrt(-T ln rho)) approximates Bayes security; docs/closed-forms.md.",
+        "Safe on every point tested for p <= 1/2 under replacement; not a theorem.",
+    ),
+    Theorem(
+        "RETICENT:clt",
+        "The Gaussian limit of the composed likelihood ratio; docs/closed-forms.md.",
+        "p to 0 with p sqrt(T) fixed; an estimate otherwise.",
+    ),
+    Theorem(
+        "RETICENT:hellinger-bracket",
+        "1 - rho^T <= advantage <= sqrt(1 - rho^2T); docs/closed-forms.md.",
+        "rho the Hellinger affinity of the dominating pair of one step.",
+    ),
+    Theorem(
         "RETICENT:replace-dominance",
         "The antipodal subsampled pair dominates under replacement, for every threshold.",
         "Poisson sampling; contributions of norm at most 1.",

@@ -1,1 +1,1 @@
-"""Adversaries: what was released to the curve of who attacks."""
+"""Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""

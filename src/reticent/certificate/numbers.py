@@ -1,0 +1,176 @@
+"""Assessments as strict records: every number with its interval, claim and theorem keys.
+
+The same records go into the output of ``reticent risk`` and into certificates. Infinite numbers become
+null, because strict JSON has no Infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reticent import _check
+from reticent.mechanism import Ledger, Mechanism
+from reticent.risk import (
+    advantage,
+    bayes_security,
+    delta_at_epsilon,
+    epsilon_at_delta,
+    mu,
+    success,
+    tpr_at_fpr,
+)
+from reticent.threat import Assessment, Interval
+from reticent.tradeoff import TradeOff
+
+RISK_SCHEMA = "reticent.risk/1"
+
+
+class Record(BaseModel):
+    """Base of all records: closed, immutable, and without NaN or Infinity."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, populate_by_name=True)
+
+
+class Number(Record):
+    """A risk number with its enclosure; null stands for infinity."""
+
+    lower: float | None
+    value: float | None
+    upper: float | None
+
+    @classmethod
+    def of(cls, interval: Interval) -> Number:
+        """From an interval; infinities become null."""
+        return cls(lower=_strict(interval.lower), value=_strict(interval.value), upper=_strict(interval.upper))
+
+
+class AssessmentRecord(Record):
+    """One adversary against one release, in numbers and words."""
+
+    adversary: str
+    neighbouring: str
+    method: str
+    claim: str
+    advantage: Number
+    bayes_security: Number
+    success_at_prior: dict[str, Number]
+    tpr_at_fpr: dict[str, Number]
+    epsilon_at_delta: dict[str, Number]
+    delta_at_epsilon: dict[str, Number]
+    mu: Number
+    theorems: list[str]
+    notes: list[str]
+    knows: str
+    lacks: str
+    infers: str
+
+
+class RiskDocument(Record):
+    """What ``reticent risk`` prints."""
+
+    schema_: str = Field(default=RISK_SCHEMA, alias="schema")
+    mechanism: dict[str, Any]
+    assessments: list[AssessmentRecord]
+    skipped: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Where the curves are read.
+
+    Attributes:
+        fprs: false positive rates for TPR, in [0, 1].
+        deltas: deltas for epsilon, in (0, 1].
+        epsilons: epsilons for delta, finite.
+        priors: prior probabilities for a right guess, in (0, 1).
+    """
+
+    fprs: tuple[float, ...] = (0.001, 0.01)
+    deltas: tuple[float, ...] = (1e-5,)
+    epsilons: tuple[float, ...] = (1.0,)
+    priors: tuple[float, ...] = (0.5,)
+
+    def __post_init__(self) -> None:
+        for fpr in self.fprs:
+            _check.fraction(fpr=fpr)
+        for delta in self.deltas:
+            _check.rate(delta=delta)
+        for epsilon in self.epsilons:
+            _check.finite(epsilon=epsilon)
+        for prior in self.priors:
+            _check.open_fraction(prior=prior)
+
+    @classmethod
+    def of(
+        cls,
+        fprs: Sequence[float] | None,
+        deltas: Sequence[float] | None,
+        epsilons: Sequence[float] | None,
+        priors: Sequence[float] | None,
+    ) -> Questions:
+        """With the defaults wherever nothing was asked."""
+        d = cls()
+        return cls(
+            tuple(fprs or d.fprs), tuple(deltas or d.deltas), tuple(epsilons or d.epsilons), tuple(priors or d.priors)
+        )
+
+
+def assessment_record(assessment: Assessment, questions: Questions) -> AssessmentRecord:
+    """Read every risk number off the curve of ``assessment``."""
+
+    def number(risk: Callable[[TradeOff], float]) -> Number:
+        return Number.of(assessment.measure(risk))
+
+    def numbers(risk: Callable[[TradeOff, float], float], points: Sequence[float]) -> dict[str, Number]:
+        return {repr(float(x)): number(lambda curve, x=x: risk(curve, x)) for x in points}  # type: ignore[misc]
+
+    who = assessment.adversary
+    return AssessmentRecord(
+        adversary=who.name,
+        neighbouring=assessment.neighbouring.value,
+        method=assessment.method.value,
+        claim=assessment.claim.value,
+        advantage=number(advantage),
+        bayes_security=number(bayes_security),
+        success_at_prior=numbers(success, questions.priors),
+        tpr_at_fpr=numbers(tpr_at_fpr, questions.fprs),
+        epsilon_at_delta=numbers(epsilon_at_delta, questions.deltas),
+        delta_at_epsilon=numbers(delta_at_epsilon, questions.epsilons),
+        mu=number(mu),
+        theorems=list(assessment.theorems),
+        notes=list(assessment.notes),
+        knows=who.knows,
+        lacks=who.lacks,
+        infers=who.infers,
+    )
+
+
+def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
+    """The mechanism as plain data, with its kind."""
+    kind = type(mechanism).__name__.lower()
+    if isinstance(mechanism, Ledger):
+        return {"kind": kind, "parts": [mechanism_record(part) for part in mechanism.parts]}
+    return {"kind": kind, **asdict(mechanism)}
+
+
+def risk_document(
+    mechanism: Mechanism,
+    assessments: Sequence[Assessment],
+    questions: Questions,
+    skipped: Mapping[str, str],
+) -> RiskDocument:
+    """Everything that ``reticent risk`` prints, as one record."""
+    return RiskDocument(
+        mechanism=mechanism_record(mechanism),
+        assessments=[assessment_record(a, questions) for a in assessments],
+        skipped=dict(skipped),
+    )
+
+
+def _strict(x: float) -> float | None:
+    return x if math.isfinite(x) else None

@@ -1,0 +1,77 @@
+"""Several adversaries side by side, never without the worst case, and never above it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reticent.errors import DominanceError, ParameterError, UnsupportedError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.worst_case import WorstCase
+
+_THRESHOLDS = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0])
+_TOLERANCE = 1e-6
+
+
+def assess(
+    mechanism: Mechanism,
+    adversaries: Sequence[Adversary],
+    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    method: Method = Method.EXACT,
+) -> tuple[Assessment, ...]:
+    """Assess each adversary, in the order given, with the worst case of each relation used.
+
+    A worst case that was not asked for is appended, one for each neighbouring relation in the results.
+
+    Raises:
+        DominanceError: a certified curve came out stronger than the worst case of the same release.
+        UnsupportedError: nothing is proven for one of the combinations.
+    """
+    results = [adversary.assess(mechanism, neighbouring, method) for adversary in adversaries]
+    worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
+    for result in tuple(results):
+        if result.neighbouring not in worst:
+            worst[result.neighbouring] = WorstCase().assess(mechanism, result.neighbouring)
+            results.append(worst[result.neighbouring])
+        check_dominance(result, worst[result.neighbouring])
+    return tuple(results)
+
+
+def assess_answerable(
+    mechanism: Mechanism,
+    adversaries: Sequence[Adversary],
+    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    method: Method = Method.EXACT,
+) -> tuple[tuple[Assessment, ...], dict[str, str]]:
+    """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name."""
+    results: list[Assessment] = []
+    skipped: dict[str, str] = {}
+    for adversary in adversaries:
+        try:
+            results.extend(assess(mechanism, [adversary], neighbouring, method))
+        except (UnsupportedError, ParameterError) as error:
+            skipped[adversary.name] = str(error)
+    unique = {(r.adversary.name, r.neighbouring): r for r in results}
+    return tuple(unique.values()), skipped
+
+
+def check_dominance(result: Assessment, worst: Assessment) -> None:
+    """Nobody knows more than the worst case: refuse a curve that says otherwise.
+
+    Compares delta at twelve thresholds of both signs. Estimates are judged by the enclosure of the truth
+    that comes with them, since they may err to either side.
+
+    Raises:
+        DominanceError: beyond rounding, the curve gives the attacker more than the worst case does.
+    """
+    if result.truth is None and result.claim is not Claim.BOUND:
+        return
+    curve = result.truth.optimistic if result.truth is not None else result.curve
+    excess = curve.delta(_THRESHOLDS) - worst.curve.delta(_THRESHOLDS)
+    if np.max(excess) > _TOLERANCE:
+        at = float(_THRESHOLDS[int(np.argmax(excess))])
+        raise DominanceError(
+            f"adversary {result.adversary.name} exceeds the worst case by {np.max(excess):.3g} in delta at epsilon {at}"
+        )

@@ -1,0 +1,84 @@
+"""Bayes security against membership inference: closed forms, and the exact value by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reticent.composition import closed_forms, compose, sampling_notes
+from reticent.errors import UnsupportedError
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.references import cite
+from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.worst_case import worst_case_theorems
+from reticent.tradeoff import GaussianTradeOff, PiecewiseLinearTradeOff, TradeOff
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Tells two candidate records (or presence from absence) apart, at the prior that suits it best.
+
+    Knows: every other record, both candidates, every noisy gradient sum.
+    Does not know: which records were sampled, and the noise.
+    Claim: the exact value is a bound; closed forms are estimates of it, at their stated distance; the
+    proven bracket bounds the advantage only.
+    """
+
+    name: ClassVar[str] = "membership"
+    knows: ClassVar[str] = "all other records, the candidates for the target, every noisy release"
+    lacks: ClassVar[str] = "which records were sampled, and the noise"
+    infers: ClassVar[str] = "whether the target is in the training data, or which of two candidates is"
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """Bayes security of membership; see ``reticent.composition.closed_forms`` for each formula.
+
+        Raises:
+            UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD.
+        """
+        truth = compose(mechanism, neighbouring)
+        curve: TradeOff
+        if method is Method.EXACT:
+            curve, claim, keys = truth.pessimistic, Claim.BOUND, worst_case_theorems(mechanism, neighbouring)
+            notes: tuple[str, ...] = ()
+        else:
+            curve, claim, keys, notes = _closed_form(mechanism, neighbouring, method)
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=method,
+            claim=claim,
+            curve=curve,
+            truth=truth,
+            theorems=cite("CHERUBIN2024:Section 2", *keys),
+            notes=notes + sampling_notes(mechanism),
+        )
+
+
+def _closed_form(
+    mechanism: Mechanism, neighbouring: Neighbouring, method: Method
+) -> tuple[TradeOff, Claim, tuple[str, ...], tuple[str, ...]]:
+    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
+        raise UnsupportedError(f"method {method.value} is known for Poisson-sampled DP-SGD only; use exact")
+    if mechanism.noise_multiplier == 0.0:
+        raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
+    sigma, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
+    shape = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
+    match method:
+        case Method.CLOSED_FORM:
+            mu = closed_forms.rho_form_mu(sigma, rate, steps, neighbouring)
+            return GaussianTradeOff(mu), Claim.ESTIMATE, ("RETICENT:rho-form",), (shape,)
+        case Method.CLT:
+            mu = closed_forms.clt_mu(sigma, rate, steps, neighbouring)
+            return GaussianTradeOff(mu), Claim.ESTIMATE, ("RETICENT:clt",), (shape,)
+        case Method.PROVEN:
+            upper = closed_forms.proven_bracket(sigma, rate, steps, neighbouring)[1]
+            note = "A bound on the advantage; other rates follow from it alone and are loose."
+            return PiecewiseLinearTradeOff.from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
+        case _:
+            mu = closed_forms.published_mu(sigma, rate, steps, neighbouring)
+            note = (
+                "Corollary 7 without its error term is not a bound: it can state less risk than there is (errata B1)."
+            )
+            return GaussianTradeOff(mu), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 7",), (note, shape)

@@ -1,0 +1,71 @@
+"""A relaxed adversary with some probability, the worst case otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reticent import _check
+from reticent.composition import Bracket
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.references import cite
+from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.relaxed import Relaxed
+from reticent.threat.worst_case import WorstCase
+from reticent.tradeoff import Mixture, TradeOff
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
+
+    The attacker's type is drawn once, before training, independent of the data, and is known to the
+    attacker. Composition happens within each type first; the mixture comes last (RETICENT:public-coin).
+
+    Attributes:
+        relaxed_probability: probability of the relaxed type, in [0, 1].
+    """
+
+    relaxed_probability: float = 0.5
+
+    name: ClassVar[str] = "mixed"
+    knows: ClassVar[str] = "what the worst case knows, or with the stated probability only what the relaxed one knows"
+    lacks: ClassVar[str] = (
+        "with the stated probability the direction of the target's effect; the sampling and the noise"
+    )
+    infers: ClassVar[str] = "whether the target is in the training data"
+
+    def __post_init__(self) -> None:
+        _check.fraction(relaxed_probability=self.relaxed_probability)
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes."""
+        relaxed = Relaxed().assess(mechanism, neighbouring)
+        worst = WorstCase().assess(mechanism, neighbouring)
+        bracket = Bracket(
+            pessimistic=self._mix(relaxed.curve, worst.curve),
+            optimistic=self._mix(_truth(relaxed).optimistic, _truth(worst).optimistic),
+        )
+        coin = (
+            f"Relaxed with probability {self.relaxed_probability!r}, worst case otherwise; "
+            "the type is drawn once and known to the attacker."
+        )
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=Method.EXACT,
+            claim=Claim.BOUND,
+            curve=bracket.pessimistic,
+            truth=bracket,
+            theorems=cite("RETICENT:public-coin", *relaxed.theorems),
+            notes=(coin, *relaxed.notes),
+        )
+
+    def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
+        return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])
+
+
+def _truth(assessment: Assessment) -> Bracket:
+    return assessment.truth or Bracket.exact(assessment.curve)

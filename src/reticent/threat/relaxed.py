@@ -1,0 +1,84 @@
+"""The relaxed adversary: does not know the direction in which the target moves the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reticent.composition import Bracket, compose, relaxed_dpsgd, sampling_notes
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.references import cite
+from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.worst_case import worst_case_theorems
+from reticent.tradeoff import RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
+
+_MEANING = (
+    "The guarantee is over a direction that is unknown to the attacker and common to all releases; "
+    "a record whose direction can be guessed gets no relief.",
+    "For scalar releases, and under subsampling, the relief is at most log 2 in epsilon.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxed:
+    """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
+
+    Knows: every other record, the noise-free result without the target, how far the target moves it.
+    Does not know: the direction of that move (for scalars: its sign), which is one and the same in all
+    releases; which records were sampled; the noise.
+    Claim: a bound on the power averaged over a uniform direction. The power against one fixed record can
+    be that of the worst case: the one-sided test needs no magnitude.
+    """
+
+    name: ClassVar[str] = "relaxed"
+    knows: ClassVar[str] = "all other records and how far the target can move the result"
+    lacks: ClassVar[str] = "the direction in which the target moves the result, the sampling and the noise"
+    infers: ClassVar[str] = "whether the target is in the training data"
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """The maximin curve over a common unknown direction, or the worst case where none is proven."""
+        truth, keys, notes = _curve(mechanism, neighbouring)
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=Method.EXACT,
+            claim=Claim.BOUND,
+            curve=truth.pessimistic,
+            truth=truth,
+            theorems=cite(*keys),
+            notes=_MEANING + notes + sampling_notes(mechanism),
+        )
+
+
+def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
+    size = neighbouring.sensitivity
+    match mechanism:
+        case Gaussian(noise_multiplier=sigma, releases=n, dimension=d) if sigma > 0.0:
+            return _gaussian(n * (size / sigma) ** 2, d)
+        case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
+            return _gaussian(n * (size / sigma) ** 2, mechanism.num_parameters or 1)
+        case Laplace(noise_multiplier=b, releases=1) if b > 0.0:
+            curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
+            return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
+        case DPSGD() if mechanism.noise_multiplier > 0.0 and neighbouring is not Neighbouring.REPLACE:
+            note = (
+                "Subsampled: one unknown sign shared by all steps, composed exactly; "
+                "safe for any number of parameters.",
+            )
+            return relaxed_dpsgd(mechanism), ("RETICENT:common-sign", "RETICENT:relaxed-meaning"), note
+        case _:
+            return _worst_case(mechanism, neighbouring)
+
+
+def _gaussian(noncentrality: float, dimension: int) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
+    curve = symmetrised(RelaxedGaussianTradeOff(noncentrality, dimension))
+    keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
+    return Bracket.exact(curve), keys, ()
+
+
+def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
+    what = "a ledger of several mechanisms" if isinstance(mechanism, Ledger) else "this release and relation"
+    note = f"No relaxed curve is proven for {what}: the answer is the worst case, which is always safe."
+    return compose(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
