@@ -61,6 +61,7 @@ class Assessment:
             exact curve is unknown.
         theorems: keys of ``reticent.references``.
         notes: what a reader must know to use the numbers, one sentence each.
+        data_dependent: the numbers depend on private data and must not be published as they are.
     """
 
     adversary: Adversary
@@ -71,6 +72,7 @@ class Assessment:
     truth: Bracket | None
     theorems: tuple[str, ...]
     notes: tuple[str, ...] = field(default=())
+    data_dependent: bool = False
 
     def measure(self, risk: Callable[[TradeOff], float]) -> Interval:
         """Read a risk number off the curve, with its enclosure from ``truth``."""
