@@ -1,1 +1,5 @@
-"""Scores to empirical curves and lower bounds with confidence. Arrays in, results out; no torch."""
+"""Audit statistics: arrays in, results out."""
+
+from reticent.audit.scores import Design, Scores
+
+__all__ = ["Design", "Scores"]
