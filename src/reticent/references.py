@@ -129,6 +129,27 @@ _THEOREMS = (
         holds=False,
     ),
     Theorem(
+        "CHERUBIN2024:Corollary 10",
+        "erfc(p ||R|| / (2 sqrt(2) sigma C)) as a bound on Bayes security against attribute inference.",
+        "Does not hold: batch maxima with the factor p, and the sampling mask (errata B4, B5).",
+        holds=False,
+    ),
+    Theorem(
+        "RETICENT:attribute-affinity",
+        "Each step has Hellinger affinity at least 1 - p^2 F / (8 (1 - p)); affinities multiply; docs/attribute.md.",
+        "Poisson sampling; F predictable from the released steps and the rest of the record.",
+    ),
+    Theorem(
+        "RETICENT:attribute-mask",
+        "Revealing the sampling leaves a public mixture of Gaussian curves; docs/attribute.md.",
+        "Sampling independent of the field; a constant change, or changes fixed in advance.",
+    ),
+    Theorem(
+        "RETICENT:attribute-clt",
+        "mu^2 = sum p^2 F is the Gaussian limit, shared component included; docs/attribute.md.",
+        "p to 0 with p sqrt(T) fixed; an estimate otherwise.",
+    ),
+    Theorem(
         "RETICENT:relaxed-meaning",
         "By invariance the norm test is the maximin test over an unknown direction; docs/curves.md.",
         "Average power over a uniform direction; not the power against a record whose direction can be guessed.",
@@ -162,6 +183,43 @@ _THEOREMS = (
         "RETICENT:replace-dominance",
         "The antipodal subsampled pair dominates under replacement, for every threshold.",
         "Poisson sampling; contributions of norm at most 1.",
+    ),
+    Theorem(
+        "LEEMANN2023:Definition 4.1",
+        "Stochastic composition: one of several experiments, drawn with the target; equal slopes are optimal.",
+        "The attacker sees which one was drawn.",
+    ),
+    Theorem(
+        "LEEMANN2023:Theorem 4.2",
+        "f-DP implies f-membership inference privacy with the same curve.",
+        "The curve of f-DP must be that of replacement, or of the relation stated.",
+    ),
+    Theorem(
+        "LEEMANN2023:Theorem 5.1",
+        "The trade-off curve of one averaged gradient with known mean, covariance and susceptibility K.",
+        "Gaussian mean (CLT); no noise or noise in proportion to the covariance; H0 is the non-member (errata G5, G20).",
+    ),
+    Theorem(
+        "LEEMANN2023:Corollary 5.1",
+        "The Gaussian limit mu_step of the one-step curve, and its composition by the paper.",
+        "An approximation that errs to either side; K = d is a typical record, not the worst (errata G2).",
+        holds=False,
+    ),
+    Theorem(
+        "LEEMANN2023:Lemma 5.1",
+        "Subsampled composition of membership privacy, Eq. (10).",
+        "Does not hold over re-used data (errata G1), nor as a bound for finitely many steps (errata G3).",
+        holds=False,
+    ),
+    Theorem(
+        "RETICENT:harmonic-rule",
+        "1/mu^2 = n/K + 1/mu_DP^2 for one step over fresh records; docs/membership-game.md.",
+        "Gaussian sum over the batch (CLT), leading order in n; a bound on mu given K, an estimate as a whole.",
+    ),
+    Theorem(
+        "RETICENT:distribution-free",
+        "delta at most the concave envelope of v -> delta_sqrt(v) at the mean of mu^2; docs/membership-game.md.",
+        "Each record has a Gaussian curve; only the mean of mu^2 over records is known.",
     ),
     Theorem(
         "RETICENT:composition-enclosure",

@@ -1,0 +1,236 @@
+"""The membership inference game: the data and the target are drawn at random from one law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from reticent import _check
+from reticent.composition import compose, gmip, sampling_notes
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.references import cite
+from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.worst_case import worst_case_theorems
+from reticent.tradeoff import GaussianTradeOff, Mixture, TradeOff
+
+_LARGEST_MU = 1e8
+_CLT = (
+    "The sum over a batch is taken as Gaussian (central limit theorem): no bound; "
+    "it fails for small batches and for sparse or lattice-valued gradients."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipGame:
+    """Plays the membership inference game: does not choose the data, and the target is a random record.
+
+    Knows: the law of the data (mean and covariance of the gradients), the target, every released sum.
+    Does not know: the other records, which are fresh draws from the same law; the noise.
+    Claim: an estimate by the harmonic rule where each batch is fresh (one step, or one pass over shuffled
+    data). Everywhere else the worst case of the same release, which is a bound: f-DP implies f-MIP
+    (Theorem 4.2 of LEEMANN2023). Steps that use the same records again may count the injected noise only:
+    without noise, eight of them can identify every one of eight records (errata G1).
+
+    Attributes:
+        susceptibility: ``K``, the squared Mahalanobis length of the target's gradient; None for ``K = d``,
+            its mean over records. Measured from the mean gradient under ``REPLACE``; under Poisson sampling
+            from zero and in the metric of the second moment, where the mean is d as well.
+    """
+
+    susceptibility: float | None = None
+
+    name: ClassVar[str] = "membership-game"
+    knows: ClassVar[str] = "the law of the data, the target record, every released gradient sum"
+    lacks: ClassVar[str] = "the other records, drawn at random like the target, and the noise"
+    infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
+
+    def __post_init__(self) -> None:
+        if self.susceptibility is not None:
+            _check.positive(susceptibility=self.susceptibility)
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.REPLACE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """The game's curve: harmonic rule where it holds, otherwise the worst case, with the reason.
+
+        ``Method.PROVEN`` is the worst case always. ``Method.PUBLISHED`` is Eq. (10) of LEEMANN2023 with the
+        paper's minimum rule, for any number of steps; it may be unsafe.
+
+        Raises:
+            ParameterError: batch size or number of parameters is needed and not known.
+            UnsupportedError: steps over the same data without noise, which have no guarantee.
+        """
+        if method is Method.PUBLISHED:
+            return self._published(mechanism, neighbouring)
+        if method is Method.PROVEN:
+            return self._worst_case(mechanism, neighbouring, method, "The worst case was asked for.")
+        if not isinstance(mechanism, DPSGD):
+            reason = "The harmonic rule is known for DP-SGD only."
+            return self._worst_case(mechanism, neighbouring, method, reason)
+        batch, k = self._batch_size(mechanism), self._susceptibility(mechanism)
+        reason = _obstacle(mechanism, neighbouring)
+        if reason:
+            return self._worst_case(mechanism, neighbouring, method, reason)
+        return self._harmonic(mechanism, neighbouring, method, batch, k)
+
+    def _harmonic(
+        self, mechanism: DPSGD, neighbouring: Neighbouring, method: Method, batch: float, k: float
+    ) -> Assessment:
+        noise = _effective_noise(mechanism, neighbouring, batch, k)
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=method,
+            claim=Claim.ESTIMATE,
+            curve=_fresh_batches(replace(mechanism, noise_multiplier=noise), neighbouring),
+            truth=None,
+            theorems=cite("RETICENT:harmonic-rule", "LEEMANN2023:Theorem 4.2", *_one_step_keys(mechanism)),
+            notes=(self._meaning(k), _rule(mechanism, neighbouring, noise, batch, k), _CLT),
+        )
+
+    def _worst_case(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method, reason: str) -> Assessment:
+        _refuse_without_noise(mechanism, reason)
+        truth = compose(mechanism, neighbouring)
+        notes = (
+            f"{reason} The answer is the worst case of the same release, a bound with no assumption about the data.",
+            "Whoever cannot tell any two neighbouring data sets apart cannot win the membership game either.",
+        )
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=method,
+            claim=Claim.BOUND,
+            curve=truth.pessimistic,
+            truth=None,
+            theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, neighbouring)),
+            notes=notes + sampling_notes(mechanism),
+        )
+
+    def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
+        if not isinstance(mechanism, DPSGD):
+            raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use exact")
+        if neighbouring is not Neighbouring.REPLACE:
+            raise UnsupportedError("the published formula speaks of replacing a record; use neighbouring replace")
+        batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
+        k = self._susceptibility(mechanism)
+        step = gmip.one_step_mu(dimension, k, gmip.effective_batch(batch, mechanism.noise_multiplier))
+        least = min(step, gmip.differential_privacy_mu(mechanism.noise_multiplier))
+        mu = _published_mu(least, mechanism)
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=Method.PUBLISHED,
+            claim=Claim.ESTIMATE,
+            curve=GaussianTradeOff(min(mu, _LARGEST_MU)),
+            truth=None,
+            theorems=cite("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
+            notes=(
+                f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
+                "It composes steps as if each used fresh data, which re-used data break (errata G1), "
+                "and is a limit, not a bound, for finitely many steps (errata G3).",
+                self._meaning(k),
+                _CLT,
+            ),
+        )
+
+    def _meaning(self, k: float) -> str:
+        if self.susceptibility is None:
+            return (
+                f"Susceptibility K = d = {k:g}: a typical record, not the worst; about half of all records "
+                "exceed it, and low false positive rates are ruled by those."
+            )
+        return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
+
+    def _susceptibility(self, mechanism: DPSGD) -> float:
+        return float(_dimension(mechanism)) if self.susceptibility is None else float(self.susceptibility)
+
+    def _batch_size(self, mechanism: DPSGD) -> float:
+        if mechanism.batch_size is not None:
+            return float(mechanism.batch_size)
+        if mechanism.dataset_size is not None:
+            return mechanism.sample_rate * mechanism.dataset_size
+        raise ParameterError("batch_size", None, "known for the membership game: the (expected) records per batch")
+
+
+def _dimension(mechanism: DPSGD) -> int:
+    if mechanism.num_parameters is None:
+        raise ParameterError("dimension", None, "known for the membership game: the number of trained parameters")
+    return mechanism.num_parameters
+
+
+def _full_batch(mechanism: DPSGD) -> bool:
+    return mechanism.sample_rate == 1.0
+
+
+def _single_pass(mechanism: DPSGD) -> bool:
+    """Whether no record is used in more than one step, whatever the random draws."""
+    if mechanism.steps == 1:
+        return True
+    return mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
+
+
+def _obstacle(mechanism: DPSGD, neighbouring: Neighbouring) -> str:
+    """Why the randomness of the data may not be counted, or nothing."""
+    if not _single_pass(mechanism):
+        return (
+            f"{mechanism.steps} steps use the same records again, so the randomness of the data is not fresh "
+            "in each step (errata G1) and only the injected noise may be counted."
+        )
+    if neighbouring is Neighbouring.REPLACE:
+        return ""
+    if mechanism.sampler is not Sampler.POISSON or _full_batch(mechanism):
+        return (
+            "With batches of fixed size the game is played between data sets of equal size: the harmonic rule "
+            f"holds for neighbouring replace, not {neighbouring.value}."
+        )
+    return ""
+
+
+def _effective_noise(mechanism: DPSGD, neighbouring: Neighbouring, batch: float, k: float) -> float:
+    """Noise multiplier whose worst case is the harmonic rule: injected noise plus the other records.
+
+    Batches of fixed size: 1/mu^2 = n/K + sigma^2/4. Poisson: the other records add the covariance
+    N p (M - p m m^T) >= n (1 - p) M with M the second moment, hence 1/mu^2 = n (1 - p)/K + sigma^2 for
+    each of the two values of the target.
+    """
+    sigma = mechanism.noise_multiplier
+    if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
+        return (sigma**2 + batch * (1.0 - mechanism.sample_rate) / k) ** 0.5
+    return neighbouring.sensitivity / gmip.harmonic_mu(batch, k, sigma)
+
+
+def _fresh_batches(mechanism: DPSGD, neighbouring: Neighbouring) -> TradeOff:
+    """The curve of at most one use of the target; for shuffled data its step is revealed, which is safe."""
+    if mechanism.sampler is not Sampler.SHUFFLED:
+        return compose(mechanism, neighbouring).pessimistic
+    used = min(1.0, mechanism.steps * mechanism.sample_rate)
+    step = GaussianTradeOff(neighbouring.sensitivity / mechanism.noise_multiplier)
+    return step if used == 1.0 else Mixture([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
+
+
+def _one_step_keys(mechanism: DPSGD) -> tuple[str, ...]:
+    if mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate < 1.0:
+        return ("LEEMANN2023:Definition 4.1",)
+    return ()
+
+
+def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: float, k: float) -> str:
+    size = neighbouring.sensitivity
+    step = size / noise
+    injected = size / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
+    return (
+        f"Harmonic rule at batch size {batch:g} and K {k:g}: mu of one step {step:.6g}; "
+        f"the noise alone gives {injected:.6g}."
+    )
+
+
+def _published_mu(step: float, mechanism: DPSGD) -> float:
+    if _full_batch(mechanism):
+        return step * mechanism.steps**0.5
+    return gmip.sampled_mu(step, mechanism.sample_rate, mechanism.steps)
+
+
+def _refuse_without_noise(mechanism: Mechanism, reason: str) -> None:
+    if isinstance(mechanism, DPSGD) and mechanism.noise_multiplier == 0.0:
+        raise UnsupportedError(f"{reason} Without noise nothing is guaranteed; method published shows the formula.")
