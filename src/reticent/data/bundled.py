@@ -1,0 +1,113 @@
+"""Real data inside scikit-learn's wheel: no download, no ``RETICENT_DATA``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reticent.data.dataset import Dataset, numeric_group
+from reticent.errors import DataError
+
+# Summary table of the published description of the Wisconsin diagnostic breast cancer data, rounded
+# outwards. Fixed here, so no range is computed from the loaded records.
+_BREAST_CANCER_RANGES = (
+    (6.5, 29.0),
+    (9.0, 40.0),
+    (43.0, 190.0),
+    (140.0, 2510.0),
+    (0.05, 0.17),
+    (0.01, 0.35),
+    (0.0, 0.43),
+    (0.0, 0.21),
+    (0.1, 0.31),
+    (0.04, 0.1),
+    (0.1, 2.9),
+    (0.3, 4.9),
+    (0.7, 22.0),
+    (6.0, 545.0),
+    (0.001, 0.032),
+    (0.002, 0.136),
+    (0.0, 0.4),
+    (0.0, 0.053),
+    (0.007, 0.08),
+    (0.0008, 0.03),
+    (7.5, 37.0),
+    (12.0, 50.0),
+    (50.0, 252.0),
+    (180.0, 4260.0),
+    (0.07, 0.23),
+    (0.02, 1.06),
+    (0.0, 1.26),
+    (0.0, 0.3),
+    (0.15, 0.67),
+    (0.05, 0.21),
+)
+_TEST_FRACTION = 0.2
+_GRID = 33
+
+
+def load_breast_cancer() -> Dataset:
+    """Wisconsin diagnostic breast cancer: 569 women, 30 measurements, malignant (0) or benign (1).
+
+    Each measurement is clipped to a published range and mapped to [-1, 1]. Split: 80% training by
+    seed 0 (``Dataset.split`` makes another).
+    """
+    bunch = _sklearn("load_breast_cancer")
+    low, high = np.array(_BREAST_CANCER_RANGES).T
+    features = _to_unit(bunch.data, low, high)
+    grids = np.linspace(low, high, _GRID)
+    encoded = _to_unit(grids, low, high)
+    groups = tuple(
+        numeric_group(str(name), i, grids[:, i].tolist(), encoded[:, i]) for i, name in enumerate(bunch.feature_names)
+    )
+    return _split_by_seed(
+        Dataset(
+            name="breast-cancer",
+            source="Wisconsin diagnostic breast cancer, UCI Machine Learning Repository, as shipped in scikit-learn",
+            features=features,
+            labels=bunch.target.astype(np.int64),
+            classes=2,
+            train=np.arange(len(features)),
+            test=np.arange(0),
+            groups=groups,
+            notes=("Measurements are clipped to the ranges of the published description and mapped to [-1, 1].",),
+        )
+    )
+
+
+def load_digits() -> Dataset:
+    """Handwritten digits: 1,797 images of 8 x 8 pixels with 17 grey levels, scaled to [0, 1]; 10 classes."""
+    bunch = _sklearn("load_digits")
+    grid = np.arange(17.0)
+    groups = tuple(numeric_group(f"pixel-{i}", i, grid.tolist(), grid / 16.0) for i in range(64))
+    return _split_by_seed(
+        Dataset(
+            name="digits",
+            source="Optical recognition of handwritten digits, UCI repository, as shipped in scikit-learn",
+            features=(bunch.data / 16.0).astype(np.float32),
+            labels=bunch.target.astype(np.int64),
+            classes=10,
+            train=np.arange(len(bunch.data)),
+            test=np.arange(0),
+            groups=groups,
+            notes=("Grey levels 0 to 16 are divided by 16.",),
+        )
+    )
+
+
+def _sklearn(name: str) -> Any:
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise DataError("this data set comes with scikit-learn: pip install 'reticent[train]'") from None
+    return getattr(datasets, name)()
+
+
+def _to_unit(raw: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    clipped = np.clip(raw, low, high)
+    return (2.0 * (clipped - low) / (high - low) - 1.0).astype(np.float32)
+
+
+def _split_by_seed(dataset: Dataset) -> Dataset:
+    return dataset.split(1.0 - _TEST_FRACTION, seed=0)

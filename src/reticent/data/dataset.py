@@ -1,0 +1,164 @@
+"""A data set as the model sees it, with the meaning of its columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from reticent import _check
+from reticent.errors import ParameterError
+
+
+class ColumnKind(StrEnum):
+    """How one attribute of a person is spread over columns of the features."""
+
+    NUMERIC = "numeric"
+    ONE_HOT = "one-hot"
+    BINARY = "binary"
+
+
+@dataclass(frozen=True)
+class ColumnGroup:
+    """One attribute of a person: its columns and the values that it can take.
+
+    Attributes:
+        name: the attribute, as ``Dataset.group`` finds it.
+        kind: how it is encoded.
+        columns: column indices in the flat features, in the order of ``encoded``'s second axis.
+        values: the raw values that the attribute can take (numbers or labels); for a continuous
+            attribute a public grid over its range that includes both ends.
+        encoded: the same values in the scale of the model, float32, shape (values, columns).
+    """
+
+    name: str
+    kind: ColumnKind
+    columns: tuple[int, ...]
+    values: tuple[float | str, ...]
+    encoded: np.ndarray
+
+    def __post_init__(self) -> None:
+        expected = (len(self.values), len(self.columns))
+        if self.encoded.shape != expected or not self.values:
+            raise ParameterError("encoded", self.encoded.shape, f"an array of shape {expected} with at least one row")
+
+    @property
+    def extremes(self) -> np.ndarray:
+        """First and last row of ``encoded``: the two ends of a numeric range."""
+        return self.encoded[[0, -1]]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Features, labels and a split; arrays are read-only.
+
+    Attributes:
+        name: the data set, as the registry and the ledger call it.
+        source: where the records come from and under which licence, one sentence.
+        features: float32, shape (records, ...), in the scale of the model. Every record was encoded on
+            its own by constants fixed in the code, so no record influences the encoding of another.
+        labels: int64, shape (records,), in [0, classes).
+        classes: number of classes.
+        train: indices of the training records.
+        test: indices of the test records; disjoint from ``train``.
+        groups: meaning of the columns, or empty where columns carry none (images).
+        split_seed: seed of a random split, or None for a published one.
+        notes: what a reader of results must know.
+    """
+
+    name: str
+    source: str
+    features: np.ndarray
+    labels: np.ndarray
+    classes: int
+    train: np.ndarray
+    test: np.ndarray
+    groups: tuple[ColumnGroup, ...] = ()
+    split_seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        count = len(self.features)
+        if self.features.dtype != np.float32 or not np.all(np.isfinite(self.features)):
+            raise ParameterError("features", self.features.dtype, "finite float32 numbers")
+        if self.labels.shape != (count,) or self.labels.dtype != np.int64:
+            raise ParameterError("labels", self.labels.shape, f"int64 of shape ({count},)")
+        if np.any(self.labels < 0) or np.any(self.labels >= self.classes):
+            raise ParameterError("labels", (int(self.labels.min()), int(self.labels.max())), f"in [0, {self.classes})")
+        used = np.concatenate([self.train, self.test])
+        if len(self.train) == 0 or len(np.unique(used)) != len(used) or used.min() < 0 or used.max() >= count:
+            raise ParameterError("train", len(self.train), "a non-empty set of records, disjoint from the test records")
+        for array in (self.features, self.labels, self.train, self.test):
+            array.setflags(write=False)
+
+    @property
+    def feature_shape(self) -> tuple[int, ...]:
+        """Shape of one record's features."""
+        return tuple(int(n) for n in self.features.shape[1:])
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over features, labels and split: 64 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for array in (self.features, self.labels, self.train, self.test):
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def group(self, name: str) -> ColumnGroup:
+        """The attribute called ``name``.
+
+        Raises:
+            ParameterError: there is none; the message lists those there are.
+        """
+        for group in self.groups:
+            if group.name == name:
+                return group
+        raise ParameterError("attribute", name, f"one of {[g.name for g in self.groups]}")
+
+    def split(self, train_fraction: float, seed: int) -> Dataset:
+        """Split the pool anew at random.
+
+        The pool is the training records of a published split, whose test records are left out, or all
+        records of a split that was itself random.
+
+        Args:
+            train_fraction: share of the pool to train on, in (0, 1); rounded down.
+            seed: of the permutation; recorded.
+        """
+        share = _check.open_fraction(train_fraction=train_fraction)
+        pool = np.sort(self.train if self.split_seed is None else np.concatenate([self.train, self.test]))
+        return self._split(pool, int(share * len(pool)), seed)
+
+    def subset(self, train_size: int) -> Dataset:
+        """Only the first ``train_size`` training records."""
+        if _check.count(train_size=train_size) > len(self.train):
+            raise ParameterError("train_size", train_size, f"at most {len(self.train)}")
+        return replace(self, train=self.train[:train_size].copy())
+
+    def _split(self, pool: np.ndarray, size: int, seed: int) -> Dataset:
+        order = np.random.default_rng(seed).permutation(pool)
+        if not 0 < size < len(pool):
+            raise ParameterError("train_fraction", size / len(pool), f"a split of {len(pool)} records with both sides")
+        return replace(self, train=np.sort(order[:size]), test=np.sort(order[size:]), split_seed=seed)
+
+
+def numeric_group(name: str, column: int, values: Sequence[float], encoded: np.ndarray) -> ColumnGroup:
+    """A numeric attribute in one column."""
+    rows = np.asarray(encoded, dtype=np.float32).reshape(-1, 1)
+    return ColumnGroup(name, ColumnKind.NUMERIC, (column,), tuple(float(v) for v in values), rows)
+
+
+def one_hot_group(name: str, first: int, values: Sequence[str]) -> ColumnGroup:
+    """A categorical attribute as one column per value."""
+    columns = tuple(range(first, first + len(values)))
+    return ColumnGroup(name, ColumnKind.ONE_HOT, columns, tuple(values), np.eye(len(values), dtype=np.float32))
+
+
+def binary_group(name: str, column: int) -> ColumnGroup:
+    """A yes-or-no attribute in one column of 0 and 1."""
+    return ColumnGroup(name, ColumnKind.BINARY, (column,), (0.0, 1.0), np.array([[0.0], [1.0]], dtype=np.float32))

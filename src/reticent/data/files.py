@@ -1,0 +1,49 @@
+"""Where data files lie, and whether they are what they should be."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from reticent.errors import DataError
+
+
+def data_root() -> Path:
+    """The folder that ``RETICENT_DATA`` names.
+
+    Raises:
+        DataError: the variable is unset or names no folder.
+    """
+    value = os.environ.get("RETICENT_DATA")
+    if not value:
+        raise DataError("RETICENT_DATA is not set: point it at the folder that holds the data sets")
+    root = Path(value).expanduser()
+    if not root.is_dir():
+        raise DataError(f"RETICENT_DATA={value!r} is not a folder")
+    return root
+
+
+def read_checked(path: Path, sha256: str) -> bytes:
+    """The bytes of ``path`` after comparing their SHA-256.
+
+    Raises:
+        DataError: the file is missing, unreadable or its checksum differs.
+    """
+    content = read_bytes(path)
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise DataError(f"{path}: SHA-256 is {found[:12]}..., expected {sha256[:12]}...: the file is corrupt")
+    return content
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of ``path``.
+
+    Raises:
+        DataError: the file is missing or unreadable.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot read data file ({error.strerror})") from None

@@ -1,0 +1,241 @@
+"""The ledger: what really ran, as frozen data that needs no torch.
+
+A ledger is written by the training loop from what it executed, never from what was asked for. It has
+two halves. Everything outside ``diagnostics`` is public once the model is: settings, versions, counts.
+``diagnostics`` is computed from the training records without noise (batch sizes, clipping, accuracy on
+the training records), so no guarantee covers it; do not publish it with the model.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reticent.errors import ArtifactError
+from reticent.mechanism import _strict
+from reticent.mechanism.releases import DPSGD
+from reticent.mechanism.sampling import Sampler
+
+LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Randomness(StrEnum):
+    """Where sampling masks and noise come from."""
+
+    FRESH = "fresh"
+    """The operating system's secure generator; nothing of it is kept, so nobody can draw it again."""
+    REPRODUCIBLE = "reproducible"
+    """A seed: whoever knows it can subtract the noise, so the guarantee holds only against others."""
+
+
+class RunWarning(StrEnum):
+    """Named reasons to read a run's numbers with care."""
+
+    SHUFFLED_NOT_POISSON = "shuffled-not-poisson"
+    FIXED_SIZE_NOT_POISSON = "fixed-size-not-poisson"
+    REPRODUCIBLE_NOISE = "reproducible-noise"
+    NO_NOISE = "no-noise"
+    SIZE_TREATED_AS_PUBLIC = "size-treated-as-public"
+    STOPPED_EARLY = "stopped-early"
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        return _WARNING_TEXTS[self]
+
+
+_WARNING_TEXTS = {
+    RunWarning.SHUFFLED_NOT_POISSON: "Batches were cut from a shuffled epoch: amplification by sampling is not "
+    "proven for it, so none may be claimed.",
+    RunWarning.FIXED_SIZE_NOT_POISSON: "Batches had a fixed size: only what is proven for sampling without "
+    "replacement may be claimed, not Poisson sampling.",
+    RunWarning.REPRODUCIBLE_NOISE: "Noise and sampling came from a seed: whoever knows the seed can remove the "
+    "noise, and no guarantee holds against them.",
+    RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "The updates were divided by sample rate times the number of records: the "
+    "number of records is treated as public.",
+    RunWarning.STOPPED_EARLY: "A hook stopped training before the planned number of steps; the moment may depend "
+    "on the training records.",
+}
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataRecord(_Frozen):
+    """Which records were used.
+
+    Attributes:
+        content_hash: SHA-256 over features, labels and split as the model saw them.
+        dataset_size: number of training records.
+    """
+
+    name: str
+    source: str
+    content_hash: Sha256
+    dataset_size: Count
+    test_size: Whole
+    feature_shape: tuple[Count, ...]
+    classes: Count
+    notes: tuple[str, ...] = ()
+
+
+class ParameterRecord(_Frozen):
+    """One trained tensor, in the order in which flat vectors hold them."""
+
+    name: str
+    shape: tuple[Whole, ...]
+
+
+class Seeds(_Frozen):
+    """Seeds that were used; None where the operating system's generator was used instead."""
+
+    initialisation: Whole
+    split: Whole | None
+    sampling: Whole | None
+    noise: Whole | None
+
+
+class Utility(_Frozen):
+    """Quality on the test records, which take no part in training; None without test records."""
+
+    test_accuracy: Share | None
+    test_loss: Finite | None
+
+
+class Diagnostics(_Frozen):
+    """Computed from the training records without noise: not covered by any guarantee.
+
+    Attributes:
+        batch_sizes: realised number of records, one per step.
+        clipped: records whose gradient norm exceeded ``max_grad_norm``, one count per step.
+        train_accuracy: share of training records classified correctly by the final model.
+        seconds: wall time of the training loop.
+    """
+
+    batch_sizes: tuple[Whole, ...]
+    clipped: tuple[Whole, ...]
+    train_accuracy: Share
+    seconds: Finite
+
+    @property
+    def clipped_fraction(self) -> tuple[float | None, ...]:
+        """Share of the batch that was clipped, one per step; None for an empty batch."""
+        return tuple(c / b if b else None for c, b in zip(self.clipped, self.batch_sizes, strict=True))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Diagnostics:
+        if len(self.clipped) != len(self.batch_sizes):
+            raise ValueError("clipped and batch_sizes must have one entry per step")
+        if any(c > b for c, b in zip(self.clipped, self.batch_sizes, strict=True)):
+            raise ValueError("clipped must not exceed batch_sizes")
+        return self
+
+
+class RunLedger(_Frozen):
+    """What one DP-SGD run did.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
+        max_grad_norm: clip norm (L2) of each record's gradient over all parameters.
+        sample_rate: inclusion probability per step; under other samplers batch over data size.
+        expected_batch_size: ``sample_rate`` times the number of training records.
+        divisor: what the noisy sum was divided by; a constant, never the realised batch size.
+        steps: noisy updates executed, empty batches included.
+        planned_steps: what the configuration asked for.
+        num_parameters: trained coordinates.
+    """
+
+    schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
+    created: str
+    config: dict[str, Any]
+    data: DataRecord
+    sampler: Sampler
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
+    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    steps: Count
+    planned_steps: Count
+    num_parameters: Count
+    parameters: tuple[ParameterRecord, ...]
+    optimiser: str
+    device: str
+    randomness: Randomness
+    seeds: Seeds
+    utility: Utility
+    diagnostics: Diagnostics
+    versions: dict[str, str]
+    warnings: tuple[RunWarning, ...]
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RunLedger:
+        if len(self.diagnostics.batch_sizes) != self.steps:
+            raise ValueError("diagnostics.batch_sizes must have one entry per step")
+        return self
+
+    def mechanism(self) -> DPSGD:
+        """The mechanism that really ran: executed steps, real sampler."""
+        return DPSGD(
+            noise_multiplier=self.noise_multiplier,
+            sample_rate=self.sample_rate,
+            steps=self.steps,
+            max_grad_norm=self.max_grad_norm,
+            num_parameters=self.num_parameters,
+            batch_size=max(1, round(self.expected_batch_size)),
+            dataset_size=self.data.dataset_size,
+            sampler=self.sampler,
+        )
+
+    def to_json(self) -> str:
+        """Strict JSON text."""
+        return _strict.dumps(self.model_dump(mode="json", by_alias=True))
+
+    def public(self) -> dict[str, Any]:
+        """The ledger as JSON data without what no guarantee covers: diagnostics and secret seeds."""
+        document = self.model_dump(mode="json", by_alias=True)
+        del document["diagnostics"]
+        document["seeds"].update(sampling=None, noise=None)
+        if self.randomness is Randomness.REPRODUCIBLE:
+            document["seeds"]["initialisation"] = None
+            document["config"].pop("seed", None)
+        return document
+
+    @classmethod
+    def from_json(cls, text: str, where: str = "ledger.json") -> RunLedger:
+        """Read a ledger back.
+
+        Raises:
+            ArtifactError: the text is not strict JSON or not a ledger of this version.
+        """
+        document = _strict.loads(text, where)
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first complaint of a pydantic validation, in one line that names the key."""
+    problem = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in problem["loc"]) or "document"
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {key!r}"
+    if problem["type"] == "missing":
+        return f"{key} is missing"
+    reason = problem["msg"].removeprefix("Value error, ")
+    if isinstance(problem["input"], (str, int, float, bool, type(None))):
+        return f"{key}: {reason}, got {problem['input']!r}"
+    return f"{key}: {reason}"
