@@ -51,15 +51,15 @@ _PAPERS = (
     Paper("BALLE2018", "Balle, Barthe, Gaboardi", "Privacy amplification by subsampling", 2018, "NeurIPS 2018"),
     Paper(
         "KAISSIS2022",
-        "Kaissis, Knolle, Jungmann, Ziller, Usynin, Rueckert",
-        "A unified interpretation of the Gaussian mechanism through GLRT adversaries",
+        "Kaissis, Ziller, Kolek Martinez de Azagra, Rueckert",
+        "Generalised likelihood ratio testing adversaries through the differential privacy lens",
         2022,
         "arXiv 2210.13028",
     ),
     Paper(
         "KAISSIS2023",
         "Kaissis, Ziller, Kolek, Riess, Rueckert",
-        "Optimal privacy guarantees for a relaxed threat model",
+        "Optimal privacy guarantees for a relaxed threat model: addressing sub-optimal adversaries in differentially private machine learning",
         2023,
         "NeurIPS 2023",
     ),

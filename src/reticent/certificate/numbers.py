@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -24,7 +24,7 @@ from reticent.risk import (
     success,
     tpr_at_fpr,
 )
-from reticent.threat import Assessment, Interval
+from reticent.threat import Adversary, Assessment, Interval
 from reticent.tradeoff import TradeOff
 
 RISK_SCHEMA = "reticent.risk/1"
@@ -65,6 +65,7 @@ class AssessmentRecord(Record):
     mu: Number
     theorems: list[str]
     notes: list[str]
+    parameters: dict[str, float | None]
     knows: str
     lacks: str
     infers: str
@@ -144,10 +145,17 @@ def assessment_record(assessment: Assessment, questions: Questions) -> Assessmen
         mu=number(mu),
         theorems=list(assessment.theorems),
         notes=list(assessment.notes),
+        parameters=parameters(who),
         knows=who.knows,
         lacks=who.lacks,
         infers=who.infers,
     )
+
+
+def parameters(adversary: Adversary) -> dict[str, float | None]:
+    """The numbers that define the adversary beyond its name, so that anybody can assess it again."""
+    known = {field.name: getattr(adversary, field.name) for field in fields(adversary)}  # type: ignore[arg-type]
+    return {name: value for name, value in known.items() if value is None or isinstance(value, (int, float))}
 
 
 def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:

@@ -29,11 +29,11 @@ class Mixed:
     relaxed_probability: float = 0.5
 
     name: ClassVar[str] = "mixed"
-    knows: ClassVar[str] = "what the worst case knows, or with the stated probability only what the relaxed one knows"
+    knows: ClassVar[str] = "everything but this record, and with a stated probability not in which direction it moves the result,"
     lacks: ClassVar[str] = (
         "with the stated probability the direction of the target's effect; the sampling and the noise"
     )
-    infers: ClassVar[str] = "whether the target is in the training data"
+    infers: ClassVar[str] = "whether this record was used"
 
     def __post_init__(self) -> None:
         _check.fraction(relaxed_probability=self.relaxed_probability)

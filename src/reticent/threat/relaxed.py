@@ -31,9 +31,9 @@ class Relaxed:
     """
 
     name: ClassVar[str] = "relaxed"
-    knows: ClassVar[str] = "all other records and how far the target can move the result"
+    knows: ClassVar[str] = "all other records and how far this one can move the result, but not in which direction,"
     lacks: ClassVar[str] = "the direction in which the target moves the result, the sampling and the noise"
-    infers: ClassVar[str] = "whether the target is in the training data"
+    infers: ClassVar[str] = "whether this record was used"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

@@ -22,9 +22,9 @@ class WorstCase:
     """
 
     name: ClassVar[str] = "worst-case"
-    knows: ClassVar[str] = "everything but one bit: all other records, both values of the target, every noisy release"
-    lacks: ClassVar[str] = "which records were sampled, and the noise"
-    infers: ClassVar[str] = "which of the two neighbouring data sets was used"
+    knows: ClassVar[str] = "everything but this record"
+    lacks: ClassVar[str] = "which of the two neighbouring data sets was used, the sampling and the noise"
+    infers: ClassVar[str] = "whether this record was used"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

@@ -1,0 +1,70 @@
+"""``reticent certify`` and ``reticent verify``: the certificate of a run, and its check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from reticent.certificate.build import certify_run
+from reticent.certificate.schema import Certificate
+from reticent.certificate.store import write_certificate
+from reticent.certificate.verify import verify
+from reticent.cli._app import app
+from reticent.cli._options import JsonOption, is_terminal
+from reticent.cli._tables import assessment_table, print_json
+from reticent.mechanism.run_ledger import RunLedger
+
+
+@app.command("certify")
+def certify(
+    source: Annotated[Path, typer.Argument(metavar="RUN|CONFIG", help="A finished run, or a configuration to train.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the certificate; default: beside the run.")
+    ] = None,
+    include_private: Annotated[
+        bool, typer.Option("--include-private", help="Show numbers that depend on private data in the page.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Certify a run under every adversary; a configuration is trained first."""
+    from reticent.cli.train import run_of  # torch is needed for this verb only
+
+    ledger, folder = run_of(source, out)
+    certificate = _certify(ledger)
+    files = write_certificate(certificate, folder, include_private=include_private)
+    if json:
+        print_json(certificate)
+        return
+    console = Console()
+    console.print(assessment_table(list(certificate.assessments)))
+    for assessment in certificate.assessments:
+        console.print(f"- {assessment.sentence}", markup=False, highlight=False)
+    for warning in certificate.warnings:
+        console.print(f"! {warning.name}: {warning.text}", markup=False, highlight=False)
+    console.print(f"\nopen {files.page}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"complete, not for publication: {files.complete}", markup=False, highlight=False, soft_wrap=True)
+
+
+@app.command("verify")
+def verify_command(
+    certificate: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="A certificate.json.")],
+) -> None:
+    """Recompute a certificate's hash and numbers; exit code 1 when something does not agree."""
+    outcome = verify(Certificate.load(certificate))
+    for problem in outcome.problems:
+        typer.echo(f"differs: {problem}")
+    for name in outcome.not_recomputed:
+        typer.echo(f"not recomputed (depends on data): {name}")
+    if outcome.problems:
+        raise typer.Exit(1)
+    typer.echo(f"{certificate}: hash and {outcome.recomputed} assessments agree")
+
+
+def _certify(ledger: RunLedger) -> Certificate:
+    if not is_terminal():
+        return certify_run(ledger)
+    with Console().status("assessing") as status:
+        return certify_run(ledger, progress=lambda name: status.update(f"assessing {name}"))
