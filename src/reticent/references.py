@@ -77,6 +77,27 @@ _PAPERS = (
         2023,
         "NeurIPS 2023; arXiv 2306.07273",
     ),
+    Paper(
+        "STEINKE2023",
+        "Steinke, Nasr, Jagielski",
+        "Privacy auditing with one (1) training run",
+        2023,
+        "NeurIPS 2023; arXiv 2305.08846",
+    ),
+    Paper(
+        "MAHLOUJIFAR2024",
+        "Mahloujifar, Melis, Chaudhuri",
+        "Auditing f-differential privacy in one run",
+        2024,
+        "arXiv 2410.22235",
+    ),
+    Paper(
+        "MASSART1990",
+        "Massart",
+        "The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality",
+        1990,
+        "Annals of Probability 18(3)",
+    ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
 )
 
@@ -220,6 +241,36 @@ _THEOREMS = (
         "RETICENT:distribution-free",
         "delta at most the concave envelope of v -> delta_sqrt(v) at the mean of mu^2; docs/membership-game.md.",
         "Each record has a Gaussian curve; only the mean of mu^2 over records is known.",
+    ),
+    Theorem(
+        "RETICENT:audit-thresholds",
+        "Clopper-Pearson ends of both error rates, at half the level each, bound epsilon, mu and advantage from below.",
+        "Independent scores; thresholds that do not depend on the counted scores; docs/auditing.md.",
+    ),
+    Theorem(
+        "RETICENT:audit-ranks",
+        "Misses above a fixed rank of the non-members give a valid p-value for any claimed curve.",
+        "Independent scores, ties allowed; the rank is fixed in advance; docs/auditing.md.",
+    ),
+    Theorem(
+        "RETICENT:audit-bands",
+        "Empirical error rates lie within Massart's radius of the true ones at every threshold at once.",
+        "Independent, identically distributed scores on each side; docs/auditing.md.",
+    ),
+    Theorem(
+        "RETICENT:audit-auc",
+        "A Chernoff bound for the two-sample AUC with the smaller sample as its effective size.",
+        "Independent, identically distributed scores on each side; docs/auditing.md.",
+    ),
+    Theorem(
+        "RETICENT:audit-one-run-binomial",
+        "Correct guesses in one run are dominated by a binomial, up to a term in delta.",
+        "(epsilon, delta)-DP in both directions; fair inclusion coins; guesses blind to them; docs/auditing.md.",
+    ),
+    Theorem(
+        "RETICENT:audit-one-run-fdp",
+        "A recursion bounds the probability of many correct guesses in one run of an f-DP release.",
+        "f-DP in both directions; fair inclusion coins; a fixed number of guesses; docs/auditing.md.",
     ),
     Theorem(
         "RETICENT:composition-enclosure",
