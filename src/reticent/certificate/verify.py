@@ -22,6 +22,7 @@ from reticent.threat import (
 )
 
 _TOLERANCE = 1e-6
+_NUMBERS = tuple(name for name, field in AssessmentRecord.model_fields.items() if "Number" in str(field.annotation))
 _KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
 _ADVERSARIES: dict[str, type] = {
     kind.name: kind for kind in (WorstCase, Relaxed, Membership, MembershipGame, Mixed, Attribute)
@@ -53,9 +54,9 @@ def verify(certificate: Certificate) -> Verification:
     if content_hash(certificate) != certificate.content_sha256:
         problems.append("content_sha256 does not match the document: it was changed after it was sealed")
     mechanism = mechanism_of(certificate.mechanism)
-    if certificate.ledger and "diagnostics" in certificate.ledger:
-        if RunLedger.model_validate(certificate.ledger).mechanism() != mechanism:
-            problems.append("mechanism is not what the ledger says was run")
+    complete = certificate.ledger is not None and "diagnostics" in certificate.ledger
+    if complete and RunLedger.model_validate(certificate.ledger).mechanism() != mechanism:
+        problems.append("mechanism is not what the ledger says was run")
     skipped = []
     for record in certificate.assessments:
         if record.do_not_publish:
@@ -87,18 +88,9 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
 
 def _differences(record: CertifiedAssessment, mechanism: Mechanism) -> list[str]:
     again = _recompute(record, mechanism)
-    names = (
-        "advantage",
-        "bayes_security",
-        "success_at_prior",
-        "tpr_at_fpr",
-        "epsilon_at_delta",
-        "delta_at_epsilon",
-        "mu",
-    )
     return [
         f"{record.adversary} ({record.neighbouring}): {name} is {stated}, recomputed {found}"
-        for name in names
+        for name in _NUMBERS
         for stated, found in _pairs(getattr(record, name), getattr(again, name))
         if not _agree(stated, found)
     ]
