@@ -11,6 +11,9 @@ import typer
 from reticent import __version__
 from reticent.errors import ParameterError, ReticentError
 
+_OPTIONS = {"num_parameters": "dimension"}
+"""Arguments whose option has another name."""
+
 app = typer.Typer(
     name="reticent",
     help="How much can this attacker learn about one person from the model we release?",
@@ -45,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def one_line(error: ReticentError) -> str:
     """The error as one line that names the option as the user typed it."""
     if isinstance(error, ParameterError):
-        option = "--" + error.name.replace("_", "-")
+        option = "--" + _OPTIONS.get(error.name, error.name).replace("_", "-")
         return f"{option} must be {error.allowed}, got {error.value!r}"
     return " ".join(str(error).split())
 

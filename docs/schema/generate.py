@@ -1,0 +1,13 @@
+"""Write the published JSON Schemas from the code: ``python docs/schema/generate.py``."""
+
+import json
+from pathlib import Path
+
+from reticent.certificate.numbers import RiskDocument
+from reticent.certificate.schema import Certificate
+
+HERE = Path(__file__).parent
+
+for name, model in (("certificate-1", Certificate), ("risk-1", RiskDocument)):
+    text = json.dumps(model.model_json_schema(by_alias=True), indent=1) + "\n"
+    (HERE / f"{name}.schema.json").write_text(text)

@@ -1,0 +1,163 @@
+"""The contract of ``reticent risk`` that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+from scipy.special import erf
+
+from reticent.cli import main
+
+NUMBER = {"lower", "value", "upper"}
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+def risk(capsys, *arguments: str) -> dict:
+    code, out, err = run(capsys, "risk", *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+
+
+def test_json_has_the_promised_shape(capsys) -> None:
+    document = risk(capsys, "gaussian", "--noise-multiplier", "2", "--fpr", "0.01", "--delta", "1e-5", "--epsilon", "1")
+    assert document["schema"] == "reticent.risk/1"
+    assert document["mechanism"]["kind"] == "gaussian"
+    (worst,) = document["assessments"]
+    assert worst["adversary"] == "worst-case"
+    assert worst["neighbouring"] == "add-remove"
+    assert (worst["method"], worst["claim"]) == ("exact", "bound")
+    for name in ("advantage", "bayes_security", "mu"):
+        assert set(worst[name]) == NUMBER
+    assert set(worst["tpr_at_fpr"]) == {"0.01"}
+    assert set(worst["epsilon_at_delta"]) == {"1e-05"}
+    assert set(worst["delta_at_epsilon"]) == {"1.0"}
+    assert worst["theorems"]
+    assert isinstance(worst["notes"], list)
+    assert worst["advantage"]["value"] == pytest.approx(erf(0.25 / math.sqrt(2)), rel=1e-12, abs=0)
+    assert worst["mu"]["value"] == pytest.approx(0.5, rel=1e-12, abs=0)
+
+
+def test_priors_are_repeatable_and_keyed_by_repr(capsys) -> None:
+    document = risk(capsys, "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5")
+    assert set(document["assessments"][0]["success_at_prior"]) == {"0.1", "0.5"}
+
+
+def test_the_worst_case_comes_along(capsys) -> None:
+    document = risk(capsys, "gaussian", "--noise-multiplier", "2", "--adversary", "relaxed", "--dimension", "10")
+    assert [a["adversary"] for a in document["assessments"]] == ["relaxed", "worst-case"]
+
+
+def test_all_answers_what_can_be_answered_and_names_the_rest(capsys) -> None:
+    arguments = ["dpsgd", "--noise-multiplier", "1.1", "--sample-rate", "0.01", "--steps", "500", "--adversary", "all"]
+    document = risk(capsys, *arguments)
+    names = {a["adversary"] for a in document["assessments"]}
+    assert {"worst-case", "relaxed", "membership", "mixed"} <= names
+    assert set(document["skipped"]) == {"attribute", "membership-game"}
+    more = ["--dimension", "1000", "--batch-size", "64", "--gradient-change", "0.2"]
+    document = risk(capsys, *arguments, *more)
+    assert document["skipped"] == {}
+    assert {a["adversary"] for a in document["assessments"]} == names | {"attribute", "membership-game"}
+
+
+def test_reference_values_of_the_dp_sgd_worst_case(capsys) -> None:
+    # c1 of the performance reference, add/remove.
+    document = risk(
+        capsys, "dpsgd", "--noise-multiplier", "1", "--sample-rate", "1e-3", "--steps", "10000", "--fpr", "0.01"
+    )
+    (worst,) = document["assessments"]
+    assert worst["advantage"]["value"] == pytest.approx(0.0521389909, rel=0, abs=1e-8)
+    assert worst["advantage"]["lower"] <= 0.0521389910
+    assert worst["advantage"]["upper"] >= 0.0521389908
+    assert worst["epsilon_at_delta"]["1e-05"]["value"] == pytest.approx(0.475761, rel=1e-5, abs=0)
+    assert 1 - worst["tpr_at_fpr"]["0.01"]["value"] == pytest.approx(0.9858255, rel=1e-6, abs=0)
+
+
+def test_no_noise_is_null_not_infinity(capsys) -> None:
+    document = risk(capsys, "gaussian", "--noise-multiplier", "0")
+    (worst,) = document["assessments"]
+    assert worst["advantage"]["value"] == 1.0
+    assert worst["epsilon_at_delta"]["1e-05"]["value"] is None
+
+
+DPSGD = ["risk", "dpsgd", "--noise-multiplier", "1", "--sample-rate", "0.01", "--steps", "100"]
+BAD = {
+    "negative noise": (["risk", "gaussian", "--noise-multiplier", "-1"], "--noise-multiplier", "-1"),
+    "noise is no number": (["risk", "gaussian", "--noise-multiplier", "nan"], "--noise-multiplier", "nan"),
+    "infinite noise": (["risk", "laplace", "--noise-multiplier", "inf"], "--noise-multiplier", "inf"),
+    "noise is a word": (["risk", "gaussian", "--noise-multiplier", "much"], "--noise-multiplier", "much"),
+    "rate above 1": ([*DPSGD[:5], "1.5", *DPSGD[6:]], "--sample-rate", "1.5"),
+    "rate of zero": ([*DPSGD[:5], "0", *DPSGD[6:]], "--sample-rate", "0"),
+    "zero steps": ([*DPSGD[:7], "0"], "--steps", "0"),
+    "fractional steps": ([*DPSGD[:7], "1.5"], "--steps", "1.5"),
+    "unknown adversary": ([*DPSGD, "--adversary", "nosy"], "--adversary", "nosy"),
+    "unknown relation": ([*DPSGD, "--neighbouring", "near"], "--neighbouring", "near"),
+    "unknown method": ([*DPSGD, "--method", "magic"], "--method", "magic"),
+    "unknown sampler": ([*DPSGD, "--sampler", "dice"], "--sampler", "dice"),
+    "fpr above 1": ([*DPSGD, "--fpr", "2"], "--fpr", "2"),
+    "fpr nan": ([*DPSGD, "--fpr", "nan"], "--fpr", "nan"),
+    "delta of zero": ([*DPSGD, "--delta", "0"], "--delta", "0"),
+    "infinite epsilon": ([*DPSGD, "--epsilon", "inf"], "--epsilon", "inf"),
+    "prior of one": ([*DPSGD, "--prior", "1"], "--prior", "1"),
+    "negative gradient change": (
+        [*DPSGD, "--adversary", "attribute", "--gradient-change", "-1"],
+        "--gradient-change",
+        "-1",
+    ),
+    "no gradient change": ([*DPSGD, "--adversary", "attribute"], "--gradient-change", "None"),
+    "no batch size": ([*DPSGD, "--adversary", "membership-game", "--dimension", "5"], "--batch-size", "None"),
+    "zero dimension": ([*DPSGD, "--dimension", "0"], "--", "0"),
+    "negative clip norm": ([*DPSGD, "--max-grad-norm", "-2"], "--max-grad-norm", "-2"),
+    "mixing above 1": ([*DPSGD, "--adversary", "mixed", "--relaxed-probability", "3"], "--relaxed-probability", "3"),
+    "zero susceptibility": (
+        [*DPSGD, "--adversary", "membership-game", "--susceptibility", "0"],
+        "--susceptibility",
+        "0",
+    ),
+    "zero releases": (["risk", "gaussian", "--noise-multiplier", "1", "--releases", "0"], "--releases", "0"),
+    "missing option": (["risk", "gaussian"], "--noise-multiplier", ""),
+    "unknown option": ([*DPSGD, "--nois", "1"], "--nois", ""),
+    "closed form of a gaussian": (
+        ["risk", "gaussian", "--noise-multiplier", "1", "--adversary", "membership", "--method", "clt"],
+        "clt",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, case: str) -> None:
+    arguments, option, value = BAD[case]
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert option in err
+    assert value in err
+    assert "Traceback" not in err
+
+
+def test_the_installed_command_runs_without_torch() -> None:
+    script = (
+        "import sys; sys.modules['torch'] = None; sys.modules['opacus'] = None\n"
+        "from reticent.cli import main; main(['risk', 'gaussian', '--noise-multiplier', '1', '--json'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schema"] == "reticent.risk/1"
+
+
+def test_a_table_for_people(capsys) -> None:
+    code, out, _ = run(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--adversary", "relaxed")
+    assert code == 0
+    assert "worst-case" in out
+    assert "log 2" in out

@@ -1,0 +1,112 @@
+"""Risk numbers against independent formulas: mpmath, brute force over a grid, and closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from reticent.errors import ParameterError
+from reticent.risk import (
+    advantage,
+    auc,
+    bayes_security,
+    delta_at_epsilon,
+    epsilon_at_delta,
+    mu,
+    reconstruction_success,
+    success,
+    tpr_at_fpr,
+)
+from reticent.tradeoff import GaussianTradeOff, Subsampled, symmetrised
+
+MUS = st.floats(0.01, 6.0)
+
+
+def test_advantage_of_a_gaussian_is_the_error_function() -> None:
+    for m in (1e-6, 0.1, 1.0, 4.0, 12.0):
+        assert advantage(GaussianTradeOff(m)) == pytest.approx(
+            float(mpmath.erf(m / (2 * mpmath.sqrt(2)))), rel=1e-12, abs=0
+        )
+
+
+def test_bayes_security_keeps_its_digits_when_it_is_tiny() -> None:
+    expected = float(mpmath.erfc(mpmath.mpf(20) / (2 * mpmath.sqrt(2))))
+    assert expected < 1e-22
+    assert bayes_security(GaussianTradeOff(20.0)) == pytest.approx(expected, rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("prior", [0.01, 0.1, 0.5, 0.9, 0.999])
+def test_success_is_the_best_of_all_threshold_tests(prior: float) -> None:
+    curve = GaussianTradeOff(1.3)
+    alphas = np.linspace(0, 1, 200_001)
+    brute = np.max((1 - prior) * (1 - alphas) + prior * norm.cdf(norm.ppf(alphas) + 1.3))
+    assert success(curve, prior) == pytest.approx(brute, rel=1e-7, abs=0)
+    assert success(curve, prior) >= max(prior, 1 - prior)
+
+
+def test_tpr_at_small_fpr_does_not_round_to_zero() -> None:
+    expected = float(mpmath.ncdf(mpmath.mpf("0.5") - mpmath.mpf("9.262340089798408")))
+    assert tpr_at_fpr(GaussianTradeOff(0.5), 1e-20) == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+@given(MUS, st.floats(1e-12, 0.5))
+def test_epsilon_is_the_inverse_of_delta_on_the_safe_side(m: float, delta: float) -> None:
+    curve = GaussianTradeOff(m)
+    epsilon = epsilon_at_delta(curve, delta)
+    assert delta_at_epsilon(curve, epsilon) <= delta * (1 + 1e-14)  # the rounding of a logarithm
+    if epsilon > 0:
+        assert delta_at_epsilon(curve, epsilon * (1 - 1e-9)) > delta * (1 - 1e-6)
+
+
+def test_epsilon_against_mpmath() -> None:
+    def delta(e: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.ncdf(-e + mpmath.mpf(1) / 2) - mpmath.exp(e) * mpmath.ncdf(-e - mpmath.mpf(1) / 2)
+
+    expected = float(mpmath.findroot(lambda e: delta(e) - mpmath.mpf("1e-5"), 4))
+    assert epsilon_at_delta(GaussianTradeOff(1.0), 1e-5) == pytest.approx(expected, rel=1e-10, abs=0)
+
+
+def test_mu_of_a_subsampled_curve_is_the_largest_shift_on_a_fine_grid() -> None:
+    curve = symmetrised(Subsampled(GaussianTradeOff(1.0), 0.3))
+    alphas = norm.cdf(np.linspace(-5.99, 0, 20_001))
+    brute = np.max(norm.isf(alphas) - norm.ppf(curve.beta(alphas)))
+    assert mu(curve) == pytest.approx(brute, rel=1e-4, abs=0)
+    assert mu(curve) >= brute - 1e-9
+
+
+@given(MUS)
+def test_mu_recognises_a_gaussian_in_disguise(m: float) -> None:
+    plain = Subsampled(GaussianTradeOff(m), 1.0)
+    assert mu(plain) == pytest.approx(m, rel=1e-6, abs=0)
+
+
+@given(MUS)
+def test_auc_of_a_gaussian(m: float) -> None:
+    assert auc(GaussianTradeOff(m)) == pytest.approx(norm.cdf(m / math.sqrt(2)), rel=1e-9, abs=0)
+
+
+def test_reconstruction_is_the_power_at_the_baseline() -> None:
+    # Vector O of glrt.json: 1 - f(1/2) = Phi(1) for mu = 1.
+    assert reconstruction_success(GaussianTradeOff(1.0), 0.5) == pytest.approx(0.841344746068543, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: success(c, 0.0),
+        lambda c: success(c, math.nan),
+        lambda c: tpr_at_fpr(c, 1.5),
+        lambda c: epsilon_at_delta(c, 0.0),
+        lambda c: delta_at_epsilon(c, math.inf),
+        lambda c: mu(c, floor=0.0) if not isinstance(c, GaussianTradeOff) else mu(Subsampled(c, 0.5), floor=0.0),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(call) -> None:
+    with pytest.raises(ParameterError, match="must be"):
+        call(GaussianTradeOff(1.0))
