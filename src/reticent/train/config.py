@@ -1,0 +1,174 @@
+"""What to train, as a strict configuration: unknown keys and wrong values end in one line."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reticent.errors import ArtifactError
+from reticent.mechanism import Sampler
+from reticent.mechanism.run_ledger import Randomness, first_problem
+
+_LARGEST_CONFIG = 1 << 20
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Width = Annotated[int, Field(ge=1, le=65_536)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class Activation(StrEnum):
+    """Non-linearity between layers."""
+
+    RELU = "relu"
+    TANH = "tanh"
+
+
+class Optimiser(StrEnum):
+    """How noisy gradients move the weights; post-processing, so it does not touch the guarantee."""
+
+    SGD = "sgd"
+    ADAM = "adam"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataConfig(_Strict):
+    """Which records.
+
+    Attributes:
+        name: a name of ``reticent.data.NAMES``.
+        path: the file of ``purchase-100``.
+        train_fraction: split the pool at random instead of the default split.
+        split_seed: of that split.
+        train_size: keep only the first so many training records.
+    """
+
+    name: str
+    path: Path | None = None
+    train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
+    split_seed: Seed = 0
+    train_size: Annotated[int, Field(ge=1)] | None = None
+
+
+class LogisticConfig(_Strict):
+    """One linear layer."""
+
+    kind: Literal["logistic"]
+
+
+class MlpConfig(_Strict):
+    """Fully connected layers."""
+
+    kind: Literal["mlp"]
+    widths: Annotated[tuple[Width, ...], Field(min_length=1, max_length=16)]
+    activation: Activation = Activation.TANH
+
+
+class ConvNetConfig(_Strict):
+    """Convolutions 3 x 3 with stride 2, average pooling, one linear layer; for features (channels, h, w)."""
+
+    kind: Literal["convnet"]
+    channels: Annotated[tuple[Width, ...], Field(min_length=1, max_length=8)] = (16, 32)
+    activation: Activation = Activation.TANH
+
+
+ModelConfig = Annotated[LogisticConfig | MlpConfig | ConvNetConfig, Field(discriminator="kind")]
+
+
+class TraceConfig(_Strict):
+    """What to record for attacks on the run.
+
+    Attributes:
+        every: record each so manieth step, from step 0.
+        masks: record which records each step used: needed by some audits, never to be published.
+    """
+
+    every: Annotated[int, Field(ge=1)] = 1
+    masks: bool = False
+
+
+class TrainConfig(_Strict):
+    """One DP-SGD run.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
+        max_grad_norm: clip norm (L2) of each record's gradient.
+        sample_rate, batch_size: exactly one; ``batch_size`` is the *expected* size under Poisson.
+        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded for the whole run.
+        divisor: what the noisy sum is divided by; default the expected batch size, which treats the
+            number of records as public.
+        seed: of the initial weights and, with ``randomness: reproducible``, of masks and noise.
+        randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
+            then no guarantee against who knows the seed).
+        physical_batch_size: most records in one pass; memory only, the result does not depend on it
+            beyond rounding.
+    """
+
+    data: DataConfig
+    model: ModelConfig
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    max_grad_norm: Positive = 1.0
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    epochs: Positive | None = None
+    steps: Annotated[int, Field(ge=1)] | None = None
+    learning_rate: Positive
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    optimiser: Optimiser = Optimiser.SGD
+    sampler: Sampler = Sampler.POISSON
+    divisor: Positive | None = None
+    seed: Seed = 0
+    randomness: Randomness = Randomness.FRESH
+    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")] = "cpu"
+    physical_batch_size: Annotated[int, Field(ge=1)] = 1024
+    trace: TraceConfig | None = None
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> TrainConfig:
+        for first, second in (("sample_rate", "batch_size"), ("epochs", "steps")):
+            if (getattr(self, first) is None) == (getattr(self, second) is None):
+                raise ValueError(f"exactly one of {first} and {second} must be given")
+        if self.sampler is Sampler.SHUFFLED and self.batch_size is None:
+            raise ValueError("sampler shuffled needs batch_size")
+        if self.sampler is Sampler.FIXED_SIZE and self.batch_size is None:
+            raise ValueError("sampler fixed-size needs batch_size")
+        if self.optimiser is Optimiser.ADAM and self.momentum:
+            raise ValueError("momentum is for optimiser sgd")
+        return self
+
+
+def parse_config(document: Any, where: str = "configuration") -> TrainConfig:
+    """Validate a configuration.
+
+    Raises:
+        ArtifactError: one line that names the key, the value and what is allowed.
+    """
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{where}: must be a mapping of keys to values")
+    try:
+        return TrainConfig.model_validate(document)
+    except ValidationError as error:
+        raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+
+def load_config(path: Path) -> TrainConfig:
+    """Read a YAML configuration.
+
+    Raises:
+        ArtifactError: the file is missing, too large, not YAML, or not a valid configuration.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise ArtifactError(f"{path}: larger than {_LARGEST_CONFIG} bytes, not a configuration")
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot read configuration ({error.strerror})") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise ArtifactError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    return parse_config(document, str(path))

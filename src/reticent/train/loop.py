@@ -1,0 +1,226 @@
+"""The training loop: real sampling, empty batches included, and a record of what it did."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from opacus.grad_sample import GradSampleModule
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.optim import Optimizer
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.mechanism import Sampler
+from reticent.train.batches import draw_batches
+from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
+from reticent.train.models import check_private_model
+from reticent.train.optimiser import PrivateOptimizer
+from reticent.train.randomness import Source
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one DP-SGD run.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
+        max_grad_norm: clip norm (L2).
+        sample_rate: inclusion probability per step (Poisson), in (0, 1].
+        divisor: what the noisy sum is divided by.
+        steps: noisy updates to take.
+        sampler: how batches are drawn.
+        batch_size: size of a batch, for samplers other than Poisson.
+        physical_batch_size: most records in one forward and backward pass.
+    """
+
+    noise_multiplier: float
+    max_grad_norm: float
+    sample_rate: float
+    divisor: float
+    steps: int
+    sampler: Sampler = Sampler.POISSON
+    batch_size: int | None = None
+    physical_batch_size: int = 1024
+
+    def __post_init__(self) -> None:
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        _check.rate(sample_rate=self.sample_rate)
+        _check.positive(divisor=self.divisor)
+        _check.count(steps=self.steps)
+        _check.count(physical_batch_size=self.physical_batch_size)
+
+
+@dataclass(frozen=True, slots=True)
+class FitRecord:
+    """What a loop did.
+
+    Attributes:
+        batch_sizes: realised records per step.
+        clipped: records per step whose gradient norm exceeded the clip norm.
+        stopped_early: a hook raised ``StopTraining``.
+        seconds: wall time.
+    """
+
+    batch_sizes: tuple[int, ...]
+    clipped: tuple[int, ...]
+    stopped_early: bool
+    seconds: float
+
+    @property
+    def steps(self) -> int:
+        """Noisy updates executed, those with an empty batch included."""
+        return len(self.batch_sizes)
+
+
+def fit(
+    context: RunContext,
+    settings: Settings,
+    optimiser: Callable[[list[nn.Parameter]], Optimizer],
+    sampling: Source,
+    noise: Source,
+    hooks: Sequence[StepHook] = (),
+    progress: Progress | None = None,
+) -> FitRecord:
+    """Train ``context.model`` in place with DP-SGD on the cross-entropy of its logits.
+
+    Args:
+        context: model, training records and what hooks see; must agree with ``settings``.
+        settings: noise, clipping, sampling.
+        optimiser: makes the optimizer of the trainable parameters (plain SGD, Adam, ...).
+        sampling: randomness of batches.
+        noise: randomness of noise.
+        hooks: observers; see ``reticent.train.hooks``.
+        progress: called with (steps done, steps planned) after each step.
+
+    Raises:
+        UnsupportedError: the model has no per-record gradients (BatchNorm).
+        ParameterError: the records are empty or the batch larger than the data.
+    """
+    check_private_model(context.model)
+    if len(context.train_features) == 0:
+        raise ParameterError("train_features", 0, "at least one record")
+    batches = draw_batches(
+        settings.sampler, sampling, len(context.train_features), settings.sample_rate, settings.batch_size
+    )
+    wrapped = GradSampleModule(context.model, loss_reduction="sum")
+    try:
+        loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
+        with warnings.catch_warnings():
+            # Opacus needs no gradient with respect to its input, which torch remarks on.
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            return loop.run(batches, progress)
+    finally:
+        wrapped.remove_hooks()
+        _forget_gradients(context.model)
+
+
+def _private(
+    model: nn.Module, settings: Settings, optimiser: Callable[[list[nn.Parameter]], Optimizer], noise: Source
+) -> PrivateOptimizer:
+    return PrivateOptimizer(
+        optimiser([p for p in model.parameters() if p.requires_grad]),
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        divisor=settings.divisor,
+        source=noise,
+    )
+
+
+class _Loop:
+    def __init__(
+        self,
+        context: RunContext,
+        settings: Settings,
+        model: GradSampleModule,
+        optimizer: PrivateOptimizer,
+        hooks: tuple[StepHook, ...],
+    ) -> None:
+        self.context, self.settings, self.model, self.optimizer, self.hooks = context, settings, model, optimizer, hooks
+        self.batch_sizes: list[int] = []
+        self.clipped: list[int] = []
+
+    def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
+        started, stopped = time.perf_counter(), False
+        self.model.train()
+        self._call(lambda hook: hook.start(self.context))
+        for index in range(self.settings.steps):
+            try:
+                self._step(index, next(batches))
+            except StopTraining:
+                stopped = True
+                break
+            if progress is not None:
+                progress(index + 1, self.settings.steps)
+        self._call(lambda hook: hook.finish())
+        return FitRecord(tuple(self.batch_sizes), tuple(self.clipped), stopped, time.perf_counter() - started)
+
+    def _step(self, index: int, indices: np.ndarray) -> None:
+        where = torch.from_numpy(indices).to(self.context.train_features.device)
+        step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
+        self._call(lambda hook: hook.before_step(step))
+        self._release(step)
+        norms = self.optimizer.take_norms()
+        self.batch_sizes.append(len(indices))
+        self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
+        if self.hooks:
+            gradient = flat([p.grad for p in self.optimizer.params])
+            self._call(lambda hook: hook.after_step(step, Update(gradient, norms)))
+
+    def _release(self, step: Step) -> None:
+        """One noisy update. Large batches pass in pieces whose clipped gradients add up before the noise."""
+        size = self.settings.physical_batch_size
+        pieces = list(zip(step.features.split(size), step.labels.split(size), strict=True))
+        self.optimizer.zero_grad()
+        for features, labels in pieces[:-1]:
+            self._backward(features, labels)
+            self.optimizer.signal_skip_step(True)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        self._backward(*pieces[-1])
+        self.optimizer.step()
+
+    def _backward(self, features: torch.Tensor, labels: torch.Tensor) -> None:
+        if len(labels) == 0:
+            # Poisson sampling may draw nobody: the sum is zero and the noise is still released.
+            for p in self.optimizer.params:
+                p.grad_sample = p.detach().new_zeros((0, *p.shape))
+            return
+        cross_entropy(self.model(features), labels, reduction="sum").backward()
+
+    def _call(self, what: Callable[[StepHook], None]) -> None:
+        if not self.hooks:
+            return
+        with _undisturbed(self.model):
+            for hook in self.hooks:
+                what(hook)
+
+
+@contextmanager
+def _undisturbed(model: GradSampleModule) -> Iterator[None]:
+    devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
+    model.disable_hooks()
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        model.enable_hooks()
+        model.train()
+
+
+def _forget_gradients(model: nn.Module) -> None:
+    """Leave a plain module: no per-record gradient may outlive the run."""
+    for p in model.parameters():
+        p.grad = None
+        for name in ("grad_sample", "summed_grad", "_forward_counter"):
+            if hasattr(p, name):
+                delattr(p, name)

@@ -1,0 +1,78 @@
+"""The models that a configuration can name."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import torch
+from opacus.validators import ModuleValidator
+from torch import nn
+
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.train.config import Activation, ConvNetConfig, LogisticConfig, MlpConfig
+
+
+def build_model(
+    config: LogisticConfig | MlpConfig | ConvNetConfig, feature_shape: tuple[int, ...], classes: int, seed: int
+) -> nn.Module:
+    """A model with fresh weights drawn from ``seed``; torch's global random state is left as it was.
+
+    Args:
+        config: which architecture.
+        feature_shape: shape of one record's features; flattened where the model needs vectors.
+        classes: number of outputs (logits).
+        seed: of the initial weights.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return _build(config, feature_shape, classes)
+
+
+def check_private_model(model: nn.Module) -> None:
+    """Refuse models whose per-record gradients do not exist.
+
+    Raises:
+        UnsupportedError: a layer mixes the records of a batch (BatchNorm), or a tensor that is not
+            trained is updated from the records (buffers), so clipping single records bounds nothing.
+    """
+    was_training = model.training
+    model.train()
+    problems = ModuleValidator.validate(model, strict=False)
+    model.train(was_training)
+    if problems:
+        raise UnsupportedError(f"DP-SGD cannot train this model: {' '.join(str(problems[0]).split())}")
+    if not any(p.requires_grad for p in model.parameters()):
+        raise UnsupportedError("DP-SGD cannot train this model: it has no trainable parameters")
+
+
+def _build(
+    config: LogisticConfig | MlpConfig | ConvNetConfig, feature_shape: tuple[int, ...], classes: int
+) -> nn.Module:
+    inputs = math.prod(feature_shape)
+    match config:
+        case LogisticConfig():
+            return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
+        case MlpConfig(widths=widths, activation=activation):
+            return nn.Sequential(nn.Flatten(), *_dense((inputs, *widths), activation), nn.Linear(widths[-1], classes))
+        case ConvNetConfig(channels=channels, activation=activation):
+            if len(feature_shape) != 3:
+                raise ParameterError("model.kind", "convnet", "a model for vectors: this data set holds no images")
+            layers = _convolutions((feature_shape[0], *channels), activation)
+            return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels[-1], classes))
+
+
+def _dense(widths: tuple[int, ...], activation: Activation) -> list[nn.Module]:
+    return [layer for a, b in pairwise(widths) for layer in (nn.Linear(a, b), _activation(activation))]
+
+
+def _convolutions(channels: tuple[int, ...], activation: Activation) -> list[nn.Module]:
+    return [
+        layer
+        for a, b in pairwise(channels)
+        for layer in (nn.Conv2d(a, b, kernel_size=3, stride=2, padding=1), _activation(activation))
+    ]
+
+
+def _activation(activation: Activation) -> nn.Module:
+    return nn.ReLU() if activation is Activation.RELU else nn.Tanh()

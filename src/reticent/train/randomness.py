@@ -1,0 +1,70 @@
+"""Where masks and noise come from.
+
+torch's CPU generator keeps only 32 bits of the seed that it is given, so noise drawn from a freshly
+seeded ``torch.Generator`` can be found by trying four billion seeds. Here fresh randomness comes byte
+by byte from the operating system's cryptographic generator and is kept nowhere; reproducible
+randomness comes from numpy's PCG64 with named, independent streams, and is no secret.
+"""
+
+from __future__ import annotations
+
+import os
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtri
+
+
+class Stream(IntEnum):
+    """Independent streams of one seed."""
+
+    INITIALISATION = 0
+    SAMPLING = 1
+    NOISE = 2
+
+
+class Source(Protocol):
+    """Independent draws; float64."""
+
+    def uniform(self, size: int) -> np.ndarray:
+        """``size`` numbers strictly between 0 and 1."""
+        ...
+
+    def normal(self, size: int) -> np.ndarray:
+        """``size`` standard normal numbers."""
+        ...
+
+
+class SystemSource:
+    """The operating system's secure generator: 52 bits per number, never repeated, never stored."""
+
+    def uniform(self, size: int) -> np.ndarray:
+        """Midpoints of 2^52 equal cells: 0 and 1 cannot occur."""
+        words = np.frombuffer(os.urandom(8 * size), dtype=np.uint64)
+        return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
+
+    def normal(self, size: int) -> np.ndarray:
+        """By inversion; |value| stays below 8.3, which a true normal exceeds once in 10^16 draws."""
+        return np.asarray(ndtri(self.uniform(size)))
+
+
+class SeededSource:
+    """Reproducible draws: whoever knows ``seed`` knows them all."""
+
+    def __init__(self, seed: int, stream: Stream) -> None:
+        self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(stream),)))
+
+    def uniform(self, size: int) -> np.ndarray:
+        """``size`` numbers in [0, 1)."""
+        return self._rng.random(size)
+
+    def normal(self, size: int) -> np.ndarray:
+        """``size`` standard normal numbers."""
+        return self._rng.standard_normal(size)
+
+
+def torch_seed(seed: int, stream: Stream) -> int:
+    """A seed for torch's own generator, for what needs no secrecy (initial weights)."""
+    state = np.random.SeedSequence(seed, spawn_key=(int(stream),)).generate_state(1, np.uint64)
+    return int(state[0] >> np.uint64(1))

@@ -1,0 +1,219 @@
+"""One configuration in, one run directory out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.optim import SGD, Adam, Optimizer
+
+import reticent
+from reticent.data import Dataset
+from reticent.errors import ParameterError
+from reticent.mechanism import Sampler
+from reticent.mechanism.run_ledger import (
+    DataRecord,
+    Diagnostics,
+    ParameterRecord,
+    Randomness,
+    RunLedger,
+    RunWarning,
+    Seeds,
+    Utility,
+)
+from reticent.train import rundir
+from reticent.train.config import Optimiser, TrainConfig
+from reticent.train.hooks import RunContext, StepHook
+from reticent.train.loop import FitRecord, Progress, Settings, fit
+from reticent.train.models import build_model
+from reticent.train.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
+from reticent.train.setup import load_dataset, make_settings
+from reticent.train.trace import TraceRecorder
+
+_EVALUATION_BATCH = 4096
+
+
+def train(
+    config: TrainConfig,
+    out: Path | str,
+    progress: Progress | None = None,
+    hooks: Sequence[StepHook] = (),
+    dataset: Dataset | None = None,
+) -> rundir.Run:
+    """Train with DP-SGD and write a run directory.
+
+    The guarantee of the result is that of ``run.ledger.mechanism()``, for the weights of every step.
+    It does not cover the ledger's diagnostics, nor a trace with masks, nor the choice of the settings
+    if that was made by looking at results on the same records. Noise is added in floating point: the
+    guarantee is that of the mechanism in real numbers.
+
+    Args:
+        config: what to train.
+        out: the run directory; must not exist.
+        progress: called with (steps done, steps planned).
+        hooks: observers; see ``reticent.train.hooks``.
+        dataset: the records, if they are loaded already; must be what ``config.data`` names.
+
+    Raises:
+        ArtifactError: ``out`` exists or cannot be written.
+        ParameterError, DataError, UnsupportedError: the configuration cannot be carried out.
+    """
+    out = Path(out)
+    rundir.refuse_existing(out)
+    device = _device(config.device)
+    dataset = load_dataset(config.data) if dataset is None else dataset
+    settings = make_settings(config, len(dataset.train))
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
+    with rundir.new_run(out) as directory:
+        context = _context(model, dataset, settings, device, directory)
+        every = (*hooks, TraceRecorder(config.trace)) if config.trace is not None else tuple(hooks)
+        record = fit(context, settings, _optimiser(config), *_sources(config), every, progress)
+        if record.steps == 0:
+            raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+        rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record), model)
+    return rundir.load_run(out)
+
+
+def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
+    """Share of records classified correctly, and mean cross-entropy; the model is left in its mode."""
+    training = model.training
+    model.eval()
+    correct, loss = 0, 0.0
+    with torch.no_grad():
+        for x, y in zip(features.split(_EVALUATION_BATCH), labels.split(_EVALUATION_BATCH), strict=True):
+            logits = model(x)
+            correct += int((logits.argmax(dim=1) == y).sum())
+            loss += float(cross_entropy(logits, y, reduction="sum"))
+    model.train(training)
+    return correct / len(labels), loss / len(labels)
+
+
+def _context(
+    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path
+) -> RunContext:
+    return RunContext(
+        model=model,
+        dataset=dataset,
+        train_features=torch.from_numpy(dataset.features[dataset.train]).to(device),
+        train_labels=torch.from_numpy(dataset.labels[dataset.train]).to(device),
+        max_grad_norm=settings.max_grad_norm,
+        noise_multiplier=settings.noise_multiplier,
+        sample_rate=settings.sample_rate,
+        divisor=settings.divisor,
+        planned_steps=settings.steps,
+        directory=directory,
+    )
+
+
+def _device(name: str) -> torch.device:
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ParameterError("device", name, "cpu: torch finds no CUDA device here")
+    return torch.device(name)
+
+
+def _initial_seed(config: TrainConfig) -> int:
+    return torch_seed(config.seed, Stream.INITIALISATION)
+
+
+def _sources(config: TrainConfig) -> tuple[Source, Source]:
+    if config.randomness is Randomness.FRESH:
+        return SystemSource(), SystemSource()
+    return SeededSource(config.seed, Stream.SAMPLING), SeededSource(config.seed, Stream.NOISE)
+
+
+def _optimiser(config: TrainConfig) -> Callable[[list[nn.Parameter]], Optimizer]:
+    if config.optimiser is Optimiser.ADAM:
+        return lambda parameters: Adam(parameters, lr=config.learning_rate)
+    return lambda parameters: SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+
+
+def _ledger(
+    config: TrainConfig,
+    dataset: Dataset,
+    settings: Settings,
+    model: nn.Module,
+    context: RunContext,
+    record: FitRecord,
+) -> RunLedger:
+    train_accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
+    return RunLedger(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        config=config.model_dump(mode="json"),
+        data=_data_record(dataset),
+        sampler=settings.sampler,
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        sample_rate=settings.sample_rate,
+        expected_batch_size=settings.sample_rate * len(dataset.train),
+        divisor=settings.divisor,
+        steps=record.steps,
+        planned_steps=settings.steps,
+        num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
+        parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
+        optimiser=config.optimiser.value,
+        device=_device_name(config.device),
+        randomness=config.randomness,
+        seeds=_seeds(config, dataset),
+        utility=_utility(model, dataset, context.train_features.device),
+        diagnostics=Diagnostics(
+            batch_sizes=record.batch_sizes,
+            clipped=record.clipped,
+            train_accuracy=train_accuracy,
+            seconds=record.seconds,
+        ),
+        versions=_versions(),
+        warnings=_warnings(config, settings, record),
+    )
+
+
+def _data_record(dataset: Dataset) -> DataRecord:
+    return DataRecord(
+        name=dataset.name,
+        source=dataset.source,
+        content_hash=dataset.content_hash,
+        dataset_size=len(dataset.train),
+        test_size=len(dataset.test),
+        feature_shape=dataset.feature_shape,
+        classes=dataset.classes,
+        notes=dataset.notes,
+    )
+
+
+def _seeds(config: TrainConfig, dataset: Dataset) -> Seeds:
+    known = config.seed if config.randomness is Randomness.REPRODUCIBLE else None
+    return Seeds(initialisation=config.seed, split=dataset.split_seed, sampling=known, noise=known)
+
+
+def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utility:
+    if len(dataset.test) == 0:
+        return Utility(test_accuracy=None, test_loss=None)
+    features = torch.from_numpy(dataset.features[dataset.test]).to(device)
+    accuracy, loss = accuracy_and_loss(model, features, torch.from_numpy(dataset.labels[dataset.test]).to(device))
+    return Utility(test_accuracy=accuracy, test_loss=loss)
+
+
+def _warnings(config: TrainConfig, settings: Settings, record: FitRecord) -> tuple[RunWarning, ...]:
+    cases = (
+        (settings.noise_multiplier == 0.0, RunWarning.NO_NOISE),
+        (config.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
+        (settings.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
+        (settings.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
+        (config.divisor is None or config.sample_rate is None, RunWarning.SIZE_TREATED_AS_PUBLIC),
+        (record.stopped_early, RunWarning.STOPPED_EARLY),
+    )
+    return tuple(warning for applies, warning in cases if applies)
+
+
+def _device_name(name: str) -> str:
+    return f"{name} ({torch.cuda.get_device_name(name)})" if name.startswith("cuda") else name
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("torch", "opacus", "numpy", "scipy")}
+    return {"reticent": reticent.__version__, "python": platform.python_version(), **packages}

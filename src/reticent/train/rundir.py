@@ -1,0 +1,264 @@
+"""The run directory: written whole or not at all, read with suspicion."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors.torch import save as save_tensors
+from torch import nn
+
+from reticent.data import Dataset
+from reticent.errors import ArtifactError, DataError
+from reticent.mechanism import _strict
+from reticent.mechanism.run_ledger import RunLedger, Sha256, first_problem
+from reticent.train.config import TrainConfig, parse_config
+from reticent.train.models import build_model
+from reticent.train.setup import load_dataset
+from reticent.train.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
+
+MANIFEST = "manifest.json"
+LEDGER = "ledger.json"
+WEIGHTS = "weights.safetensors"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}){0,3}")
+_LARGEST_MANIFEST = 8 << 20
+_LARGEST_LEDGER = 256 << 20
+_LARGEST_INDEX = 8 << 20
+_HEADER_BYTES = 1 << 20
+_MOST_FILES = 50_000
+
+
+class FileRecord(BaseModel):
+    """One file of a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: Sha256
+
+
+class Manifest(BaseModel):
+    """What a complete run holds; written last, so its presence marks completeness."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    schema_: Literal["reticent.run/1"] = Field(default="reticent.run/1", alias="schema")
+    files: Annotated[dict[str, FileRecord], Field(max_length=_MOST_FILES)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        path: the directory.
+        ledger: what really ran.
+        manifest: the files with their checksums.
+    """
+
+    path: Path
+    ledger: RunLedger
+    manifest: Manifest
+
+    @property
+    def config(self) -> TrainConfig:
+        """The configuration that the run was asked for."""
+        return parse_config(self.ledger.config, f"{self.path}/{LEDGER}: config")
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The final weights by parameter name, after checking them against the ledger.
+
+        Raises:
+            ArtifactError: the file is corrupt or disagrees with the ledger.
+        """
+        shapes = {p.name: (p.shape, torch.float32) for p in self.ledger.parameters}
+        content = self._read(WEIGHTS, 4 * sum(_size(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
+        tensors = parse_tensors(content, WEIGHTS)
+        check_tensors(tensors, shapes, WEIGHTS)
+        return tensors
+
+    def model(self) -> nn.Module:
+        """The trained model."""
+        model = build_model(self.config.model, self.ledger.data.feature_shape, self.ledger.data.classes, seed=0)
+        try:
+            model.load_state_dict(self.weights())
+        except RuntimeError as error:
+            raise ArtifactError(f"{WEIGHTS}: does not fit the model ({' '.join(str(error).split())})") from None
+        return model.eval()
+
+    def dataset(self) -> Dataset:
+        """The data set with the split of the run.
+
+        Raises:
+            DataError: it is not the one that the run used.
+        """
+        dataset = load_dataset(self.config.data)
+        if dataset.content_hash != self.ledger.data.content_hash:
+            raise DataError(f"{dataset.name}: records or split differ from those of the run {self.path}")
+        return dataset
+
+    def trace(self) -> Trace | None:
+        """Weights and released gradients per step, or None where none were recorded."""
+        if INDEX not in self.manifest.files:
+            return None
+        index = parse_index(self._read(INDEX, _LARGEST_INDEX))
+        if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.data.dataset_size:
+            raise ArtifactError(f"{INDEX}: does not fit the ledger")
+        return Trace(index, _RunReader(self))
+
+    def file(self, name: str, limit: int) -> bytes:
+        """A file that a hook wrote, after checking size and checksum.
+
+        Raises:
+            ArtifactError: there is none, or it is larger than ``limit`` bytes, or corrupt.
+        """
+        return self._read(name, limit)
+
+    def _read(self, name: str, limit: int) -> bytes:
+        record = self.manifest.files.get(name)
+        if record is None:
+            raise ArtifactError(f"{self.path}: has no file {name}")
+        if record.bytes > limit:
+            raise ArtifactError(f"{self.path}/{name}: {record.bytes} bytes, more than the {limit} that it may have")
+        _check_file(self.path, name, record)
+        return (self.path / name).read_bytes()
+
+
+class _RunReader(Reader):
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __call__(self, name: str, limit: int) -> bytes:
+        return self._run.file(name, limit)
+
+
+def load_run(path: Path | str) -> Run:
+    """Open a run directory.
+
+    Manifest, ledger and the presence and size of every file are checked here; checksums of weights and
+    trace are compared when they are read. Nothing in the directory is executed or unpickled, and no
+    file outside it is opened.
+
+    Raises:
+        ArtifactError: no complete run lies there, or something in it is corrupt or hostile.
+    """
+    path = Path(path)
+    manifest = _load_manifest(path)
+    for name, record in manifest.files.items():
+        _check_entry(path, name, record)
+    if not {LEDGER, WEIGHTS} <= set(manifest.files):
+        raise ArtifactError(f"{path}: {MANIFEST} lacks {LEDGER} or {WEIGHTS}")
+    if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
+        raise ArtifactError(f"{path}/{LEDGER}: too large")
+    _check_file(path, LEDGER, manifest.files[LEDGER])
+    ledger = RunLedger.from_json((path / LEDGER).read_text(encoding="utf-8"), f"{path}/{LEDGER}")
+    if sum(_size(p.shape) for p in ledger.parameters) < ledger.num_parameters:
+        raise ArtifactError(f"{path}/{LEDGER}: num_parameters exceeds the parameters listed")
+    return Run(path, ledger, manifest)
+
+
+def refuse_existing(path: Path) -> None:
+    """Nothing that existed is overwritten.
+
+    Raises:
+        ArtifactError: something lies at ``path``.
+    """
+    if path.is_symlink() or path.exists():
+        raise ArtifactError(f"{path} already exists; choose another --out, nothing is overwritten")
+
+
+@contextmanager
+def new_run(path: Path) -> Iterator[Path]:
+    """A folder to write into, which becomes ``path`` in one rename once the block ends without error.
+
+    After an error nothing is left behind; after a crash only a hidden ``.NAME.partial-*`` folder, which
+    ``load_run`` refuses because it has no manifest.
+    """
+    path = Path(os.path.abspath(path))
+    refuse_existing(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot create run directory ({error.strerror})") from None
+    try:
+        yield partial
+        _write_manifest(partial)
+        partial.chmod(0o755)
+        refuse_existing(path)
+        os.rename(partial, path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def write_run(directory: Path, ledger: RunLedger, model: nn.Module) -> None:
+    """Write ledger and weights into the folder of ``new_run``."""
+    tensors = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
+    (directory / WEIGHTS).write_bytes(save_tensors(tensors))
+    (directory / LEDGER).write_text(ledger.to_json(), encoding="utf-8")
+
+
+def _write_manifest(directory: Path) -> None:
+    files = {}
+    for file in sorted(p for p in directory.rglob("*") if p.is_file()):
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+        name = file.relative_to(directory).as_posix()
+        files[name] = FileRecord(bytes=file.stat().st_size, sha256=_strict.sha256_file(file))
+    text = _strict.dumps(Manifest(files=files).model_dump(mode="json", by_alias=True))
+    _strict.write_atomic(directory / MANIFEST, text.encode())
+
+
+def _load_manifest(path: Path) -> Manifest:
+    file = path / MANIFEST
+    if not path.is_dir():
+        raise ArtifactError(f"{path}: no run directory")
+    if not file.is_file() or file.is_symlink():
+        raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
+    if file.stat().st_size > _LARGEST_MANIFEST:
+        raise ArtifactError(f"{file}: too large")
+    document = _strict.loads(file.read_text(encoding="utf-8", errors="replace"), str(file))
+    try:
+        return Manifest.model_validate(document)
+    except ValidationError as error:
+        raise ArtifactError(f"{file}: {first_problem(error)}") from None
+
+
+def _check_entry(path: Path, name: str, record: FileRecord) -> None:
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise ArtifactError(f"{path}/{MANIFEST}: {name!r} is no allowed file name")
+    current = path
+    for part in name.split("/"):
+        current = current / part
+        try:
+            mode = current.lstat().st_mode
+        except OSError:
+            raise ArtifactError(f"{path}: half written: {name} is missing") from None
+        if stat.S_ISLNK(mode):
+            raise ArtifactError(f"{path}/{name}: is a link, which a run must not hold")
+    if not stat.S_ISREG(mode):
+        raise ArtifactError(f"{path}/{name}: is not a plain file")
+    if current.stat().st_size != record.bytes:
+        raise ArtifactError(f"{path}/{name}: {current.stat().st_size} bytes, the manifest says {record.bytes}")
+
+
+def _check_file(path: Path, name: str, record: FileRecord) -> None:
+    _check_entry(path, name, record)
+    if _strict.sha256_file(path / name) != record.sha256:
+        raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size

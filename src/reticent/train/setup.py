@@ -1,0 +1,70 @@
+"""From a configuration to records and settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reticent import data
+from reticent.data import Dataset
+from reticent.data.purchase import load_purchase100
+from reticent.errors import ParameterError
+from reticent.mechanism import Sampler
+from reticent.train.config import DataConfig, TrainConfig
+from reticent.train.loop import Settings
+
+
+def load_dataset(config: DataConfig) -> Dataset:
+    """The data set with the split that the configuration asks for.
+
+    Raises:
+        ParameterError: an unknown name, or a split that leaves one side empty.
+        DataError: a file is missing or corrupt.
+    """
+    if config.path is not None and config.name != "purchase-100":
+        raise ParameterError("data.path", str(config.path), "left out: only purchase-100 takes a path")
+    dataset = load_purchase100(config.path) if config.name == "purchase-100" else data.load(config.name)
+    if config.train_fraction is not None:
+        dataset = dataset.split(config.train_fraction, config.split_seed)
+    return dataset if config.train_size is None else dataset.subset(config.train_size)
+
+
+def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
+    """Rates, divisor and steps for ``dataset_size`` training records.
+
+    Raises:
+        ParameterError: the batch is larger than the data.
+    """
+    rate = _sample_rate(config, dataset_size)
+    return Settings(
+        noise_multiplier=config.noise_multiplier,
+        max_grad_norm=config.max_grad_norm,
+        sample_rate=rate,
+        divisor=config.divisor if config.divisor is not None else rate * dataset_size,
+        steps=_steps(config, rate, dataset_size),
+        sampler=config.sampler,
+        batch_size=config.batch_size,
+        physical_batch_size=config.physical_batch_size,
+    )
+
+
+def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
+    if config.sample_rate is not None:
+        return config.sample_rate
+    if config.batch_size is None or config.batch_size > dataset_size:
+        raise ParameterError("batch_size", config.batch_size, f"at most the {dataset_size} training records")
+    return config.batch_size / dataset_size
+
+
+def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
+    if config.steps is not None:
+        return config.steps
+    if config.epochs is None:
+        raise ParameterError("epochs", None, "given, or steps")
+    if config.sampler is Sampler.SHUFFLED and config.batch_size is not None:
+        return max(1, round(config.epochs * -(-dataset_size // config.batch_size)))
+    return max(1, round(config.epochs / rate))
+
+
+def with_noise(settings: Settings, noise_multiplier: float) -> Settings:
+    """The same settings with another noise multiplier."""
+    return replace(settings, noise_multiplier=noise_multiplier)
