@@ -14,7 +14,9 @@ from reticent.certificate.store import write_certificate
 from reticent.certificate.verify import verify
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption, is_terminal
+from reticent.cli._progress import progress_bar
 from reticent.cli._tables import assessment_table, print_json
+from reticent.errors import ArtifactError
 from reticent.mechanism.run_ledger import RunLedger
 
 
@@ -30,9 +32,9 @@ def certify(
     json: JsonOption = False,
 ) -> None:
     """Certify a run under every adversary; a configuration is trained first."""
-    from reticent.cli.train import run_of  # torch is needed for this verb only
-
-    ledger, folder = run_of(source, out)
+    if not source.exists():
+        raise ArtifactError(f"{source} does not exist: give a run directory or a configuration file")
+    ledger, folder = _run(source, out) if source.is_dir() else _train(source, out)
     certificate = _certify(ledger)
     files = write_certificate(certificate, folder, include_private=include_private)
     if json:
@@ -61,6 +63,29 @@ def verify_command(
     if outcome.problems:
         raise typer.Exit(1)
     typer.echo(f"{certificate}: hash and {outcome.recomputed} assessments agree")
+
+
+def _run(source: Path, out: Path | None) -> tuple[RunLedger, Path]:
+    from reticent.train import load_run  # torch is needed for a run only
+
+    return load_run(source).ledger, out or source.resolve().with_name(f"{source.resolve().name}-certificate")
+
+
+def _train(source: Path, out: Path | None) -> tuple[RunLedger, Path]:
+    """Train into ``out``/run, or take the finished run of the same configuration that lies there."""
+    from reticent.train import load_config, load_run, train
+
+    config = load_config(source)
+    folder = out or Path("runs") / source.stem
+    target = folder / "run"
+    if not target.exists():
+        with progress_bar(f"training {source.stem}") as progress:
+            return train(config, target, progress=progress).ledger, folder
+    run = load_run(target)
+    if run.config != config:
+        raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
+    typer.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)
+    return run.ledger, folder
 
 
 def _certify(ledger: RunLedger) -> Certificate:

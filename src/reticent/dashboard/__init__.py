@@ -1,1 +1,1 @@
-"""The browser page; displays, never derives."""
+"""The browser page: displays what the library answers, derives nothing. Needs the ``dashboard`` extra."""
