@@ -11,7 +11,7 @@ from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, PiecewiseLinearTradeOff, TradeOff
+from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _closed_form(
         case Method.PROVEN:
             upper = closed_forms.proven_bracket(sigma, rate, steps, neighbouring)[1]
             note = "A bound on the advantage; other rates follow from it alone and are loose."
-            return PiecewiseLinearTradeOff.from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
+            return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
         case _:
             mu = closed_forms.published_mu(sigma, rate, steps, neighbouring)
             note = (
