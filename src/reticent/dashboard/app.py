@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import plotly.graph_objects as go
-from dash import Dash, Input, Output, dash_table, dcc, html
+from dash import Dash, Input, Output, dcc, html
 
 from reticent.certificate.build import curve_points
 from reticent.certificate.numbers import AssessmentRecord, Number, Questions, risk_document
@@ -39,13 +39,13 @@ _MARGIN = {"l": 60, "r": 10, "t": 40, "b": 50}
 
 def build_app() -> Dash:
     """The application, not yet serving. Assets are served from this machine; nothing is fetched."""
-    app = Dash("reticent", title="reticent", serve_locally=True, update_title=None)
+    app = Dash("reticent", title="reticent", serve_locally=True)
     app.layout = _layout()
     inputs = [Input(name, "value") for name in (*_FIELDS, "neighbouring")]
     app.callback(
         Output("message", "children"),
         Output("sentences", "children"),
-        Output("table", "data"),
+        Output("table", "children"),
         Output("linear", "figure"),
         Output("logarithmic", "figure"),
         *inputs,
@@ -53,7 +53,7 @@ def build_app() -> Dash:
     return app
 
 
-def answer(*values: Any) -> tuple[str, list[Any], list[dict[str, str]], go.Figure, go.Figure]:
+def answer(*values: Any) -> tuple[str, list[Any], list[Any], go.Figure, go.Figure]:
     """Everything the page shows, from the values of its fields (in the order of the fields)."""
     given = dict(zip((*_FIELDS, "neighbouring"), values, strict=True))
     try:
@@ -64,8 +64,13 @@ def answer(*values: Any) -> tuple[str, list[Any], list[dict[str, str]], go.Figur
     records = risk_document(mechanism, assessments, Questions(), skipped).assessments
     message = "; ".join(f"{name} left out: {reason}" for name, reason in skipped.items())
     sentences = [html.Li([sentence(r), " ", html.Em(r.claim)]) for r in records]
-    rows = [_row(record) for record in records]
-    return message, sentences, rows, _figure(assessments, log=False), _figure(assessments, log=True)
+    return (
+        message,
+        sentences,
+        _table([_row(record) for record in records]),
+        _figure(assessments, log=False),
+        _figure(assessments, log=True),
+    )
 
 
 def _layout() -> html.Div:
@@ -96,7 +101,7 @@ def _layout() -> html.Div:
             html.Div([*fields, relation], style=row),
             html.P(id="message", role="status", style={"color": "#8a3b00"}),
             dcc.Loading([html.Ul(id="sentences")]),
-            dash_table.DataTable(id="table", style_cell={"textAlign": "left", "fontFamily": "inherit"}),
+            html.Table(id="table", style={"borderSpacing": "1rem 0.2rem", "fontSize": "0.9rem"}),
             html.Div([dcc.Graph(id="linear"), dcc.Graph(id="logarithmic")], style=row),
         ],
         style={
@@ -138,6 +143,11 @@ def _row(record: AssessmentRecord) -> dict[str, str]:
         **{f"epsilon at delta {key}": shown(number) for key, number in record.epsilon_at_delta.items()},
         "mu": shown(record.mu),
     }
+
+
+def _table(rows: list[dict[str, str]]) -> list[Any]:
+    head = html.Thead(html.Tr([html.Th(name, style={"textAlign": "left"}) for name in rows[0]]))
+    return [head, html.Tbody([html.Tr([html.Td(cell) for cell in row.values()]) for row in rows])]
 
 
 def _figure(assessments: list[Assessment] | tuple[Assessment, ...], *, log: bool) -> go.Figure:

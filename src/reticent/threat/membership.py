@@ -67,17 +67,17 @@ def _closed_form(
     shape = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
     match method:
         case Method.CLOSED_FORM:
-            mu = closed_forms.rho_form_mu(sigma, rate, steps, neighbouring)
+            mu = float(closed_forms.rho_form_mu(sigma, rate, steps, neighbouring))
             return GaussianTradeOff(mu), Claim.ESTIMATE, ("RETICENT:rho-form",), (shape,)
         case Method.CLT:
-            mu = closed_forms.clt_mu(sigma, rate, steps, neighbouring)
+            mu = float(closed_forms.clt_mu(sigma, rate, steps, neighbouring))
             return GaussianTradeOff(mu), Claim.ESTIMATE, ("RETICENT:clt",), (shape,)
         case Method.PROVEN:
-            upper = closed_forms.proven_bracket(sigma, rate, steps, neighbouring)[1]
+            upper = float(closed_forms.proven_bracket(sigma, rate, steps, neighbouring)[1])
             note = "A bound on the advantage; other rates follow from it alone and are loose."
             return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
         case _:
-            mu = closed_forms.published_mu(sigma, rate, steps, neighbouring)
+            mu = float(closed_forms.published_mu(sigma, rate, steps, neighbouring))
             note = (
                 "Corollary 7 without its error term is not a bound: it can state less risk than there is (errata B1)."
             )

@@ -7,12 +7,16 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.composition import compose, gmip, sampling_notes
+from reticent.composition.gmip_spectrum import GradientSpectrum
+from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, Mixture, TradeOff
+from reticent.tradeoff import GaussianTradeOff, TradeOff
+
+Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
 _LARGEST_MU = 1e8
 _CLT = (
@@ -34,11 +38,12 @@ class MembershipGame:
 
     Attributes:
         susceptibility: ``K``, the squared Mahalanobis length of the target's gradient; None for ``K = d``,
-            its mean over records. Measured from the mean gradient under ``REPLACE``; under Poisson sampling
-            from zero and in the metric of the second moment, where the mean is d as well.
+            its mean over records; or a law of K, composed stochastically; or a spectrum of the gradients,
+            which is exact where the harmonic rule is a bound on mu. K is measured from the mean gradient;
+            under Poisson sampling from zero, in the metric of the second moment: its mean is d there too.
     """
 
-    susceptibility: float | None = None
+    susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = None
 
     name: ClassVar[str] = "membership-game"
     knows: ClassVar[str] = "the law of the data, the target record, every released gradient sum"
@@ -46,7 +51,7 @@ class MembershipGame:
     infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
 
     def __post_init__(self) -> None:
-        if self.susceptibility is not None:
+        if not isinstance(self.susceptibility, SusceptibilityLaw | GradientSpectrum | None):
             _check.positive(susceptibility=self.susceptibility)
 
     def assess(
@@ -69,24 +74,27 @@ class MembershipGame:
             reason = "The harmonic rule is known for DP-SGD only."
             return self._worst_case(mechanism, neighbouring, method, reason)
         batch, k = self._batch_size(mechanism), self._susceptibility(mechanism)
-        reason = _obstacle(mechanism, neighbouring)
+        reason = _obstacle(mechanism, neighbouring, k)
         if reason:
             return self._worst_case(mechanism, neighbouring, method, reason)
         return self._harmonic(mechanism, neighbouring, method, batch, k)
 
     def _harmonic(
-        self, mechanism: DPSGD, neighbouring: Neighbouring, method: Method, batch: float, k: float
+        self, mechanism: DPSGD, neighbouring: Neighbouring, method: Method, batch: float, k: Susceptibility
     ) -> Assessment:
-        noise = _effective_noise(mechanism, neighbouring, batch, k)
+        typical = k.mean if isinstance(k, SusceptibilityLaw) else k
+        noise = _effective_noise(mechanism, neighbouring, batch, typical)
+        keys = ("RETICENT:harmonic-rule", "LEEMANN2023:Theorem 4.2", *_composition_keys(mechanism, k))
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
             method=method,
             claim=Claim.ESTIMATE,
-            curve=_fresh_batches(replace(mechanism, noise_multiplier=noise), neighbouring),
+            curve=_game_curve(mechanism, neighbouring, batch, k),
             truth=None,
-            theorems=cite("RETICENT:harmonic-rule", "LEEMANN2023:Theorem 4.2", *_one_step_keys(mechanism)),
-            notes=(self._meaning(k), _rule(mechanism, neighbouring, noise, batch, k), _CLT),
+            theorems=cite(*keys),
+            notes=(_meaning(k, self.susceptibility is None), _rule(mechanism, neighbouring, noise, batch), _CLT),
+            data_dependent=isinstance(k, SusceptibilityLaw | GradientSpectrum),
         )
 
     def _worst_case(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method, reason: str) -> Assessment:
@@ -114,7 +122,8 @@ class MembershipGame:
             raise UnsupportedError("the published formula speaks of replacing a record; use neighbouring replace")
         batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
         k = self._susceptibility(mechanism)
-        step = gmip.one_step_mu(dimension, k, gmip.effective_batch(batch, mechanism.noise_multiplier))
+        typical = _typical(k)
+        step = gmip.one_step_mu(dimension, typical, gmip.effective_batch(batch, mechanism.noise_multiplier))
         least = min(step, gmip.differential_privacy_mu(mechanism.noise_multiplier))
         mu = _published_mu(least, mechanism)
         return Assessment(
@@ -129,21 +138,13 @@ class MembershipGame:
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
                 "It composes steps as if each used fresh data, which re-used data break (errata G1), "
                 "and is a limit, not a bound, for finitely many steps (errata G3).",
-                self._meaning(k),
+                _meaning(k, self.susceptibility is None),
                 _CLT,
             ),
         )
 
-    def _meaning(self, k: float) -> str:
-        if self.susceptibility is None:
-            return (
-                f"Susceptibility K = d = {k:g}: a typical record, not the worst; about half of all records "
-                "exceed it, and low false positive rates are ruled by those."
-            )
-        return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
-
-    def _susceptibility(self, mechanism: DPSGD) -> float:
-        return float(_dimension(mechanism)) if self.susceptibility is None else float(self.susceptibility)
+    def _susceptibility(self, mechanism: DPSGD) -> Susceptibility:
+        return float(_dimension(mechanism)) if self.susceptibility is None else self.susceptibility
 
     def _batch_size(self, mechanism: DPSGD) -> float:
         if mechanism.batch_size is not None:
@@ -170,58 +171,92 @@ def _single_pass(mechanism: DPSGD) -> bool:
     return mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
 
 
-def _obstacle(mechanism: DPSGD, neighbouring: Neighbouring) -> str:
+def _obstacle(mechanism: DPSGD, neighbouring: Neighbouring, k: Susceptibility) -> str:
     """Why the randomness of the data may not be counted, or nothing."""
     if not _single_pass(mechanism):
         return (
             f"{mechanism.steps} steps use the same records again, so the randomness of the data is not fresh "
             "in each step (errata G1) and only the injected noise may be counted."
         )
-    if neighbouring is Neighbouring.REPLACE:
-        return ""
-    if mechanism.sampler is not Sampler.POISSON or _full_batch(mechanism):
+    random_size = mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism)
+    if neighbouring is not Neighbouring.REPLACE and not random_size:
         return (
             "With batches of fixed size the game is played between data sets of equal size: the harmonic rule "
             f"holds for neighbouring replace, not {neighbouring.value}."
         )
+    if random_size and isinstance(k, GradientSpectrum):
+        return "A spectrum of the covariance does not describe Poisson batches, whose size is random."
     return ""
 
 
-def _effective_noise(mechanism: DPSGD, neighbouring: Neighbouring, batch: float, k: float) -> float:
+def _effective_noise(mechanism: DPSGD, neighbouring: Neighbouring, batch: float, k: float | GradientSpectrum) -> float:
     """Noise multiplier whose worst case is the harmonic rule: injected noise plus the other records.
 
     Batches of fixed size: 1/mu^2 = n/K + sigma^2/4. Poisson: the other records add the covariance
-    N p (M - p m m^T) >= n (1 - p) M with M the second moment, hence 1/mu^2 = n (1 - p)/K + sigma^2 for
-    each of the two values of the target.
+    N p (M - p m m^T) >= n (1 - p) M with M the second moment and m the mean, hence
+    1/mu^2 = n (1 - p)/K + sigma^2 for each of the two values of the target.
     """
     sigma = mechanism.noise_multiplier
+    if isinstance(k, GradientSpectrum):
+        return neighbouring.sensitivity / k.mu(batch, sigma)
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
         return (sigma**2 + batch * (1.0 - mechanism.sample_rate) / k) ** 0.5
     return neighbouring.sensitivity / gmip.harmonic_mu(batch, k, sigma)
 
 
-def _fresh_batches(mechanism: DPSGD, neighbouring: Neighbouring) -> TradeOff:
+def _game_curve(mechanism: DPSGD, neighbouring: Neighbouring, batch: float, k: Susceptibility) -> TradeOff:
+    if isinstance(k, SusceptibilityLaw):
+        return k.compose(lambda value: _game_curve(mechanism, neighbouring, batch, value))
+    noise = _effective_noise(mechanism, neighbouring, batch, k)
+    return _used_once(replace(mechanism, noise_multiplier=noise), neighbouring)
+
+
+def _used_once(mechanism: DPSGD, neighbouring: Neighbouring) -> TradeOff:
     """The curve of at most one use of the target; for shuffled data its step is revealed, which is safe."""
+    step = GaussianTradeOff(neighbouring.sensitivity / mechanism.noise_multiplier)
+    if _full_batch(mechanism):
+        return step
     if mechanism.sampler is not Sampler.SHUFFLED:
         return compose(mechanism, neighbouring).pessimistic
     used = min(1.0, mechanism.steps * mechanism.sample_rate)
-    step = GaussianTradeOff(neighbouring.sensitivity / mechanism.noise_multiplier)
-    return step if used == 1.0 else Mixture([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
+    return stochastic_composition([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
 
 
-def _one_step_keys(mechanism: DPSGD) -> tuple[str, ...]:
-    if mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate < 1.0:
-        return ("LEEMANN2023:Definition 4.1",)
-    return ()
+def _composition_keys(mechanism: DPSGD, k: Susceptibility) -> tuple[str, ...]:
+    partial = mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate < 1.0
+    return ("LEEMANN2023:Definition 4.1",) if partial or isinstance(k, SusceptibilityLaw) else ()
 
 
-def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: float, k: float) -> str:
+def _typical(k: Susceptibility) -> float:
+    if isinstance(k, SusceptibilityLaw):
+        return k.mean
+    return k.susceptibility if isinstance(k, GradientSpectrum) else float(k)
+
+
+def _meaning(k: Susceptibility, typical: bool) -> str:
+    if typical:
+        return (
+            f"Susceptibility K = d = {k:g}: a typical record, not the worst; about half of all records exceed it, "
+            "and low false positive rates are ruled by those."
+        )
+    if isinstance(k, SusceptibilityLaw):
+        return (
+            f"Susceptibility K drawn from the given law of mean {k.mean:g}, known to the attacker: "
+            "an average over records, not the worst."
+        )
+    if isinstance(k, GradientSpectrum):
+        return (
+            f"K = {k.susceptibility:g} and the spectrum are as given: a record with a larger deviation is at more risk."
+        )
+    return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
+
+
+def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: float) -> str:
     size = neighbouring.sensitivity
-    step = size / noise
     injected = size / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
     return (
-        f"Harmonic rule at batch size {batch:g} and K {k:g}: mu of one step {step:.6g}; "
-        f"the noise alone gives {injected:.6g}."
+        f"Batch size {batch:g}: mu of one step is {size / noise:.6g} with the randomness of the other records "
+        f"and {injected:.6g} by the noise alone (the worst case)."
     )
 
 
