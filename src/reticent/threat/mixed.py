@@ -29,7 +29,9 @@ class Mixed:
     relaxed_probability: float = 0.5
 
     name: ClassVar[str] = "mixed"
-    knows: ClassVar[str] = "everything but this record, and with a stated probability not in which direction it moves the result,"
+    knows: ClassVar[str] = (
+        "everything but this record, and with a stated probability not in which direction it moves the result,"
+    )
     lacks: ClassVar[str] = (
         "with the stated probability the direction of the target's effect; the sampling and the noise"
     )
