@@ -102,7 +102,8 @@ class MembershipGame:
         truth = compose(mechanism, neighbouring)
         notes = (
             f"{reason} The answer is the worst case of the same release, a bound with no assumption about the data.",
-            "Whoever cannot tell any two neighbouring data sets apart cannot win the membership game either.",
+            "Whoever cannot tell any two neighbouring data sets apart cannot win the membership game either; "
+            "the susceptibility K (K = d is a typical record, not the worst) plays no part in it.",
         )
         return Assessment(
             adversary=self,

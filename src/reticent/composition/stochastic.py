@@ -1,0 +1,200 @@
+"""Stochastic composition (Definition 4.1 of LEEMANN2023): the target is drawn, then one curve is played.
+
+The attacker sees the target, so this is testing the pair (target, release): a public mixture. At the optimum
+all components are played at one common slope, that is at one threshold of the log likelihood ratio; every
+rate is then a weighted mean. Whoever plays each component at the same false positive rate is weaker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import eigh_tridiagonal
+from scipy.special import erfcx, log_ndtr, logsumexp
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.tradeoff import LogErrors, Mixture, TradeOff
+
+
+@dataclass(frozen=True, eq=False)
+class SusceptibilityLaw:
+    """A law of the susceptibility K (or of any other number that is drawn with the target).
+
+    Attributes:
+        values: finite, > 0.
+        weights: probabilities of the values, of sum 1.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+
+    def __post_init__(self) -> None:
+        values, weights = np.array(self.values, dtype=float), _check.probabilities(weights=self.weights)
+        if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0.0)):
+            raise ParameterError("values", self.values, "a list of finite numbers > 0")
+        if weights.shape != values.shape or abs(weights.sum() - 1.0) > 1e-9:
+            raise ParameterError("weights", self.weights, "one probability per value, adding up to 1")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "weights", weights / weights.sum())
+
+    @classmethod
+    def sampled(cls, values: ArrayLike) -> SusceptibilityLaw:
+        """The empirical law of measured values; equal values are gathered."""
+        distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
+        return cls(distinct, counts / counts.sum())
+
+    @classmethod
+    def gaussian_gradients(cls, dimension: int, nodes: int = 64) -> SusceptibilityLaw:
+        """Chi-square with ``dimension`` degrees of freedom, the law of K for Gaussian gradients.
+
+        Gauss-Laguerre nodes: exact for polynomials in K up to degree ``2 nodes - 1``; curves composed with it
+        are good to 1e-6 from about ten dimensions on. ``GaussianGradientTradeOff`` is exact in any dimension.
+        """
+        order, degrees = _check.count(nodes=nodes), _check.count(dimension=dimension)
+        k, shape = np.arange(order, dtype=float), 0.5 * degrees - 1.0
+        points, vectors = eigh_tridiagonal(2.0 * k + shape + 1.0, np.sqrt(k[1:] * (k[1:] + shape)))
+        weights = vectors[0] ** 2
+        keep = (weights > 0.0) & (points > 0.0)
+        return cls(2.0 * points[keep], weights[keep] / weights[keep].sum())
+
+    @property
+    def mean(self) -> float:
+        """Expected value."""
+        return float(self.weights @ self.values)
+
+    def compose(self, curve: Callable[[float], TradeOff]) -> TradeOff:
+        """The stochastic composition of ``curve(K)`` over this law."""
+        return stochastic_composition([curve(float(k)) for k in self.values], self.weights)
+
+    def compose_gaussian(self, mu: Callable[[np.ndarray], np.ndarray]) -> GaussianMixtureTradeOff:
+        """The same for Gaussian curves with parameters ``mu(K)``, vectorised."""
+        return GaussianMixtureTradeOff(mu(self.values), self.weights)
+
+
+def stochastic_composition(curves: Sequence[TradeOff], weights: ArrayLike | None = None) -> TradeOff:
+    """The composition of any finite family of curves; ``weights`` None means equally likely ones.
+
+    Exact up to the accuracy of the components: nothing is tabulated.
+
+    Raises:
+        ParameterError: no curve, or weights that are not probabilities of the same number.
+    """
+    if not curves:
+        raise ParameterError("curves", curves, "at least one curve")
+    if weights is None:
+        weights = np.full(len(curves), 1.0 / len(curves))
+    return Mixture(curves, weights)
+
+
+class GaussianMixtureTradeOff(TradeOff):
+    """Stochastic composition of Gaussian curves: alpha(t) = sum_i w_i Phi(-t/mu_i - mu_i/2), and so on.
+
+    Attributes:
+        mus: GDP parameters of the components, finite, >= 0.
+        weights: their probabilities.
+    """
+
+    def __init__(self, mus: ArrayLike, weights: ArrayLike) -> None:
+        mus, weights = np.array(mus, dtype=float), _check.probabilities(weights=weights)
+        if mus.ndim != 1 or mus.size == 0 or not np.all(np.isfinite(mus) & (mus >= 0.0)):
+            raise ParameterError("mus", mus.tolist(), "a list of finite numbers >= 0")
+        if weights.shape != mus.shape or abs(weights.sum() - 1.0) > 1e-9:
+            raise ParameterError("weights", weights.tolist(), "one probability per component, adding up to 1")
+        keep = weights > 0.0
+        self.mus, self.weights = mus[keep], weights[keep] / weights.sum()
+
+    @property
+    def reversed(self) -> TradeOff:
+        """The curve itself: every component is symmetric and its index is public."""
+        return self
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = np.asarray(log_ratio, dtype=float)[..., None]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            lifted = np.where(self.mus > 0.0, ratio / self.mus, np.where(ratio < 0.0, -np.inf, np.inf))
+        low, high = lifted - 0.5 * self.mus, lifted + 0.5 * self.mus
+        logs = np.log(self.weights)
+        rates = (log_ndtr(-high), log_ndtr(high), log_ndtr(low), log_ndtr(-low))
+        return LogErrors(*(np.minimum(logsumexp(rate + logs, axis=-1), 0.0) for rate in rates))
+
+    def __repr__(self) -> str:
+        return f"GaussianMixtureTradeOff(components={len(self.mus)})"
+
+
+class DistributionFreeTradeOff(TradeOff):
+    """What holds whatever the law of mu over records, given the mean of mu^2 (digest 2.3).
+
+    ``delta(epsilon)`` is the concave envelope of ``v -> delta of G_sqrt(v)`` at ``v = mean_square``: below the
+    tangent point v* the worst law puts mass v/v* on records with mu^2 = v* and none on the others. The worst
+    law depends on epsilon, so this bound is attained at each epsilon but not by one law.
+
+    Attributes:
+        mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.
+
+    Claim: a bound, provided that each record has a Gaussian curve.
+    """
+
+    def __init__(self, mean_square: float) -> None:
+        self.mean_square = _check.non_negative(mean_square=mean_square)
+
+    @property
+    def reversed(self) -> TradeOff:
+        """The curve itself: Gaussian curves are symmetric."""
+        return self
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = np.asarray(log_ratio, dtype=float)
+        size = np.abs(ratio)
+        if self.mean_square == 0.0:
+            share, mu = np.zeros(size.shape), np.ones(size.shape)
+        else:
+            peak = tangent_mu(size)
+            mu = np.maximum(peak, np.sqrt(self.mean_square))
+            share = np.minimum(self.mean_square / mu**2, 1.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            lifted = np.where(np.isinf(size), np.inf, size / mu)
+            inside, outside = np.log(share), np.log1p(-share)
+        low, high = lifted - 0.5 * mu, lifted + 0.5 * mu
+        fpr, tpr = inside + log_ndtr(-high), inside + log_ndtr(-low)
+        tnr = np.logaddexp(outside, inside + log_ndtr(high))
+        fnr = np.logaddexp(outside, inside + log_ndtr(low))
+        # At a negative threshold the roles are exchanged, as in every symmetric experiment.
+        down = ratio < 0.0
+        return LogErrors(
+            fpr=np.where(down, fnr, fpr),
+            tnr=np.where(down, tpr, tnr),
+            fnr=np.where(down, fpr, fnr),
+            tpr=np.where(down, tnr, tpr),
+        )
+
+    def __repr__(self) -> str:
+        return f"DistributionFreeTradeOff(mean_square={self.mean_square!r})"
+
+
+def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
+    """sqrt(v*) for each ``epsilon`` >= 0: root of M(a) - M(a + mu) = mu/2, a = epsilon/mu - mu/2, M Mills' ratio.
+
+    0 at epsilon = 0, where delta is concave in mu^2 already.
+    """
+    size = np.asarray(epsilon, dtype=float)
+    low, high = np.full(size.shape, 1e-9), np.sqrt(8.0 * size) + 4.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        with np.errstate(over="ignore", invalid="ignore"):
+            convex = _excess(np.where(np.isinf(size), 0.0, size), middle) < 0.0
+        low, high = np.where(convex, middle, low), np.where(convex, high, middle)
+    return np.where(size == 0.0, 0.0, high)
+
+
+def _excess(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
+    a = epsilon / mu - 0.5 * mu
+    return _mills(a) - _mills(a + mu) - 0.5 * mu
+
+
+def _mills(x: np.ndarray) -> np.ndarray:
+    return 1.2533141373155001 * erfcx(x / 1.4142135623730951)
