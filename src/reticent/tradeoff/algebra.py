@@ -1,4 +1,4 @@
-"""Operations on curves: mixing, subsampling, the worst of several, and symmetrising.
+"""Operations on curves: public mixtures and Poisson subsampling.
 
 All work on thresholds of the likelihood ratio, where each is a line of arithmetic.
 """
@@ -13,7 +13,8 @@ from scipy.special import logsumexp
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.tradeoff.base import LogErrors, TradeOff
+from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
 
 
 class Mixture(TradeOff):
@@ -40,6 +41,10 @@ class Mixture(TradeOff):
         parts = [curve.errors(log_ratio) for curve in self.curves]
         logs = np.log(self.weights)
         return LogErrors(*(_log_mean(logs, [part[k] for part in parts]) for k in range(4)))
+
+    def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
+        parts = [curve._log_delta_above(epsilon) for curve in self.curves]
+        return _log_mean(np.log(self.weights), parts)
 
     @property
     def reversed(self) -> TradeOff:
@@ -73,54 +78,39 @@ class Subsampled(TradeOff):
             tpr=np.logaddexp(outside + rates.fpr, inside + rates.tpr),
         )
 
-    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """delta(e) = rate * delta_inner(log(1 + (e^e - 1)/rate)) for e >= 0; digest S1."""
-        epsilon = _check.reals(epsilon=epsilon)
-        positive = np.log(self.rate) + self.curve.log_delta(_inner_threshold(np.maximum(epsilon, 0.0), self.rate))
-        return np.where(epsilon >= 0, positive, super().log_delta(epsilon))
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.rate == 1.0:
+            return self.curve.log_beta(log_alpha), self.curve.log_power(log_alpha)
+        inside, outside = np.log(self.rate), np.log1p(-self.rate)
+        beta = np.logaddexp(outside + log1mexp(log_alpha), inside + self.curve.log_beta(log_alpha))
+        power = np.logaddexp(outside + log_alpha, inside + self.curve.log_power(log_alpha))
+        return np.minimum(beta, 0.0), np.minimum(power, 0.0)
+
+    @property
+    def reversed(self) -> TradeOff:
+        return self.curve.reversed if self.rate == 1.0 else _SubsampledReverse(self)
+
+    def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
+        """delta(e) = rate * delta_inner(log(1 + (e^e - 1)/rate)); digest S1."""
+        return np.log(self.rate) + self.curve._log_delta_above(_inner_threshold(epsilon, self.rate))
 
     def __repr__(self) -> str:
         return f"Subsampled({self.curve!r}, rate={self.rate!r})"
 
 
-class Worst(TradeOff):
-    """The lower convex envelope of several curves: whichever serves the attacker best.
+class _SubsampledReverse(Reversed):
+    """Testing (1 - rate) P + rate Q against P."""
 
-    At each threshold the curve with the largest delta is followed; where the lead changes, the
-    threshold test jumps and the segment in between is the common tangent. Unlike the recipe of taking
-    a maximum of a curve and its inverse, this is right whichever direction dominates.
-    """
+    curve: Subsampled
 
-    def __init__(self, curves: Sequence[TradeOff]) -> None:
-        if not curves:
-            raise ParameterError("curves", curves, "at least one curve")
-        self.curves = tuple(curves)
-
-    def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        ratio = np.asarray(log_ratio, dtype=float)
-        parts = [curve.errors(ratio) for curve in self.curves]
-        # Below zero delta is 1 - e^l plus a small part that carries the order: compare that part.
-        excess = [
-            np.where(ratio >= 0, curve.log_delta(np.abs(ratio)), curve.reversed.log_delta(np.abs(ratio)))
-            for curve in self.curves
-        ]
-        lead = np.argmax(excess, axis=0)
-        return LogErrors(*(np.choose(lead, [part[k] for part in parts]) for k in range(4)))
-
-    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        return np.max([curve.log_delta(epsilon) for curve in self.curves], axis=0)
-
-    @property
-    def reversed(self) -> TradeOff:
-        return Worst([curve.reversed for curve in self.curves])
-
-    def __repr__(self) -> str:
-        return f"Worst({list(self.curves)!r})"
-
-
-def symmetrised(curve: TradeOff) -> TradeOff:
-    """The add/remove guarantee of an add curve: lower convex envelope of it and its inverse."""
-    return curve if curve.reversed is curve else Worst([curve, curve.reversed])
+    def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
+        """delta(e) = r delta_inner_reversed(log(rate e^e / r)), r = 1 - (1 - rate) e^e, 0 where r <= 0."""
+        rate = self.curve.rate
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            left = rate - (1.0 - rate) * np.expm1(epsilon)
+            log_left = np.log(np.maximum(left, 0.0))
+            inner = np.where(left > 0, np.log(rate) + epsilon - log_left, np.inf)
+        return np.where(left > 0, log_left + self.curve.curve.reversed._log_delta_above(inner), -np.inf)
 
 
 def _inner_threshold(ratio: np.ndarray, rate: float) -> np.ndarray:

@@ -53,31 +53,32 @@ class GaussianTradeOff(TradeOff):
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
         return log_ndtr(ndtri_exp(_check.log_probabilities(log_alpha=log_alpha)) + self.mu)
 
-    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
+    def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = phi(a) [M(a) - M(a + mu)], a = e/mu - mu/2, M the Mills ratio; 1e-13 relative."""
-        epsilon = _check.reals(epsilon=epsilon)
-        if self.mu == 0.0:
-            with np.errstate(divide="ignore"):
-                return np.log(np.maximum(-np.expm1(np.minimum(epsilon, 0.0)), 0.0))
-        size = np.abs(epsilon)
-        with np.errstate(over="ignore", invalid="ignore"):
-            positive = np.where(np.isinf(size), -np.inf, _log_delta(size, self.mu))
-            with np.errstate(divide="ignore"):
-                mirrored = np.logaddexp(np.log(-np.expm1(-size)), positive - size)
-        return np.where(epsilon >= 0, positive, mirrored)
+        result = np.full(epsilon.shape, -np.inf)
+        finite = np.isfinite(epsilon)
+        if self.mu > 0.0:
+            result[finite] = _log_delta(epsilon[finite], self.mu)
+        return result
 
 
 def _log_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
-    a = np.asarray(epsilon / mu - 0.5 * mu, dtype=float)
-    far = a < -30.0
-    a_safe = np.where(far, 0.0, a)
-    small = mu * (np.abs(a_safe) + 1.0) < 0.05
-    with np.errstate(divide="ignore"):
-        value = np.where(small, np.log(_mills_drop(a_safe, mu)), np.log(_mills(a_safe) - _mills(a_safe + mu)))
-    near = value - 0.5 * a_safe**2 - _HALF_LOG_TWO_PI
+    with np.errstate(over="ignore"):
+        a = epsilon / mu - 0.5 * mu
+    result = np.full(a.shape, -np.inf)
+    deep, reachable = a < -30.0, a < 1e150
+    small = ~deep & (mu * (np.abs(a) + 1.0) < 0.05)
+    near = reachable & ~deep & ~small
     # a < -30: delta = 1 - Phi(a) - e^eps Phi(-(a + mu)), both terms tiny unless mu is small.
-    deep = np.log1p(-np.exp(log_ndtr(np.where(far, a, -31.0))) - np.exp(epsilon + log_ndtr(-(a + mu))))
-    return np.where(far, deep, near)
+    result[deep] = np.log1p(-np.exp(log_ndtr(a[deep])) - np.exp(epsilon[deep] + log_ndtr(-(a[deep] + mu))))
+    result[small] = np.log(_mills_drop(a[small], mu)) + _log_density(a[small])
+    with np.errstate(divide="ignore"):
+        result[near] = np.log(_mills(a[near]) - _mills(a[near] + mu)) + _log_density(a[near])
+    return result
+
+
+def _log_density(x: np.ndarray) -> np.ndarray:
+    return -0.5 * x * x - _HALF_LOG_TWO_PI
 
 
 def _mills(x: np.ndarray) -> np.ndarray:

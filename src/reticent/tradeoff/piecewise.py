@@ -1,0 +1,113 @@
+"""Curves made of finitely many segments, in logarithms."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff.base import LogErrors, TradeOff, follow_segment
+
+
+class PolygonTradeOff(TradeOff):
+    """A curve known at its vertices.
+
+    Attributes:
+        vertices: log rates of each vertex, alpha increasing from 0 (first) to 1 (last).
+        log_slopes: logarithm of minus the slope of each segment, non-increasing, one fewer than the
+            vertices: the values that the log likelihood ratio takes.
+    """
+
+    __slots__ = ("log_slopes", "vertices")
+
+    def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
+        self.vertices, self.log_slopes = vertices, log_slopes
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = np.asarray(log_ratio, dtype=float)
+        above = np.searchsorted(-self.log_slopes, -ratio, side="left")
+        infinite = np.searchsorted(-self.log_slopes, -np.inf, side="right")
+        vertex = np.where(ratio == np.inf, infinite, above)
+        return LogErrors(*(part[vertex] for part in self.vertices))
+
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        last = len(self.log_slopes)
+        by_alpha = np.searchsorted(self.vertices.fpr, log_alpha, side="right")
+        by_rest = last + 1 - np.searchsorted(self.vertices.tnr[::-1], log1mexp(log_alpha), side="left")
+        right = np.clip(np.where(log_alpha > -0.6931471805599453, by_rest, by_alpha), 1, last)
+        low = LogErrors(*(part[right] for part in self.vertices))
+        high = LogErrors(*(part[right - 1] for part in self.vertices))
+        return follow_segment(log_alpha, low, high)
+
+
+class PiecewiseLinearTradeOff(PolygonTradeOff):
+    """The curve through given points; exact, because tests between two vertices randomise.
+
+    Attributes:
+        alphas: false positive rates, increasing, from 0 to 1, at least two.
+        betas: false negative rates at ``alphas``: convex, non-increasing, at most 1 - alpha, the last 0.
+
+    Raises:
+        ParameterError: the points are not such a curve (deviations from convexity below 1e-12 of the
+            slope are taken as rounding).
+    """
+
+    __slots__ = ("alphas", "betas")
+
+    def __init__(self, alphas: ArrayLike, betas: ArrayLike) -> None:
+        self.alphas = _check.probabilities(alphas=alphas)
+        self.betas = _check.probabilities(betas=betas)
+        _check_points(self.alphas, self.betas)
+        slopes = -np.diff(self.betas) / np.diff(self.alphas)
+        if np.any(np.diff(slopes) > 1e-12 * slopes[:-1]):
+            raise ParameterError("betas", self.betas.tolist(), "convex over alphas")
+        with np.errstate(divide="ignore"):
+            vertices = LogErrors(np.log(self.alphas), np.log1p(-self.alphas), np.log(self.betas), np.log1p(-self.betas))
+            super().__init__(vertices, np.minimum.accumulate(np.log(slopes)))
+
+    @property
+    def reversed(self) -> TradeOff:
+        return PiecewiseLinearTradeOff(*_mirror(self.alphas, self.betas))
+
+    def __repr__(self) -> str:
+        return f"PiecewiseLinearTradeOff({self.alphas.tolist()!r}, {self.betas.tolist()!r})"
+
+
+def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
+    """The least safe curve of total variation ``advantage``: beta = max(0, 1 - advantage - alpha).
+
+    0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it (CHERUBIN2024,
+    Proposition 9, in the form that errata B11 corrects: TPR <= min(1, FPR + advantage)).
+    """
+    rest = 1.0 - _check.fraction(advantage=advantage)
+    if rest == 1.0:
+        return PiecewiseLinearTradeOff([0.0, 1.0], [1.0, 0.0])
+    if rest == 0.0:
+        return no_privacy()
+    return PiecewiseLinearTradeOff([0.0, rest, 1.0], [rest, 0.0, 0.0])
+
+
+def no_privacy() -> PiecewiseLinearTradeOff:
+    """beta = 0 at every alpha: the attacker is never wrong."""
+    return PiecewiseLinearTradeOff([0.0, 1.0], [0.0, 0.0])
+
+
+def _check_points(alphas: np.ndarray, betas: np.ndarray) -> None:
+    if alphas.ndim != 1 or alphas.shape != betas.shape or len(alphas) < 2:
+        raise ParameterError("alphas", alphas.tolist(), "one list of at least two, as long as betas")
+    if alphas[0] != 0.0 or alphas[-1] != 1.0 or np.any(np.diff(alphas) <= 0):
+        raise ParameterError("alphas", alphas.tolist(), "increasing from 0 to 1")
+    if betas[-1] != 0.0 or np.any(np.diff(betas) > 0) or np.any(betas > 1.0 - alphas + 1e-15):
+        raise ParameterError("betas", betas.tolist(), "non-increasing, at most 1 - alpha, the last 0")
+
+
+def _mirror(alphas: np.ndarray, betas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of the inverse function; flat and vertical ends change places."""
+    x, y = betas[::-1], alphas[::-1]
+    first = int(np.flatnonzero(x == 0.0)[-1])
+    x, y = x[first:], y[first:]
+    if x[-1] < 1.0:
+        x, y = np.append(x, 1.0), np.append(y, 0.0)
+    return x, y

@@ -1,0 +1,61 @@
+"""Formulas as papers print them, for reproduction only: none of them bounds anything.
+
+Nothing else in reticent calls this module; docs/curves.md gives the distance to the exact values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from reticent import _check
+
+
+def power_equation_36(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
+    """Power of the norm test by Eq. (36) of KAISSIS2022: Gaussian with mu = lam / sqrt(2 d).
+
+    The limit for d -> infinity at fixed lam / sqrt(d), not for many releases (errata G7). Optimistic in
+    the tail that privacy is about (errata G8): at d = 300, lam = 10, alpha = 1e-5 it gives 5.75e-5, true
+    is 6.65e-5. Use ``RelaxedGaussianTradeOff``.
+    """
+    return ndtr(_shift(noncentrality, dimension) - _upper_quantile(alpha))
+
+
+def power_equation_36_with_skewness(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
+    """``power_equation_36`` with its first-order error: m becomes m [1 + sqrt2 (z - 2m) / (3 sqrt d)]."""
+    z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
+    return ndtr(m * (1.0 + np.sqrt(2.0) * (z - 2.0 * m) / (3.0 * np.sqrt(dimension))) - z)
+
+
+def power_equation_35(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
+    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (errata G5)."""
+    z, m = _upper_quantile(alpha), _shift(noncentrality, dimension) / np.sqrt(dimension)
+    return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
+
+
+def power_equation_35_corrected(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
+    """Eq. (35) with sqrt(d): still an approximation, and less accurate than Eq. (36)."""
+    z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
+    return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
+
+
+def noncentrality_of_unweighted_mean(sensitivities: Sequence[float], noises: Sequence[float]) -> float:
+    """Lemma 8 of KAISSIS2023: (sum of sensitivities)^2 / sum of noise variances.
+
+    Optimistic unless all sensitivity / noise^2 are equal (errata R1); the right value is the sum of
+    sensitivity^2 / noise^2. With (1, 1) and (1, 10) it is .0396, below the 1 of the first release alone.
+    """
+    top = sum(_check.non_negative(sensitivities=s) for s in sensitivities)
+    return top**2 / sum(_check.positive(noises=s) ** 2 for s in noises)
+
+
+def _upper_quantile(alpha: ArrayLike) -> np.ndarray:
+    return -ndtri(_check.probabilities(alpha=alpha))
+
+
+def _shift(noncentrality: float, dimension: int) -> float:
+    lam, d = _check.non_negative(noncentrality=noncentrality), _check.count(dimension=dimension)
+    return lam / float(np.sqrt(2.0 * d))
