@@ -13,11 +13,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from reticent import _check
 from reticent.attack.signals import scaled_confidence
@@ -26,8 +28,11 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.tasks import Engine, Local, Progress, Store, Task, execute
 from reticent.train.batches import draw_batches
 from reticent.train.config import Optimiser, TrainConfig, parse_config
+from reticent.train.hooks import RunContext
+from reticent.train.loop import fit
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Stream, torch_seed
+from reticent.train.setup import make_settings
 
 BLOCK = 16
 """Models per task."""
@@ -214,23 +219,42 @@ class _Block:
 
     @property
     def steps(self) -> int:
-        return plan_of(self.config, len(self.members[0]))[1]
+        return make_settings(self.config, len(self.members[0])).steps
 
     def train(self, steps: int) -> Stacked:
+        """The block's models after ``steps`` steps; a model alone is trained by ``reticent.train.fit`` itself."""
+        modules = [self._module(seed) for seed in self.seeds]
         with _one_thread():
-            models = stack(
-                [
-                    build_model(
-                        self.config.model,
-                        tuple(self.features.shape[1:]),
-                        self.classes,
-                        torch_seed(seed, Stream.INITIALISATION),
-                    ).to(self.config.device)
-                    for seed in self.seeds
-                ]
-            )
+            if len(modules) == 1:
+                self._fit(modules[0], steps)
+                return stack(modules)
+            models = stack(modules)
             train_stacked(models, self.config, self.features, self.labels, self.members, self.seeds, steps)
         return models
+
+    def _module(self, seed: int) -> nn.Module:
+        start = torch_seed(seed, Stream.INITIALISATION)
+        return build_model(self.config.model, tuple(self.features.shape[1:]), self.classes, start).to(
+            self.config.device
+        )
+
+    def _fit(self, module: nn.Module, steps: int) -> None:
+        chosen = torch.from_numpy(self.members[0]).to(self.features.device)
+        settings = replace(make_settings(self.config, len(chosen)), steps=steps)
+        context = RunContext(
+            model=module,
+            dataset=None,
+            train_features=self.features[chosen],
+            train_labels=self.labels[chosen],
+            max_grad_norm=settings.max_grad_norm,
+            noise_multiplier=settings.noise_multiplier,
+            sample_rate=settings.sample_rate,
+            divisor=settings.divisor,
+            planned_steps=steps,
+            directory=None,
+        )
+        sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
+        fit(context, settings, partial(_optimiser, self.config), sampling, SeededSource(self.seeds[0], Stream.NOISE))
 
     def result(self) -> dict[str, np.ndarray]:
         models = self.train(self.steps)
@@ -245,14 +269,6 @@ class _Block:
         for row, chosen in zip(included, self.members, strict=True):
             row[chosen] = True
         return {"confidence": np.concatenate(parts, axis=1), "included": included}
-
-
-def plan_of(config: TrainConfig, train_size: int) -> tuple[float, int, float]:
-    """(sample rate, steps, divisor) of a configuration on ``train_size`` records."""
-    # A configuration has exactly one of each pair; the fallbacks are for the type checker.
-    rate = config.sample_rate if config.sample_rate is not None else (config.batch_size or 1) / train_size
-    steps = config.steps if config.steps is not None else max(1, round((config.epochs or 1.0) / rate))
-    return rate, steps, config.divisor if config.divisor is not None else rate * train_size
 
 
 def train_stacked(
@@ -274,9 +290,15 @@ def train_stacked(
         seeds: K seeds of masks and noise.
         steps: how many.
     """
-    rate, _, divisor = plan_of(config, len(members[0]))
+    settings = make_settings(config, len(members[0]))
     streams = [
-        draw_batches(config.sampler, SeededSource(seed, Stream.SAMPLING), len(chosen), rate, config.batch_size)
+        draw_batches(
+            settings.sampler,
+            SeededSource(seed, Stream.SAMPLING),
+            len(chosen),
+            settings.sample_rate,
+            settings.batch_size,
+        )
         for seed, chosen in zip(seeds, members, strict=True)
     ]
     noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
@@ -289,11 +311,11 @@ def train_stacked(
         )
         _add_noise(models.parameters, noise, config.noise_multiplier * config.max_grad_norm)
         for gradient in _gradients(models.parameters):
-            gradient.div_(divisor)
+            gradient.div_(settings.divisor)
         optimiser.step()
 
 
-def _optimiser(config: TrainConfig, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
+def _optimiser(config: TrainConfig, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
     """torch's own: its updates work on each number alone, so stacking changes nothing."""
     if config.optimiser is Optimiser.ADAM:
         return torch.optim.Adam(parameters, lr=config.learning_rate)

@@ -1,0 +1,243 @@
+"""Is this DP-SGD what it claims to be? Statistical tests of a whole implementation, with p-values.
+
+Four short runs on a :class:`~reticent.attack.white_box.Probe` are enough:
+
+* *silence*, twice: every gradient is zero, so what is released is noise and nothing else;
+* *canaries*: records with one huge gradient coordinate each, in every layer: clipped, each counts as one;
+* *chorus*: all records have the same huge gradient, so the noisy sum counts the batch.
+
+If the implementation does what it claims, each p-value is uniform or larger, so that with the Bonferroni
+correction it is accused with probability at most ``significance``. No test knows any particular bug.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special, stats
+
+from reticent import _check
+from reticent.attack.white_box import OVERSHOOT, Layers, Trainer, check_claim, dirac_records, released_sums
+from reticent.errors import UnsupportedError
+from reticent.mechanism import DPSGD, Sampler
+
+LAYERS: Layers = ((12, 8), (8, 12), (1, 24))
+_SIMULATIONS = 19_999
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test.
+
+    Attributes:
+        name: what is tested.
+        p_value: probability of something at least as extreme if the claim is true; at most 1.
+        finding: one sentence with the measured number.
+    """
+
+    name: str
+    p_value: float
+    finding: str
+
+
+@dataclass(frozen=True, slots=True)
+class MechanicsReport:
+    """All tests of one implementation.
+
+    Attributes:
+        checks: in the order in which they ran.
+        significance: probability of accusing a correct implementation, at most.
+    """
+
+    checks: tuple[Check, ...]
+    significance: float
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The tests whose corrected p-value is at most ``significance``."""
+        return tuple(c for c in self.checks if c.p_value * len(self.checks) <= self.significance)
+
+    @property
+    def accused(self) -> bool:
+        """Whether the claim is refuted, with confidence ``1 - significance``."""
+        return bool(self.failed)
+
+    @property
+    def adjusted_p_value(self) -> float:
+        """Smallest p-value, corrected for their number."""
+        return min(1.0, len(self.checks) * min(c.p_value for c in self.checks))
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Noisy sums in units of the clip norm, (steps, weights of ``LAYERS``), of the four runs.
+
+    Attributes:
+        silence, second_silence: without any gradient.
+        canaries: with one canary in each coordinate of ``coordinates``.
+        chorus: with every record's gradient at coordinate 0.
+        coordinates: positions of the canaries.
+    """
+
+    silence: np.ndarray
+    second_silence: np.ndarray
+    canaries: np.ndarray
+    chorus: np.ndarray
+    coordinates: np.ndarray
+
+
+def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
+    """Run the implementation four times and test what it released.
+
+    Args:
+        trainer: the implementation.
+        claim: what it says that it does: Poisson sampling, with batch_size and dataset_size.
+        significance: probability of accusing a correct implementation, at most.
+        seed: of the simulated null distribution.
+
+    Raises:
+        UnsupportedError: the claim is not Poisson sampling.
+        ParameterError: the claim lacks sizes or noise.
+    """
+    check_claim(claim)
+    if claim.sampler is not Sampler.POISSON:
+        raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.value}")
+    return judge(observe(trainer, claim), claim, significance=significance, seed=seed)
+
+
+def observe(trainer: Trainer, claim: DPSGD) -> Observations:
+    """The four runs."""
+    size, huge = claim.dataset_size or 0, OVERSHOOT * claim.max_grad_norm
+    weights = sum(outputs * inputs for outputs, inputs in LAYERS)
+    coordinates = np.arange(weights)[: min(weights, size)]
+    silent = dirac_records(LAYERS, np.array([], dtype=int), np.array([]), size)
+    loud = dirac_records(LAYERS, coordinates, np.full(len(coordinates), huge), size)
+    together = dirac_records(LAYERS, np.zeros(size, dtype=int), np.full(size, huge), size)
+    first, second, third, fourth = (
+        released_sums(trainer, LAYERS, f, claim, run) for run, f in enumerate((silent, silent, loud, together))
+    )
+    return Observations(first, second, third, fourth, coordinates)
+
+
+def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
+    """Test what was released against the claim; arrays in, p-values out."""
+    _check.open_fraction(significance=significance)
+    noise, second = seen.silence / claim.noise_multiplier, seen.second_silence / claim.noise_multiplier
+    batch = seen.chorus[:, 0]
+    checks = (
+        _noise_scale(noise),
+        _noise_shape(noise),
+        _noise_of_each_step(noise),
+        _noise_of_each_layer(noise),
+        _repeated("noise across coordinates", "coordinates", noise.T, None),
+        _repeated("noise across steps", "steps", noise, None),
+        _repeated("noise across runs", "steps of two runs", noise, second),
+        _canary_effect(seen.canaries[:, seen.coordinates], claim),
+        _sampling_rate(batch, claim),
+        _batch_dispersion(batch, claim, seed),
+    )
+    return MechanicsReport(checks, significance)
+
+
+def _noise_scale(noise: np.ndarray) -> Check:
+    energy = float((noise**2).sum())
+    ratio = np.sqrt(energy / noise.size)
+    return Check("noise scale", _chi2_two_sided(energy, noise.size), f"noise is {ratio:.3g} times the claimed size")
+
+
+def _noise_shape(noise: np.ndarray) -> Check:
+    result = stats.kstest(noise.ravel(), special.ndtr)
+    return Check("noise shape", float(result.pvalue), f"largest distance to the normal law {result.statistic:.3g}")
+
+
+def _noise_of_each_step(noise: np.ndarray) -> Check:
+    p = [_chi2_two_sided(float(e), noise.shape[1]) for e in (noise**2).sum(axis=1)]
+    step = int(np.argmin(p))
+    size = np.sqrt((noise[step] ** 2).mean())
+    return Check("noise of each step", min(1.0, len(p) * min(p)), f"step {step} has {size:.3g} times the claimed noise")
+
+
+def _noise_of_each_layer(noise: np.ndarray) -> Check:
+    ends = np.cumsum([outputs * inputs for outputs, inputs in LAYERS])[:-1]
+    parts = np.split(noise, ends, axis=1)
+    p = [_chi2_two_sided(float((part**2).sum()), part.size) for part in parts]
+    layer = int(np.argmin(p))
+    size = np.sqrt((parts[layer] ** 2).mean())
+    finding = f"layer {layer} has {size:.3g} times the claimed noise"
+    return Check("noise of each layer", min(1.0, len(p) * min(p)), finding)
+
+
+def _repeated(name: str, what: str, rows: np.ndarray, others: np.ndarray | None) -> Check:
+    """Largest correlation between two rows that should be independent.
+
+    Two independent normal vectors of length n have a squared cosine of law Beta(1/2, (n - 1)/2).
+    """
+    unit = _unit(rows)
+    cosines = np.abs(unit @ (unit if others is None else _unit(others)).T)
+    if others is None:
+        cosines = cosines[np.triu_indices(len(unit), k=1)]
+    largest = min(float(cosines.max()), 1.0)
+    p = float(stats.beta.sf(largest**2, 0.5, 0.5 * (rows.shape[1] - 1)))
+    return Check(name, min(1.0, cosines.size * p), f"largest correlation between {what} {largest:.3g}")
+
+
+def _canary_effect(sums: np.ndarray, claim: DPSGD) -> Check:
+    """Each canary's total over the run is Binomial(steps, q) + N(0, steps s^2), if clipped and sampled as claimed."""
+    totals = sums.sum(axis=0)
+    p = _upper_tail(totals, claim.steps, claim)
+    worst = int(np.argmin(p))
+    limit = claim.steps * claim.sample_rate
+    finding = f"canary {worst} adds up to {totals[worst]:.4g} clip norms where {limit:.4g} are expected"
+    return Check("canary effect", min(1.0, len(p) * float(p[worst])), finding)
+
+
+def _sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
+    """All batches together are Binomial(steps * records, q) records, and noise."""
+    trials = claim.steps * (claim.dataset_size or 1)
+    total = np.array([batch.sum()])
+    upper, lower = _upper_tail(total, trials, claim), _lower_tail(total, trials, claim)
+    rate = float(total[0]) / trials
+    finding = f"records take part at rate {rate:.4g} where {claim.sample_rate:.4g} is claimed"
+    return Check("sampling rate", min(1.0, 2.0 * float(min(upper[0], lower[0]))), finding)
+
+
+def _batch_dispersion(batch: np.ndarray, claim: DPSGD, seed: int) -> Check:
+    """Poisson batches vary like a binomial; shuffled and fixed-size ones do not vary. By simulation, so valid."""
+    rng = np.random.default_rng(seed)
+    shape = (_SIMULATIONS, claim.steps)
+    simulated = rng.binomial(claim.dataset_size or 1, claim.sample_rate, size=shape).astype(np.float64)
+    simulated += claim.noise_multiplier * rng.standard_normal(shape)
+    null, found = simulated.var(axis=1), float(batch.var())
+    low, high = 1 + int((null <= found).sum()), 1 + int((null >= found).sum())
+    p = min(1.0, 2.0 * min(low, high) / (_SIMULATIONS + 1))
+    return Check("batch sizes", p, f"their variance is {found:.4g} where {null.mean():.4g} is expected")
+
+
+def _upper_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
+    return _tail(totals, trials, claim, lambda z: special.ndtr(-z))
+
+
+def _lower_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
+    return _tail(totals, trials, claim, special.ndtr)
+
+
+def _tail(totals: np.ndarray, trials: int, claim: DPSGD, side: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial out to 1e-18."""
+    low, high = stats.binom.ppf([1e-18, 1.0 - 1e-16], trials, claim.sample_rate)
+    counts = np.arange(max(0, int(low) - 1), min(trials, int(high) + 2) + 1)
+    weights = stats.binom.pmf(counts, trials, claim.sample_rate)
+    scale = claim.noise_multiplier * np.sqrt(claim.steps)
+    tails = side((totals[:, None] - counts) / scale) @ weights
+    return np.minimum(tails + max(0.0, 1.0 - weights.sum()), 1.0)
+
+
+def _chi2_two_sided(energy: float, freedom: int) -> float:
+    return float(min(1.0, 2.0 * min(stats.chi2.cdf(energy, freedom), stats.chi2.sf(energy, freedom))))
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """Rows of length 1; a row of zeros stays zero and correlates with nothing (the scale tests see it)."""
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
