@@ -86,7 +86,7 @@ class RankCounts:
 
     def p_value(self, claim: Tested) -> float:
         """Probability, at most, of misses this few if the release satisfies ``claim``."""
-        return _rank_p_value(claim, *_rates(self.rank, self.non_members), self.false_negatives, self.members)
+        return _rank_p_value(claim, *beta_cells(self.rank, self.non_members), self.false_negatives, self.members)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
         return self.p_value(claim) <= significance
@@ -101,8 +101,8 @@ Evidence = FixedCounts | RankCounts
 
 
 @lru_cache(maxsize=256)
-def _rates(rank: int, trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """Upper edges of cells of Beta(rank, trials - rank + 1) and their probabilities, the tail included."""
+def beta_cells(rank: int, trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """Upper edges of 1,025 cells of Beta(rank, trials - rank + 1) and their probabilities, the tail included."""
     x = np.linspace(-_REACH, _REACH, _CELLS)
     edges = np.append(betaincinv(rank, trials - rank + 1.0, ndtr(x)), 1.0)
     mass = np.diff(ndtr(x), prepend=0.0, append=1.0)

@@ -1,0 +1,235 @@
+"""Score files: npz, parquet and csv, read as untrusted input and written atomically.
+
+npz holds two one-dimensional numeric arrays ``member`` and ``non_member``, and optionally ``meta``, a
+text scalar with a flat JSON object. parquet and csv hold one row per record with the columns
+``score`` and ``member`` (true/false or 1/0). No format can run code: npz is parsed header first with
+``allow_pickle=False``, and every size is checked against the file before memory is taken.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from reticent.audit.scores import Design, MetaValue, Scores
+from reticent.errors import ArtifactError, ParameterError
+
+_MOST_BYTES = 1 << 30
+_MOST_META = 1 << 16
+_TRUE, _FALSE = {"1", "true", "True", "TRUE"}, {"0", "false", "False", "FALSE"}
+
+
+def load_scores(path: str | os.PathLike[str], design: Design | None = None) -> Scores:
+    """Read a score file; the ending of its name says which format.
+
+    Args:
+        path: a .npz, .parquet or .csv file of at most 1 GiB.
+        design: how the scores came about; by default what the file says under ``design``, else
+            ``Design.POPULATION``.
+
+    Raises:
+        ArtifactError: the file is missing, too large, damaged, hostile, or not laid out as above; or
+            its scores are empty, not finite or all equal.
+    """
+    file = Path(path)
+    readers = {".npz": _read_npz, ".parquet": _read_parquet, ".csv": _read_csv}
+    if file.suffix not in readers:
+        raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
+    if not file.is_file():
+        raise ArtifactError(f"{file}: no such file")
+    if file.stat().st_size > _MOST_BYTES:
+        raise ArtifactError(f"{file}: larger than {_MOST_BYTES} bytes")
+    member, non_member, meta = readers[file.suffix](file)
+    stated = meta.pop("design", None)
+    try:
+        chosen = design or (Design.POPULATION if stated is None else Design(str(stated)))
+        return Scores(member, non_member, meta, chosen)
+    except (ParameterError, ValueError) as error:
+        raise ArtifactError(f"{file}: {error}") from error
+
+
+def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
+    """Write ``scores`` to a .npz, .parquet or .csv file; readers see the old file or the new one, never half.
+
+    csv keeps neither ``meta`` nor ``design``.
+
+    Raises:
+        ArtifactError: the ending of the name is none of the three.
+    """
+    file = Path(path)
+    writers = {".npz": _npz_bytes, ".parquet": _parquet_bytes, ".csv": _csv_bytes}
+    if file.suffix not in writers:
+        raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(writers[file.suffix](scores))
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_npy(data: bytes, where: str) -> np.ndarray:
+    """Parse the bytes of a .npy file without pickle, header first.
+
+    Raises:
+        ArtifactError: no .npy header, objects instead of numbers, or a size that does not match.
+    """
+    stream = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, _, dtype = reader(stream)
+    except (ValueError, KeyError, EOFError) as error:
+        raise ArtifactError(f"{where}: not a plain .npy array ({type(error).__name__})") from error
+    if dtype.hasobject or dtype.kind not in "fiubU":
+        raise ArtifactError(f"{where}: holds {dtype}, numbers are allowed and objects are refused")
+    size = dtype.itemsize
+    for length in shape:
+        size *= int(length)
+    if size != len(data) - stream.tell() or any(length < 0 for length in shape):
+        raise ArtifactError(f"{where}: its header promises {size} bytes, it holds {len(data) - stream.tell()}")
+    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+
+
+def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = {info.filename: info for info in archive.infolist()}
+            if len(names) != len(archive.infolist()) or not {"member.npy", "non_member.npy"} <= set(names):
+                raise ArtifactError(f"{file}: must hold the arrays member and non_member, holds {sorted(names)[:8]}")
+            extra = set(names) - {"member.npy", "non_member.npy", "meta.npy"}
+            if extra or sum(info.file_size for info in names.values()) > _MOST_BYTES:
+                raise ArtifactError(f"{file}: unknown or too large entries {sorted(extra)[:8]}")
+            arrays = {name: read_npy(_entry(archive, info), f"{file}:{name}") for name, info in names.items()}
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        raise ArtifactError(f"{file}: not a readable .npz file ({type(error).__name__})") from error
+    meta = arrays.get("meta.npy")
+    return arrays["member.npy"], arrays["non_member.npy"], {} if meta is None else _parse_meta(file, meta)
+
+
+def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """The bytes of one entry, never more than its directory promises."""
+    with archive.open(info) as stream:
+        return stream.read(info.file_size + 1)
+
+
+def _parse_meta(file: Path, meta: np.ndarray) -> dict[str, MetaValue]:
+    if meta.dtype.kind != "U" or meta.shape != () or meta.nbytes > 4 * _MOST_META:
+        raise ArtifactError(f"{file}: meta must be one short text")
+    return read_json_object(file, str(meta[()]))
+
+
+def read_json_object(file: Path, text: str) -> dict[str, MetaValue]:
+    """A flat JSON object; NaN, infinities and nesting are refused."""
+
+    def refuse(token: str) -> None:
+        raise ValueError(f"{token} is not JSON")
+
+    try:
+        meta = json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{file}: meta is not strict JSON") from error
+    if not isinstance(meta, dict) or any(isinstance(value, dict | list) for value in meta.values()):
+        raise ArtifactError(f"{file}: meta must be a flat JSON object")
+    return meta
+
+
+def _read_csv(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
+    scores: list[float] = []
+    members: list[bool] = []
+    try:
+        with file.open(newline="", encoding="utf-8") as stream:
+            rows = csv.DictReader(stream, strict=True)
+            if sorted(rows.fieldnames or []) != ["member", "score"]:
+                raise ArtifactError(f"{file}: the columns must be score and member, are {rows.fieldnames}")
+            for row in rows:
+                scores.append(_number(file, rows.line_num, row["score"]))
+                members.append(_truth(file, rows.line_num, row["member"]))
+                if None in row:
+                    raise ArtifactError(f"{file}: line {rows.line_num} has more than two fields")
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ArtifactError(f"{file}: not a csv text file ({error})") from error
+    return (*_divide(np.array(scores), np.array(members, dtype=bool)), {})
+
+
+def _number(file: Path, line: int, text: str | None) -> float:
+    try:
+        return float(text or "")
+    except ValueError as error:
+        raise ArtifactError(f"{file}: line {line}: score {text!r} is not a number") from error
+
+
+def _truth(file: Path, line: int, text: str | None) -> bool:
+    if text in _TRUE or text in _FALSE:
+        return text in _TRUE
+    raise ArtifactError(f"{file}: line {line}: member must be true, false, 1 or 0, is {text!r}")
+
+
+def _read_parquet(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(file) as source:
+            schema, rows = source.schema_arrow, source.metadata.num_rows
+            if sorted(schema.names) != ["member", "score"] or 9 * rows > _MOST_BYTES:
+                raise ArtifactError(f"{file}: must have the columns score and member, has {schema.names[:8]}")
+            kind = schema.field("score").type
+            if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
+                raise ArtifactError(f"{file}: score must be a number, is {kind}")
+            if not (pa.types.is_boolean(schema.field("member").type)):
+                raise ArtifactError(f"{file}: member must be true or false, is {schema.field('member').type}")
+            table = source.read(columns=["score", "member"])
+    except (pa.ArrowException, OSError) as error:
+        raise ArtifactError(f"{file}: not a readable parquet file ({type(error).__name__})") from error
+    if any(table.column(name).null_count for name in ("score", "member")):
+        raise ArtifactError(f"{file}: holds missing values")
+    text = (schema.metadata or {}).get(b"reticent", b"{}")
+    if len(text) > _MOST_META:
+        raise ArtifactError(f"{file}: its meta is too long")
+    score, member = table.column("score").to_numpy(), table.column("member").to_numpy()
+    return (*_divide(score.astype(float), member), read_json_object(file, text.decode("utf-8", "replace")))
+
+
+def _divide(score: np.ndarray, member: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return score[member], score[~member]
+
+
+def _meta_text(scores: Scores) -> str:
+    return json.dumps({**scores.meta, "design": str(scores.design)}, allow_nan=False, sort_keys=True)
+
+
+def _npz_bytes(scores: Scores) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, member=scores.member, non_member=scores.non_member, meta=np.array(_meta_text(scores)))
+    return stream.getvalue()
+
+
+def _parquet_bytes(scores: Scores) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    value = np.concatenate([scores.member, scores.non_member])
+    table = pa.table({"score": value, "member": np.arange(len(scores)) < len(scores.member)})
+    stream = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({"reticent": _meta_text(scores)}), stream)
+    return stream.getvalue()
+
+
+def _csv_bytes(scores: Scores) -> bytes:
+    rows = [f"{value!r},1" for value in scores.member.tolist()] + [
+        f"{value!r},0" for value in scores.non_member.tolist()
+    ]
+    return ("score,member\n" + "\n".join(rows) + "\n").encode()
