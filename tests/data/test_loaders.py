@@ -1,0 +1,167 @@
+"""Loaders, splits, hashes and what happens when a file is not what it should be."""
+
+from __future__ import annotations
+
+import gzip
+import os
+
+import numpy as np
+import pytest
+
+from reticent import data
+from reticent.data import Dataset
+from reticent.data.binary_table import parse_binary_table
+from reticent.data.purchase import generate_baskets, load_purchase100, write_table
+from reticent.errors import DataError, ParameterError
+
+needs_files = pytest.mark.skipif(not os.environ.get("RETICENT_DATA"), reason="RETICENT_DATA is not set")
+
+
+def tiny(**changes) -> Dataset:
+    rng = np.random.default_rng(0)
+    fields = {
+        "name": "tiny",
+        "source": "test",
+        "features": rng.random((10, 3)).astype(np.float32),
+        "labels": rng.integers(2, size=10),
+        "classes": 2,
+        "train": np.arange(7),
+        "test": np.arange(7, 10),
+    } | changes
+    return Dataset(**fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "classes", "train"), [("breast-cancer", (569, 30), 2, 455), ("digits", (1797, 64), 10, 1437)]
+)
+def test_bundled_data_sets(name, shape, classes, train, monkeypatch):
+    monkeypatch.delenv("RETICENT_DATA", raising=False)
+    dataset = data.load(name)
+    assert dataset.features.shape == shape
+    assert dataset.classes == classes == len(np.unique(dataset.labels))
+    assert len(dataset.train) == train
+    assert np.abs(dataset.features).max() <= 1.0
+    assert not dataset.features.flags.writeable
+    assert dataset.content_hash == data.load(name).content_hash
+
+
+def test_breast_cancer_ranges_hold_the_published_data():
+    """Fixed ranges only clip a handful of values by rounding; a wrong column order would clip hundreds."""
+    dataset = data.load("breast-cancer")
+    assert np.mean(np.abs(dataset.features) == 1.0) < 0.02
+    assert np.all(np.ptp(dataset.features, axis=0) > 1.2)
+
+
+def test_content_hash_sees_every_part():
+    base = tiny()
+    hashes = {
+        base.content_hash,
+        tiny(features=base.features + np.float32(1e-6)).content_hash,
+        tiny(labels=1 - base.labels).content_hash,
+        tiny(train=np.arange(6)).content_hash,
+        tiny(test=np.arange(7, 9)).content_hash,
+    }
+    assert len(hashes) == 5
+    assert tiny(name="other").content_hash == base.content_hash
+
+
+def test_published_test_records_stay_out_of_a_new_split():
+    split = tiny().split(0.5, seed=3)
+    assert sorted([*split.train, *split.test]) == list(range(7))
+    assert len(split.train) == 3
+    assert split.split_seed == 3
+
+
+def test_a_random_split_is_drawn_again_from_all_records():
+    again = tiny().split(0.5, seed=3).split(0.5, seed=4)
+    assert sorted([*again.train, *again.test]) == list(range(7))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"train": np.arange(8)},
+        {"train": np.arange(0)},
+        {"train": np.array([0, 11])},
+        {"labels": np.full(10, 2)},
+        {"features": np.full((10, 3), np.nan, dtype=np.float32)},
+        {"features": np.zeros((10, 3))},
+    ],
+)
+def test_inconsistent_data_is_refused(changes):
+    with pytest.raises(ParameterError):
+        tiny(**changes)
+
+
+def test_unknown_names_list_what_there_is():
+    with pytest.raises(ParameterError, match=r"one of \['adult'"):
+        data.load("adlut")
+    with pytest.raises(ParameterError, match="'mean radius'"):
+        data.load("breast-cancer").group("radius")
+
+
+def test_unset_and_wrong_data_folder(monkeypatch, tmp_path):
+    monkeypatch.delenv("RETICENT_DATA", raising=False)
+    with pytest.raises(DataError, match="RETICENT_DATA is not set"):
+        data.load("adult")
+    monkeypatch.setenv("RETICENT_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(DataError, match="is not a folder"):
+        data.load("adult")
+    monkeypatch.setenv("RETICENT_DATA", str(tmp_path))
+    for name in ("adult", "location-30", "cifar-10", "purchase-100"):
+        with pytest.raises(DataError, match="cannot read data file"):
+            data.load(name)
+
+
+@needs_files
+def test_location30():
+    dataset = data.load("location-30")
+    assert dataset.features.shape == (5_010, 446)
+    assert sorted(np.unique(dataset.labels)) == list(range(30))
+    assert set(np.unique(dataset.features)) == {0.0, 1.0}
+    assert len(dataset.train) == 4_008
+
+
+@needs_files
+@pytest.mark.slow
+def test_cifar10():
+    dataset = data.load("cifar-10")
+    assert dataset.features.shape == (60_000, 3, 32, 32)
+    assert np.bincount(dataset.labels[dataset.test]).tolist() == [1_000] * 10
+    assert dataset.features.min() >= -1.0
+    assert dataset.features.max() <= 1.0
+    assert any("JPEG" in note for note in dataset.notes)
+
+
+def test_purchase_format_round_trip(tmp_path):
+    """The format on a generated stand-in, which is never called Purchase."""
+    generated = generate_baskets(records=200, seed=5)
+    assert "purchase" not in generated.name.lower()
+    write_table(generated, tmp_path / "dataset")
+    loaded = load_purchase100(tmp_path / "dataset")
+    assert np.array_equal(loaded.features, generated.features)
+    assert np.array_equal(loaded.labels, generated.labels)
+    assert len(loaded.train) == 180
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no records"),
+        (b"1,0,1\n2,0\n", "must hold a label and 2"),
+        (b"1,0,1,1\n", "must hold a label and 2"),
+        (b"4,0,1\n", "labels must lie in 1 to 3"),
+        (b"1,0,2\n", "features must be 0 or 1"),
+        (b"1,0,x\n", "must hold a label and 2"),
+        (gzip.compress(b"1,0,1\n"), "must hold a label and 2"),
+    ],
+)
+def test_corrupt_tables_are_refused(content, reason):
+    with pytest.raises(DataError, match=reason):
+        parse_binary_table(content, columns=2, classes=3, where="file")
+
+
+def test_quoted_labels():
+    features, labels = parse_binary_table(b'"3",0,1\n"1",1,1\n', columns=2, classes=3, where="file")
+    assert labels.tolist() == [2, 0]
+    assert features.tolist() == [[0, 1], [1, 1]]
