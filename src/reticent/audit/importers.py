@@ -11,24 +11,23 @@ import re
 import zipfile
 import zlib
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from reticent.audit.files import read_npy
-from reticent.audit.scores import Design, MetaValue, Scores
-from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.audit.scores import Scores
+from reticent.errors import ArtifactError, ParameterError
 
 _MOST_BYTES = 1 << 30
 _LIRA_FOLDER = re.compile(r"experiment[-_](\d+)_of_(\d+)")
-_SMALLEST_DEVIATION = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class ShadowScores:
     """Confidences of several models on the same records, with who trained on what.
+
+    What a likelihood-ratio attack needs; ``reticent.attack.shadow_scores`` turns it into scores.
 
     Attributes:
         keep: models x records, whether the model trained on the record.
@@ -48,15 +47,6 @@ class ShadowScores:
             )
         if self.values.shape[:2] != self.keep.shape or not np.all(np.isfinite(self.values)):
             raise ParameterError("values", f"shape {self.values.shape}", "models x records x augmentations, finite")
-
-
-class Lira(StrEnum):
-    """Which models the likelihood of a record is fitted on."""
-
-    ONLINE = "online"
-    """Those with the record against those without: a likelihood ratio."""
-    OFFLINE = "offline"
-    """Only those without: how unusually high the confidence is; one-sided."""
 
 
 def import_lira(folder: str | os.PathLike[str]) -> ShadowScores:
@@ -85,44 +75,6 @@ def import_lira(folder: str | os.PathLike[str]) -> ShadowScores:
         raise ArtifactError(f"{root}: {error}") from error
 
 
-def lira_scores(
-    shadows: ShadowScores, target: int = -1, variant: Lira = Lira.OFFLINE, pool_variance: bool = True
-) -> Scores:
-    """Attack one of the models with the others.
-
-    Each record's confidence under the target is compared with Gaussian fits (median and standard
-    deviation) over the other models, and log ratios are averaged over augmentations. With
-    ``pool_variance`` the deviations are shared by all records, which is better below about 64 models.
-    Members' and non-members' deviations are pooled separately; a known public implementation mixes them up.
-
-    Args:
-        shadows: at least three models.
-        target: index of the attacked model.
-        variant: online or offline; offline is one-sided (errata R4 of KAISSIS2023).
-        pool_variance: share deviations between records.
-
-    Raises:
-        UnsupportedError: some record has too few models on a side that the variant needs.
-    """
-    models = len(shadows.keep)
-    if not -models <= target < models:
-        raise ParameterError("target", target, f"the index of one of {models} models")
-    others = np.delete(np.arange(models), target)
-    observed, inside = shadows.values[target], shadows.keep[others]
-    outside = _fit(shadows.values[others], ~inside, pool_variance)
-    standard = (observed - outside[0]) / outside[1]
-    if variant is Lira.OFFLINE:
-        ratio = -log_ndtr(-standard)
-    else:
-        centre, deviation = _fit(shadows.values[others], inside, pool_variance)
-        ratio = (
-            0.5 * standard**2 + np.log(outside[1]) - 0.5 * ((observed - centre) / deviation) ** 2 - np.log(deviation)
-        )
-    score, member = ratio.mean(axis=1), shadows.keep[target]
-    meta: dict[str, MetaValue] = {"attack": f"lira-{variant}", "source": shadows.source, "models": models}
-    return Scores(score[member], score[~member], meta, Design.POPULATION)
-
-
 def import_privacy_meter(path: str | os.PathLike[str], model: int = 0) -> Scores:
     """Read the attack result of one target model from a Privacy Meter log directory, or from one .npz of it.
 
@@ -148,22 +100,6 @@ def import_privacy_meter(path: str | os.PathLike[str], model: int = 0) -> Scores
         return Scores(scores.ravel()[member], scores.ravel()[~member], {"attack": "privacy-meter", "source": str(file)})
     except ParameterError as error:
         raise ArtifactError(f"{file}: {error}") from error
-
-
-def _fit(values: np.ndarray, use: np.ndarray, pool: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Median and standard deviation over the models in ``use``: records x augmentations, each.
-
-    Pooled deviations are of the residuals from each record's own median, with one degree of freedom
-    taken per median.
-    """
-    models = use.sum(axis=0)
-    if models.min() < (1 if pool else 2) or models.max() < 2:
-        raise UnsupportedError("LiRA needs, for every record, other models on each side that its variant fits")
-    masked = np.where(use[:, :, None], values, np.nan)
-    centre = np.nanmedian(masked, axis=0)
-    squares, freedom = np.nansum((masked - centre) ** 2, axis=0), (models - 1.0)[:, None]
-    deviation = np.sqrt(squares.mean() / freedom.mean() if pool else squares / freedom)
-    return centre, np.maximum(np.broadcast_to(deviation, centre.shape), _SMALLEST_DEVIATION)
 
 
 def _children(root: Path) -> list[Path]:
