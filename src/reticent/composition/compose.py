@@ -1,0 +1,174 @@
+"""From what was run to the enclosed worst-case curve."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent.composition.bracket import Bracket
+from reticent.composition.lattice import compose_lattice
+from reticent.composition.pairs import AntipodalPair
+from reticent.composition.polygon import Polygon, hull, polygon_through
+from reticent.composition.sampling import accountable, shift
+from reticent.errors import NumericalError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
+from reticent.tradeoff._logs import log1mexp
+
+
+def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
+    """Enclose the worst-case trade-off curve of everything that ``mechanism`` released.
+
+    Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
+    Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
+    composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
+    samplers may claim is decided in ``composition.sampling``.
+
+    Where the noise is too small for the certified computation, the enclosure is wide but holds: the
+    release without noise on the safe side, the loudest single step on the other.
+    """
+    noisy, seen = steps_of(mechanism, neighbouring)
+    both = neighbouring is Neighbouring.REPLACE
+    if seen == 1.0:
+        return Bracket.exact(_disclosed(1.0, both))
+    if not noisy:
+        return Bracket.exact(_both_ways(_disclosed(seen, both)))
+    if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:
+        return Bracket.exact(symmetrised(noisy[0].curve()))
+    steps = [(step.curve(), step.count) for step in noisy]
+    try:
+        pair = compose_lattice(steps)
+    except NumericalError:
+        pair = _disclosed(_ever_sampled(noisy), both), loudest_step(steps)
+    pessimistic, optimistic = (_both_ways(_reveal(curve, seen, both)) for curve in pair)
+    return Bracket(pessimistic=pessimistic, optimistic=optimistic)
+
+
+def loudest_step(steps: Sequence[tuple[TradeOff, int]]) -> Polygon:
+    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
+    sizes = np.geomspace(1e-6, 1e6, 400)
+    thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
+    tnr, fnr = np.zeros(len(thresholds)), np.zeros(len(thresholds))
+    for curve, count in steps:
+        rates = curve.errors(thresholds)
+        tnr, fnr = tnr + count * np.minimum(rates.tnr, 0.0), fnr + count * np.minimum(rates.fnr, 0.0)
+    return polygon_through(LogErrors(fpr=log1mexp(tnr), tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)))
+
+
+def _ever_sampled(noisy: Sequence[Step]) -> float:
+    """Probability that the target took part at all: what it would show without any noise."""
+    if any(step.sample_rate == 1.0 for step in noisy):
+        return 1.0
+    return -math.expm1(sum(step.count * math.log1p(-step.sample_rate) for step in noisy))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kind of noisy step: its dominating pair and how many times it ran.
+
+    Attributes:
+        law: "gaussian" or "laplace" noise.
+        noise_multiplier: standard deviation or Laplace scale, in units of one record's contribution, > 0.
+        sample_rate: probability that the target takes part.
+        shift: how far the target moves the sum when it does.
+        antipodal: replacement under Poisson sampling: shifts -1 and +1 against each other.
+        exchangeable: sampling without replacement: only the symmetrised pair is proven.
+        count: number of such steps.
+    """
+
+    laplace: bool
+    noise_multiplier: float
+    sample_rate: float
+    shift: float
+    antipodal: bool = False
+    symmetric: bool = False
+    count: int = 1
+
+    def curve(self) -> TradeOff:
+        """The pair as a curve, H0 = absent."""
+        if self.antipodal:
+            return AntipodalPair(self.noise_multiplier, self.sample_rate)
+        mu = self.shift / self.noise_multiplier
+        plain = LaplaceTradeOff(mu) if self.laplace else GaussianTradeOff(mu)
+        if self.sample_rate == 1.0:
+            return plain
+        sampled = Subsampled(plain, self.sample_rate)
+        return symmetrised(sampled) if self.symmetric else sampled
+
+
+def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[Step, ...], float]:
+    """The kinds of noisy steps, and the probability that a noiseless one showed the target.
+
+    Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
+    together; the order of parts is dropped, as the curve does not depend on it.
+    """
+    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+    counts: Counter[Step] = Counter()
+    squared, log_unseen = 0.0, 0.0
+    for part in parts:
+        step, count = _step(part, neighbouring)
+        if part.noise_multiplier == 0.0:
+            log_unseen += count * math.log1p(-step.sample_rate) if step.sample_rate < 1.0 else -math.inf
+        elif step.sample_rate == 1.0 and not step.laplace:
+            squared += count * (step.shift / step.noise_multiplier) ** 2
+        else:
+            counts[step] += count
+    steps = [
+        Step(s.laplace, s.noise_multiplier, s.sample_rate, s.shift, s.antipodal, s.symmetric, n)
+        for s, n in counts.items()
+    ]
+    if squared > 0.0:
+        steps.append(Step(laplace=False, noise_multiplier=1.0, sample_rate=1.0, shift=math.sqrt(squared)))
+    return tuple(sorted(steps, key=repr)), -math.expm1(log_unseen)
+
+
+def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring) -> tuple[Step, int]:
+    if not isinstance(part, DPSGD):
+        return Step(isinstance(part, Laplace), part.noise_multiplier, 1.0, neighbouring.sensitivity), part.releases
+    run = accountable(part)
+    fixed = run.sampler is Sampler.FIXED_SIZE
+    antipodal = neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0
+    step = Step(
+        laplace=False,
+        noise_multiplier=run.noise_multiplier,
+        sample_rate=run.sample_rate,
+        shift=shift(run, neighbouring),
+        antipodal=antipodal,
+        symmetric=fixed,
+    )
+    return step, run.steps
+
+
+def _both_ways(curve: Polygon) -> Polygon:
+    """Lower convex envelope of the curve and its inverse."""
+    return hull([curve, curve.reversed])
+
+
+def _disclosed(seen: float, both: bool) -> Polygon:
+    """Nothing but a noiseless look with probability ``seen``."""
+    ends = LogErrors(*(np.array(rate) for rate in ([-np.inf, 0.0], [0.0, -np.inf], [0.0, -np.inf], [-np.inf, 0.0])))
+    return _reveal(Polygon(ends, np.zeros(1)), seen, both)
+
+
+def _reveal(curve: Polygon, seen: float, both: bool) -> Polygon:
+    """``curve``, and with probability ``seen`` the target itself (``both``: under either hypothesis).
+
+    Under add/remove only presence shows itself: beta becomes (1 - seen) beta. Under replacement either
+    value does: the error pairs shrink towards the origin.
+    """
+    if seen == 0.0:
+        return curve
+    with np.errstate(divide="ignore"):
+        unseen = np.log1p(-seen)
+    fpr, tnr, fnr, _ = curve.vertices
+    fnr = fnr + unseen
+    vertices = LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr))
+    slopes = curve.log_slopes + unseen
+    if both:
+        fpr = fpr + unseen
+        vertices, slopes = LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes
+    return Polygon(vertices, slopes)
