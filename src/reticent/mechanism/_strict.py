@@ -25,18 +25,19 @@ def dumps(value: Any) -> str:
         raise ArtifactError(f"cannot write as JSON: {error}") from None
 
 
-def loads(text: str, where: str) -> Any:
+def loads(text: str | bytes, where: str) -> Any:
     """Parse JSON; NaN, Infinity and repeated keys are refused.
 
     Args:
-        text: the document.
+        text: the document; bytes must be UTF-8.
         where: names the document in the message of an error.
 
     Raises:
         ArtifactError: the document is not strict JSON.
     """
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+        content = text.decode("utf-8") if isinstance(text, bytes) else text
+        return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{where}: not valid JSON ({error})") from None
 

@@ -214,7 +214,7 @@ class RunLedger(_Frozen):
         return document
 
     @classmethod
-    def from_json(cls, text: str, where: str = "ledger.json") -> RunLedger:
+    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> RunLedger:
         """Read a ledger back.
 
         Raises:

@@ -74,7 +74,7 @@ class Run:
         return parse_config(self.ledger.config, f"{self.path}/{LEDGER}: config")
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """The final weights by parameter name, after checking them against the ledger.
+        """The final weights by parameter name, in the order of ``ledger.parameters``, checked against it.
 
         Raises:
             ArtifactError: the file is corrupt or disagrees with the ledger.
@@ -83,7 +83,7 @@ class Run:
         content = self._read(WEIGHTS, 4 * sum(_size(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
         tensors = parse_tensors(content, WEIGHTS)
         check_tensors(tensors, shapes, WEIGHTS)
-        return tensors
+        return {name: tensors[name] for name in shapes}
 
     def model(self) -> nn.Module:
         """The trained model."""
@@ -159,7 +159,7 @@ def load_run(path: Path | str) -> Run:
     if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
         raise ArtifactError(f"{path}/{LEDGER}: too large")
     _check_file(path, LEDGER, manifest.files[LEDGER])
-    ledger = RunLedger.from_json((path / LEDGER).read_text(encoding="utf-8"), f"{path}/{LEDGER}")
+    ledger = RunLedger.from_json((path / LEDGER).read_bytes(), f"{path}/{LEDGER}")
     if sum(_size(p.shape) for p in ledger.parameters) < ledger.num_parameters:
         raise ArtifactError(f"{path}/{LEDGER}: num_parameters exceeds the parameters listed")
     return Run(path, ledger, manifest)
@@ -226,7 +226,7 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
     if file.stat().st_size > _LARGEST_MANIFEST:
         raise ArtifactError(f"{file}: too large")
-    document = _strict.loads(file.read_text(encoding="utf-8", errors="replace"), str(file))
+    document = _strict.loads(file.read_bytes(), str(file))
     try:
         return Manifest.model_validate(document)
     except ValidationError as error:

@@ -188,7 +188,7 @@ def parse_index(content: bytes) -> TraceIndex:
     Raises:
         ArtifactError: it is not a trace index.
     """
-    document = _strict.loads(content.decode("utf-8", errors="replace"), INDEX)
+    document = _strict.loads(content, INDEX)
     try:
         return TraceIndex.model_validate(document)
     except ValidationError as error:
