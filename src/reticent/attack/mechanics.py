@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special, stats
@@ -205,14 +206,23 @@ def _sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:
 
 def _batch_dispersion(batch: np.ndarray, claim: DPSGD, seed: int) -> Check:
     """Poisson batches vary like a binomial; shuffled and fixed-size ones do not vary. By simulation, so valid."""
-    rng = np.random.default_rng(seed)
-    shape = (_SIMULATIONS, claim.steps)
-    simulated = rng.binomial(claim.dataset_size or 1, claim.sample_rate, size=shape).astype(np.float64)
-    simulated += claim.noise_multiplier * rng.standard_normal(shape)
-    null, found = simulated.var(axis=1), float(batch.var())
+    size, q, steps = claim.dataset_size or 1, claim.sample_rate, claim.steps
+    null, found = _simulated_variances(size, q, steps, claim.noise_multiplier, seed), float(batch.var())
     low, high = 1 + int((null <= found).sum()), 1 + int((null >= found).sum())
     p = min(1.0, 2.0 * min(low, high) / (_SIMULATIONS + 1))
     return Check("batch sizes", p, f"their variance is {found:.4g} where {null.mean():.4g} is expected")
+
+
+@lru_cache(maxsize=8)
+def _simulated_variances(size: int, rate: float, steps: int, noise_multiplier: float, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    variances = np.empty(_SIMULATIONS)
+    for rows in np.array_split(np.arange(_SIMULATIONS), max(1, _SIMULATIONS * steps // 2_000_000)):
+        drawn = rng.binomial(size, rate, size=(len(rows), steps)).astype(np.float64)
+        drawn += noise_multiplier * rng.standard_normal(drawn.shape)
+        variances[rows] = drawn.var(axis=1)
+    variances.setflags(write=False)
+    return variances
 
 
 def _upper_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:

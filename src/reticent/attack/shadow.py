@@ -41,7 +41,7 @@ LARGE = 2_000_000
 
 _SCHEME = 1
 """Changes whenever the same task would give another result."""
-_MEMBERSHIP_STREAM = 3
+_MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
 _EVALUATION_BATCH = 4096
 _IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size"}
 
@@ -53,8 +53,7 @@ class ShadowPlan:
     Attributes:
         config: the target's configuration; its data, seed and trace play no part here.
         models: how many, at least 2.
-        train_size: records that each model is trained on, drawn anew for each from the whole pool; fewer
-            than the pool has.
+        train_size: records that each model is trained on, drawn from the whole pool; fewer than it has.
         seed: of everything that is random here.
     """
 
@@ -186,13 +185,22 @@ def train_block(store: Store, task: Task) -> dict[str, np.ndarray]:
 
 def model_seed(seed: int, number: int) -> int:
     """The seed of shadow model ``number``, whatever the number of models."""
-    return int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(
+        np.random.SeedSequence(seed, spawn_key=(_MODEL_STREAM, number)).generate_state(1, np.uint64)[0] >> np.uint64(1)
+    )
 
 
-def members_of(seed: int, pool: int, size: int) -> np.ndarray:
-    """Increasing positions of the training records of the model with this seed."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_MEMBERSHIP_STREAM,)))
-    return np.sort(rng.permutation(pool)[:size])
+def members_of(seed: int, number: int, pool: int, size: int) -> np.ndarray:
+    """Increasing positions of the training records of shadow model ``number``.
+
+    Sixteen consecutive models share one random circle of the pool; each leaves out an arc, and the arcs start at
+    equal distances. So every record is left out by as many of the sixteen as every other, up to one,
+    whatever share of the pool a model is trained on.
+    """
+    group, place = divmod(number, BLOCK)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_MEMBERSHIP_STREAM, group)))
+    circle = np.roll(rng.permutation(pool), -(place * pool // BLOCK))
+    return np.sort(circle[:size])
 
 
 @dataclass(frozen=True)
@@ -211,7 +219,7 @@ class _Block:
         config = parse_config({**given["config"], "data": {"name": "pool"}}, "shadow task")
         numbers = range(given["number"] * given["size"], (given["number"] + 1) * given["size"])
         seeds = [model_seed(given["seed"], number) for number in numbers]
-        members = [members_of(seed, len(pool["labels"]), given["train_size"]) for seed in seeds]
+        members = [members_of(given["seed"], n, len(pool["labels"]), given["train_size"]) for n in numbers]
         features = torch.from_numpy(pool["features"]).to(config.device)
         return cls(
             config, features, torch.from_numpy(pool["labels"]).to(config.device), given["classes"], seeds, members

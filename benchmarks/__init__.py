@@ -1,0 +1,1 @@
+"""Speed and detection tables: run one with ``python -m benchmarks.NAME [--json]``. Never asserted in tests."""

@@ -1,0 +1,85 @@
+"""What every benchmark prints: rows of one form, and ratios of interleaved timings."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a benchmark.
+
+    Attributes:
+        work: what is computed.
+        peer: what it is compared with, on the same work.
+        ratio: peer's time over ours: ``min``, ``median``, ``max`` over the repeats.
+        error: our error against the reference, in the unit that ``goal`` names.
+        goal: what is to be reached, in words.
+        met: whether it is.
+        notes: what a reader must know.
+    """
+
+    work: str
+    peer: str
+    ratio: dict[str, float]
+    error: float | None
+    goal: str
+    met: bool
+    notes: dict[str, object] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, object]:
+        """The JSON object."""
+        return asdict(self)
+
+
+def spread(ratios: Sequence[float]) -> dict[str, float]:
+    """min, median and max."""
+    return {"min": min(ratios), "median": statistics.median(ratios), "max": max(ratios)}
+
+
+def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: int) -> list[float]:
+    """Time both in turn, in one process, after one untimed call of each; peer's time over ours, per repeat."""
+    ours()
+    peer()
+    ratios = []
+    for _ in range(repeats):
+        fast = _seconds(ours)
+        ratios.append(_seconds(peer) / fast)
+    return ratios
+
+
+def main(rows: Callable[[], Sequence[Row]], description: str) -> None:
+    """Print the rows, as JSON with ``--json``."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    as_json = parser.parse_args().json
+    table = [row.as_dict() for row in rows()]
+    if as_json:
+        print(json.dumps(table, indent=1, allow_nan=False))
+        return
+    for row in rows_as_text(table):
+        print(row)
+
+
+def rows_as_text(table: Sequence[dict[str, object]]) -> list[str]:
+    """One line for each row."""
+    lines = []
+    for row in table:
+        ratio = row["ratio"]
+        assert isinstance(ratio, dict)
+        mark = "met" if row["met"] else "NOT MET"
+        numbers = f"{ratio['min']:9.3g} {ratio['median']:9.3g} {ratio['max']:9.3g}"
+        error = "" if row["error"] is None else f"{row['error']:.3g}"
+        lines.append(f"{row['work']:52s} {numbers}  error {error:9s} {mark:8s} {row['goal']}")
+    return lines
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

@@ -1,0 +1,252 @@
+"""Ten ways to get DP-SGD wrong, and one to get it right: which audit finds which, and how fast.
+
+Each variant is a complete training loop on any torch module. The audits are those of ``reticent.attack``, which know
+the claim and see what was released, and nothing of the variant.
+
+Form of the rows: ``work`` names the fault, ``peer`` is the time that one variant may take (five minutes for all of
+them), ``ratio`` is that time over the time taken, ``error`` is the largest corrected p-value over the repeats (for a
+correct loop: the share of repeats in which it was accused), ``goal`` and ``met`` say whether that is small enough.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.stats import binom
+from torch import nn
+from torch.func import functional_call, grad, vmap
+
+from benchmarks._rows import Row, main, spread
+from reticent.attack.mechanics import LAYERS, MechanicsReport, Observations, audit_mechanics, judge
+from reticent.attack.own_trainer import OwnTrainer
+from reticent.attack.white_box import Trainer
+from reticent.mechanism import DPSGD
+
+CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
+BUDGET_SECONDS = 300.0
+SIGNIFICANCE = 0.005
+"""Confidence 99.5%: a little stricter than the 99% asked for, so that the accusation rate of a correct loop, which is
+close to this number, is seen to stay below 1%."""
+LEARNING_RATE = 0.1
+
+
+class Loop:
+    """DP-SGD as it should be. Each fault below overrides one method."""
+
+    def __call__(
+        self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
+    ) -> torch.Tensor:
+        self.claim, self.model, self.records = claim, model, len(features)
+        self.rng = torch.Generator().manual_seed(self.seed())
+        released = []
+        for step in range(claim.steps):
+            batch = self.batch(step)
+            gradients = self.per_record(features[batch], labels[batch])
+            update = self.update(step, gradients)
+            for parameter, change in zip(model.parameters(), update, strict=True):
+                parameter.data.sub_(change, alpha=LEARNING_RATE)
+            released.append(torch.cat([change.flatten() for change in update]))
+        return torch.stack(released)
+
+    def seed(self) -> int:
+        return int.from_bytes(os.urandom(7), "little")
+
+    def batch(self, step: int) -> torch.Tensor:
+        return torch.nonzero(torch.rand(self.records, generator=self.rng) < self.claim.sample_rate).flatten()
+
+    def per_record(self, features: torch.Tensor, labels: torch.Tensor) -> list[torch.Tensor]:
+        parameters = {name: p.detach() for name, p in self.model.named_parameters()}
+        if len(features) == 0:
+            return [torch.zeros(0, *p.shape) for p in parameters.values()]
+
+        def loss(weights: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            logits = functional_call(self.model, weights, (x.unsqueeze(0),))
+            return nn.functional.cross_entropy(logits, y.unsqueeze(0))
+
+        return list(vmap(grad(loss), in_dims=(None, 0, 0))(parameters, features, labels).values())
+
+    def update(self, step: int, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        sums = [g.sum(dim=0) for g in self.clip(gradients)]
+        return [(s + n) / self.claim.batch_size for s, n in zip(sums, self.noise(step, sums), strict=True)]
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients]).norm(dim=0)
+        factor = (self.claim.max_grad_norm / norms.clamp(min=1e-12)).clamp(max=1.0)
+        return [torch.einsum("b,b...->b...", factor, g) for g in gradients]
+
+    def noise(self, step: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        scale = self.claim.noise_multiplier * self.claim.max_grad_norm
+        return [scale * torch.randn(t.shape, generator=self.rng) for t in like]
+
+
+class NoClipping(Loop):
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        return gradients
+
+
+class ClippingAfterAveraging(Loop):
+    def update(self, step: int, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        means = [g.sum(dim=0) / self.claim.batch_size for g in gradients]
+        norm = torch.stack([m.norm() for m in means]).norm()
+        factor = min(1.0, self.claim.max_grad_norm / max(float(norm), 1e-12))
+        noise = self.noise(step, means)
+        return [factor * m + n / self.claim.batch_size for m, n in zip(means, noise, strict=True)]
+
+
+class NoiseDividedTwice(Loop):
+    def noise(self, step: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [n / self.claim.batch_size for n in super().noise(step, like)]
+
+
+class SameNoiseEveryStep(Loop):
+    def noise(self, step: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        if step == 0:
+            self.kept = super().noise(step, like)
+        return self.kept
+
+
+class SameNoiseEveryRow(Loop):
+    def noise(self, step: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [n[:1].expand_as(n) if n.dim() > 1 else n for n in super().noise(step, like)]
+
+
+class NoiseForTheWrongRate(Loop):
+    """Batches are half as large again as the rate that the noise was chosen for."""
+
+    def batch(self, step: int) -> torch.Tensor:
+        return torch.nonzero(torch.rand(self.records, generator=self.rng) < 1.5 * self.claim.sample_rate).flatten()
+
+
+class ShuffledAsPoisson(Loop):
+    def batch(self, step: int) -> torch.Tensor:
+        size = self.claim.batch_size
+        place = step % (self.records // size)
+        if place == 0:
+            self.order = torch.randperm(self.records, generator=self.rng)
+        return self.order[place * size : (place + 1) * size]
+
+
+class OneLayerUnclipped(Loop):
+    """Norms are taken over all layers but the last, and the last is left as it is."""
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [*super().clip(gradients[:-1]), gradients[-1]]
+
+
+class FixedSeed(Loop):
+    def seed(self) -> int:
+        return 0
+
+
+class NoiseOneStepLate(Loop):
+    """Noise drawn at one step is added at the next; the first release has none."""
+
+    def noise(self, step: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        late = self.pending if step else [torch.zeros_like(t) for t in like]
+        self.pending = super().noise(step, like)
+        return late
+
+
+FAULTS: dict[str, Callable[[], Trainer]] = {
+    "no clipping": NoClipping,
+    "clipping after averaging": ClippingAfterAveraging,
+    "noise divided by the batch size twice": NoiseDividedTwice,
+    "the same noise every step": SameNoiseEveryStep,
+    "the same noise for every row of a matrix": SameNoiseEveryRow,
+    "noise for the wrong rate": NoiseForTheWrongRate,
+    "shuffled batches accounted as Poisson": ShuffledAsPoisson,
+    "one layer unclipped": OneLayerUnclipped,
+    "fixed seed": FixedSeed,
+    "noise one step late": NoiseOneStepLate,
+}
+CORRECT: dict[str, Callable[[], Trainer]] = {"correct loop": Loop, "reticent.train": OwnTrainer}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One audit of one variant."""
+
+    report: MechanicsReport
+    seconds: float
+
+
+def audit(make: Callable[[], Trainer], seed: int) -> Outcome:
+    """One timed audit."""
+    start = time.perf_counter()
+    report = audit_mechanics(make(), CLAIM, significance=SIGNIFICANCE, seed=seed)
+    return Outcome(report, time.perf_counter() - start)
+
+
+def simulate_correct(rng: np.random.Generator) -> Observations:
+    """What a correct implementation releases, straight from the definition, in a thousandth of the time."""
+    weights = sum(outputs * inputs for outputs, inputs in LAYERS)
+    size, shape = CLAIM.dataset_size or 0, (CLAIM.steps, weights)
+    noise = [CLAIM.noise_multiplier * rng.standard_normal(shape) for _ in range(4)]
+    canaries = rng.random(shape) < CLAIM.sample_rate
+    chorus = np.zeros(shape)
+    chorus[:, 0] = rng.binomial(size, CLAIM.sample_rate, size=CLAIM.steps)
+    return Observations(noise[0], noise[1], noise[2] + canaries, noise[3] + chorus, np.arange(weights))
+
+
+def accusation_rate(repeats: int, seed: int = 0) -> float:
+    """Share of simulated audits in which a correct implementation is accused."""
+    rng = np.random.default_rng(seed)
+    reports = (judge(simulate_correct(rng), CLAIM, significance=SIGNIFICANCE) for _ in range(repeats))
+    return sum(report.accused for report in reports) / repeats
+
+
+def fault_row(name: str, make: Callable[[], Trainer], repeats: int) -> Row:
+    """Is the fault found in every repeat, by what, and in what time?"""
+    outcomes = [audit(make, seed) for seed in range(repeats)]
+    error = max(outcome.report.adjusted_p_value for outcome in outcomes)
+    return _row(name, outcomes, error, f"corrected p at most {SIGNIFICANCE}", error <= SIGNIFICANCE)
+
+
+def correct_row(name: str, make: Callable[[], Trainer], repeats: int) -> Row:
+    """How often is a correct loop accused, really run?"""
+    outcomes = [audit(make, seed) for seed in range(repeats)]
+    accused = sum(outcome.report.accused for outcome in outcomes)
+    limit = _binomial_limit(repeats)
+    goal = f"accused in at most {limit} of {repeats}: the 99% limit at this significance"
+    return _row(name, outcomes, accused / repeats, goal, accused <= limit)
+
+
+def simulated_row(repeats: int) -> Row:
+    """How often is a correct mechanism accused, simulated many times?"""
+    start = time.perf_counter()
+    share = accusation_rate(repeats)
+    taken = time.perf_counter() - start
+    ratio = spread([BUDGET_SECONDS / taken])
+    name, goal = f"correct mechanism, {repeats} simulated audits", "accused in at most 1% of them"
+    return Row(name, "300 s", ratio, share, goal, share <= 0.01, {"seconds": taken})
+
+
+def _binomial_limit(repeats: int) -> int:
+    return int(binom.ppf(0.99, repeats, SIGNIFICANCE))
+
+
+def _row(name: str, outcomes: list[Outcome], error: float, goal: str, met: bool) -> Row:
+    allowed = BUDGET_SECONDS / (len(FAULTS) + len(CORRECT))
+    found = sorted({check.name for outcome in outcomes for check in outcome.report.failed})
+    seconds = statistics.median(outcome.seconds for outcome in outcomes)
+    ratio = spread([allowed / outcome.seconds for outcome in outcomes])
+    notes: dict[str, object] = {"found_by": found, "seconds": seconds}
+    return Row(name, f"{allowed:.0f} s on two cores", ratio, error, goal, bool(met), notes)
+
+
+def rows(repeats: int = 10, simulated: int = 4000) -> list[Row]:
+    """One row per fault, one per correct loop, one for the simulated level."""
+    audit(Loop, 0)  # the first call loads much
+    table = [fault_row(name, make, repeats) for name, make in FAULTS.items()]
+    table += [correct_row(name, make, 3 * repeats) for name, make in CORRECT.items()]
+    return [*table, simulated_row(simulated)]
+
+
+if __name__ == "__main__":
+    main(rows, "Which audit finds which planted bug, and how fast.")

@@ -1,0 +1,200 @@
+"""Mean and covariance of gradients, known or estimated, and Mahalanobis products without an inverse.
+
+Everything is float64. ``Products`` of many vectors cost one factorisation: a Cholesky factor and triangular
+solves where there are more records than coordinates, eigenvectors of the small Gram matrix where there are
+fewer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.linalg import cholesky, eigh, solve_triangular
+
+from reticent.errors import NumericalError, ParameterError
+
+
+class Estimator(StrEnum):
+    """How a covariance is estimated from background records."""
+
+    AUTOMATIC = "automatic"
+    """``SAMPLE`` from ten records per coordinate on, ``SHRINKAGE`` below."""
+    SAMPLE = "sample"
+    """The sample covariance; its inverse is corrected for its bias. Needs more records than coordinates + 3."""
+    SHRINKAGE = "shrinkage"
+    """Ledoit and Wolf's linear shrinkage towards a multiple of the identity; works for any number of records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Background:
+    """What the attacker knows about the law of clipped gradients.
+
+    Attributes:
+        mean: shape (d,).
+        rows: centred records, shape (m, d), or None where the covariance was given.
+        covariance: shape (d, d), or None where it is used through ``rows`` only (fewer records than coordinates).
+        share: weight of the sample covariance; the rest, ``1 - share``, is ``ridge`` times the identity.
+        ridge: average variance per coordinate, the target of the shrinkage.
+        count: number of background records; None where mean and covariance are known exactly.
+    """
+
+    mean: np.ndarray
+    rows: np.ndarray | None
+    covariance: np.ndarray | None
+    share: float
+    ridge: float
+    count: int | None
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return len(self.mean)
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing was estimated."""
+        return self.count is None
+
+    @property
+    def shrunk(self) -> bool:
+        """Whether the covariance is pulled towards a multiple of the identity."""
+        return self.share < 1.0
+
+    @property
+    def inverse_bias(self) -> float:
+        """(nu - d - 1)/nu with nu = m - 1: makes the inverse of the sample covariance unbiased (errata G18)."""
+        if self.count is None or self.shrunk:
+            return 1.0
+        return (self.count - self.dimension - 2.0) / (self.count - 1.0)
+
+    @classmethod
+    def exactly(cls, mean: np.ndarray, covariance: np.ndarray) -> Background:
+        """A law known exactly.
+
+        Raises:
+            ParameterError: shapes disagree or a number is not finite.
+        """
+        mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)
+        if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)) or not np.all(np.isfinite(covariance)):
+            raise ParameterError("covariance", covariance.shape, f"a finite matrix of shape ({len(mean)}, {len(mean)})")
+        return cls(mean, None, covariance, 1.0, 0.0, None)
+
+    @classmethod
+    def estimated(cls, gradients: np.ndarray, estimator: Estimator = Estimator.AUTOMATIC) -> Background:
+        """Estimate the law from clipped gradients of records drawn like the data, shape (m, d).
+
+        Raises:
+            ParameterError: fewer than three records, or ``SAMPLE`` with too few, or constant gradients.
+        """
+        rows = np.array(gradients, dtype=float)
+        if rows.ndim != 2 or len(rows) < 3 or not np.all(np.isfinite(rows)):
+            raise ParameterError("gradients", rows.shape, "at least three rows of finite numbers")
+        m, d = rows.shape
+        if estimator is Estimator.AUTOMATIC:
+            estimator = Estimator.SAMPLE if m >= 10 * d else Estimator.SHRINKAGE
+        if estimator is Estimator.SAMPLE and m <= d + 3:
+            raise ParameterError("gradients", rows.shape, f"more than {d + 3} rows for {d} columns, or shrinkage")
+        mean = rows.mean(axis=0)
+        rows -= mean
+        ridge = float(np.einsum("ij,ij->", rows, rows)) / ((m - 1) * d)
+        if ridge <= 0.0:
+            raise ParameterError("gradients", "constant", "gradients that differ between records")
+        covariance = rows.T @ rows / (m - 1) if m > d else None
+        share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows, covariance, ridge)
+        return cls(mean, rows, covariance, share, ridge, m)
+
+    def factor(self, scale: float, shift: float, rank_one: float = 0.0) -> Factor:
+        """Factorise ``scale * covariance + shift * identity + rank_one * mean mean^T``.
+
+        Raises:
+            NumericalError: the matrix is not positive definite in double precision.
+        """
+        weight, diagonal = scale * self.share, scale * (1.0 - self.share) * self.ridge + shift
+        if self.covariance is None:
+            return _EigenFactor(self.rows, weight / (len(self.rows) - 1), diagonal, rank_one, self.mean)
+        matrix = weight * self.covariance
+        matrix.flat[:: self.dimension + 1] += diagonal
+        if rank_one:
+            matrix += rank_one * np.outer(self.mean, self.mean)
+        return _CholeskyFactor(matrix)
+
+
+class Products(NamedTuple):
+    """Products in the metric of an inverse covariance V^-1, of rows y and one vector a."""
+
+    norms: np.ndarray
+    """y^T V^-1 y, one for each row."""
+    cross: np.ndarray
+    """a^T V^-1 y."""
+    norm: float
+    """a^T V^-1 a."""
+
+
+class Factor(Protocol):
+    """A factorised covariance."""
+
+    log_det: float
+
+    def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
+        """Products of ``rows``, shape (q, d), and ``vector``, shape (d,)."""
+        ...
+
+
+class _CholeskyFactor:
+    def __init__(self, matrix: np.ndarray) -> None:
+        """``matrix`` is overwritten."""
+        try:
+            self._lower = cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raise NumericalError(
+                "the covariance of the gradients is not positive definite; use shrinkage or fewer coordinates"
+            ) from None
+        self.log_det = 2.0 * float(np.sum(np.log(np.diagonal(self._lower))))
+
+    def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
+        right = np.empty((rows.shape[1], len(rows) + 1), order="F")
+        right[:, :-1], right[:, -1] = rows.T, vector
+        white = solve_triangular(self._lower, right, lower=True, overwrite_b=True, check_finite=False)
+        y, a = white[:, :-1], white[:, -1]
+        return Products(np.einsum("ij,ij->j", y, y), y.T @ a, float(a @ a))
+
+
+class _EigenFactor:
+    """weight X^T X + diagonal I + rank_one m m^T for X with fewer rows than columns; diagonal > 0."""
+
+    def __init__(self, rows: np.ndarray, weight: float, diagonal: float, rank_one: float, mean: np.ndarray) -> None:
+        if diagonal <= 0.0:
+            raise NumericalError("fewer background records than coordinates need shrinkage or noise")
+        self._x = (
+            np.vstack([np.sqrt(weight) * rows, np.sqrt(rank_one) * mean[None]]) if rank_one else np.sqrt(weight) * rows
+        )
+        values, vectors = eigh(self._x @ self._x.T, overwrite_a=True, check_finite=False)
+        keep = values > 1e-12 * values[-1]
+        self._values, self._basis = values[keep], vectors[:, keep] / np.sqrt(values[keep])
+        self._diagonal = diagonal
+        rest = rows.shape[1] - len(self._values)
+        self.log_det = float(np.sum(np.log(self._values + diagonal)) + rest * np.log(diagonal))
+
+    def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
+        y, a = (rows @ self._x.T) @ self._basis, (self._x @ vector) @ self._basis
+        # 1/(v + r) = 1/r - v/(r (v + r)) along each eigenvector.
+        drop = self._values / (self._values + self._diagonal)
+        norms = np.einsum("ij,ij->i", rows, rows) - (y * y) @ drop
+        cross, norm = rows @ vector - (y * a) @ drop, float(vector @ vector - (a * a) @ drop)
+        return Products(norms / self._diagonal, cross / self._diagonal, norm / self._diagonal)
+
+
+def _ledoit_wolf_share(rows: np.ndarray, covariance: np.ndarray | None, ridge: float) -> float:
+    """1 minus the shrinkage intensity of Ledoit and Wolf (2004), from the Gram matrix where it is smaller."""
+    m, d = rows.shape
+    gram = rows @ rows.T / m if covariance is None else covariance * ((m - 1) / m)
+    square = float(np.einsum("ij,ij->", gram, gram))
+    spread = square - d * (ridge * (m - 1) / m) ** 2
+    fourth = float(np.sum(np.einsum("ij,ij->i", rows, rows) ** 2))
+    noise = (fourth / m - square) / m
+    if spread <= 0.0:
+        return 0.0
+    return 1.0 - min(1.0, max(0.0, noise / spread))
