@@ -1,0 +1,176 @@
+"""How far one field of one record can move a clipped gradient, exactly and without the gradients."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent import _check
+from reticent.data import ColumnGroup
+from reticent.errors import ParameterError
+from reticent.train.sensitivity_dense import DenseEngine, Loss, dense_layers
+from reticent.train.sensitivity_diameter import Diameter, diameters
+from reticent.train.sensitivity_gram import squared_distances
+from reticent.train.sensitivity_layers import LayeredEngine
+
+__all__ = ["Diameter", "Distances", "GradientSensitivity", "Precision", "SensitiveAttribute", "diameters"]
+
+_MEMORY = 256 * 2**20
+_CACHE = 8 * 2**20
+
+
+class Precision(Enum):
+    """The arithmetic of all passes, forward included."""
+
+    SINGLE = torch.float32
+    """Distances to about 1e-6 of the clip norm, absolute; ``GradientSensitivity.slack`` covers the error."""
+    DOUBLE = torch.float64
+    """Distances to about 1e-14 of the clip norm."""
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveAttribute:
+    """One field of a person, or several jointly, as columns of the features, with the values to compare.
+
+    Attributes:
+        columns: indices into one record's flattened features.
+        values: candidate values in the scale that the model sees, (candidates, columns); at least two.
+    """
+
+    columns: tuple[int, ...]
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or self.values.shape[0] < 2 or self.values.shape[1] != len(self.columns):
+            raise ParameterError("values", self.values.shape, f"two or more rows of {len(self.columns)} columns")
+        if not np.all(np.isfinite(self.values)) or len(set(self.columns)) != len(self.columns):
+            raise ParameterError("columns", self.columns, "distinct columns with finite values")
+
+    @classmethod
+    def from_group(cls, group: ColumnGroup, *, extremes: bool = False) -> SensitiveAttribute:
+        """All values of an attribute of a data set, or only its two ends.
+
+        The two ends are a lower bound on what all values show: a choice of the paper, for speed, that is
+        safe only if the gradient moves furthest between them.
+        """
+        return cls(group.columns, np.asarray(group.extremes if extremes else group.encoded, dtype=float))
+
+    @classmethod
+    def number(cls, column: int, low: float, high: float, count: int) -> SensitiveAttribute:
+        """``count`` >= 2 equally spaced values from ``low`` to ``high``, both included."""
+        if _check.count(count=count) < 2:
+            raise ParameterError("count", count, "at least 2")
+        return cls((column,), np.linspace(_check.finite(low=low), _check.finite(high=high), count)[:, None])
+
+    @classmethod
+    def observed(cls, columns: Sequence[int], features: np.ndarray) -> SensitiveAttribute:
+        """All distinct values in ``features`` (records, ...). They are themselves private."""
+        flat = np.asarray(features).reshape(len(features), -1)
+        return cls(tuple(columns), np.unique(flat[:, list(columns)], axis=0).astype(float))
+
+    @classmethod
+    def jointly(cls, *parts: SensitiveAttribute) -> SensitiveAttribute:
+        """Several attributes at once: every combination of their values."""
+        rows = [np.concatenate(rows) for rows in itertools.product(*(p.values for p in parts))]
+        return cls(tuple(itertools.chain.from_iterable(p.columns for p in parts)), np.array(rows))
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Clipped gradients of a block of records, in units of the clip norm; overwritten by the next block.
+
+    Attributes:
+        first: position of the block's first record.
+        squared: squared distances between completions, (records, n, n).
+        norms: norms, (records, n), at most 1.
+    """
+
+    first: int
+    squared: torch.Tensor
+    norms: torch.Tensor
+
+
+class GradientSensitivity:
+    """Distances between the clipped gradients of all completions of each record, at the model's weights.
+
+    No gradient is stored for plain fully connected networks; other modules go layer by layer, and
+    layers of unknown type through torch.func. Nothing is drawn at random, and neither the weights nor the
+    gradients of ``model`` are touched.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        attribute: SensitiveAttribute,
+        *,
+        max_grad_norm: float = 1.0,
+        loss: Loss | None = None,
+        precision: Precision = Precision.DOUBLE,
+        memory: int = _MEMORY,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            model: the bare module or Opacus's wrapper of it.
+            attribute: what to vary.
+            max_grad_norm: clip norm of training.
+            loss: each record's own loss, or None for cross-entropy on logits.
+            precision: of all arithmetic.
+            memory: bytes of working memory that a block may take; at least one record is always taken.
+
+        Raises:
+            UnsupportedError: the model is random while it trains (dropout).
+        """
+        self.attribute = attribute
+        self._clip = _check.positive(max_grad_norm=max_grad_norm)
+        self._memory = _check.count(memory=memory)
+        bare = getattr(model, "_module", model)
+        device = next(bare.parameters()).device
+        values = torch.as_tensor(attribute.values, dtype=precision.value, device=device)
+        columns = torch.as_tensor(attribute.columns, device=device)
+        layers = dense_layers(bare)
+        self._engine: DenseEngine | LayeredEngine = (
+            DenseEngine(layers, loss, columns, values) if layers else LayeredEngine(bare, loss, columns, values)
+        )
+        depth = sum(1 for p in bare.parameters() if p.requires_grad)
+        # Measured errors stay below a quarter of this; a margin, not a theorem.
+        self.slack = 64.0 * torch.finfo(precision.value).eps * math.sqrt(depth)
+
+    def blocks(self, features: torch.Tensor, labels: torch.Tensor) -> Iterator[Distances]:
+        """Distances of all records, block by block, at the weights of now.
+
+        Args:
+            features: (records, ...), on the device of the model; the attribute's own values are ignored.
+            labels: (records, ...).
+        """
+        with torch.no_grad():
+            self._engine.refresh()
+            first = 0
+            while first < len(features):
+                last = first + self._block_size()
+                part = self._engine.centred_gram(features[first:last], labels[first:last], self._clip)
+                yield Distances(first, squared_distances(part.gram), part.norms)
+                first = last
+
+    def diameters(
+        self, features: torch.Tensor, labels: torch.Tensor, method: Diameter = Diameter.EXACT
+    ) -> torch.Tensor:
+        """Largest distance of each record in units of the clip norm, (records,); see ``diameters``."""
+        parts = [diameters(block.squared, method) for block in self.blocks(features, labels)]
+        return torch.cat(parts) if parts else torch.zeros(0)
+
+    def largest(self, features: torch.Tensor, labels: torch.Tensor) -> float:
+        """Largest distance over all records, R_t of CHERUBIN2024 over the clip norm; 0 for no records."""
+        squares = [block.squared.amax() for block in self.blocks(features, labels)]
+        return float(torch.stack(squares).max().sqrt()) if squares else 0.0
+
+    def _block_size(self) -> int:
+        per_record = self._engine.bytes_per_record()
+        return 1 if per_record == 0 else max(1, min(self._memory, _CACHE) // per_record)

@@ -1,0 +1,196 @@
+"""How the gradient of one layer is kept: as factors, or explicitly where that is smaller."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import nn
+from torch.nn.functional import group_norm, layer_norm, unfold
+
+from reticent.train.sensitivity_gram import Workspace, explicit_gram, linear_gram
+
+
+class Factors(Protocol):
+    """Gradients of one layer for a block of records with n completions each."""
+
+    def squared_norms(self) -> torch.Tensor:
+        """(records * n,)."""
+        ...
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n)."""
+        ...
+
+    def bytes(self) -> int:
+        """Memory held."""
+        ...
+
+
+def is_factored(module: nn.Module) -> bool:
+    """Whether ``factors_of`` knows this type of layer and its settings."""
+    if type(module) in (nn.Linear, nn.LayerNorm, nn.GroupNorm):
+        return True
+    if isinstance(module, (nn.Conv1d, nn.Conv2d)) and type(module) in (nn.Conv1d, nn.Conv2d):
+        return module.groups == 1 and module.padding_mode == "zeros" and not isinstance(module.padding, str)
+    return type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq
+
+
+def factors_of(module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int) -> Factors:
+    """Factors of a layer from the inputs and output errors of all completions, in order of the records."""
+    match module:
+        case nn.Linear():
+            if inputs.dim() == 2:
+                return VectorLinear(inputs, error, records, bias=module.bias is not None)
+            return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None)
+        case nn.Conv1d() | nn.Conv2d():
+            return _convolution(module, inputs, error, records)
+        case nn.Embedding():
+            return _embedding(module, inputs, error, records)
+        case nn.LayerNorm():
+            flat = layer_norm(inputs, module.normalized_shape, eps=module.eps)
+            lead = inputs.dim() - len(module.normalized_shape)
+            return _affine(flat, error, tuple(range(1, lead)), module.bias is not None, records)
+        case nn.GroupNorm():
+            flat = group_norm(inputs, module.num_groups, eps=module.eps)
+            return _affine(flat, error, tuple(range(2, inputs.dim())), True, records)
+    raise TypeError(f"no factors for {type(module).__name__}")
+
+
+class VectorLinear:
+    """A linear layer on one vector: e a^T."""
+
+    def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int, *, bias: bool) -> None:
+        self._a, self._e, self._bias = a.reshape(records, -1, a.shape[-1]), e.reshape(records, -1, e.shape[-1]), bias
+
+    def squared_norms(self) -> torch.Tensor:
+        return ((self._a.square().sum(2) + float(self._bias)) * self._e.square().sum(2)).flatten()
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        return linear_gram(self._a, self._e * scale[:, :, None], Workspace(self._a), bias=self._bias)
+
+    def bytes(self) -> int:
+        return self._a.nbytes + self._e.nbytes
+
+
+class Explicit:
+    """The gradient itself, (records * n, parameters)."""
+
+    def __init__(self, g: torch.Tensor, records: int) -> None:
+        self._g, self._records = g, records
+
+    def squared_norms(self) -> torch.Tensor:
+        return self._g.square().sum(1)
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        return explicit_gram(self._g.reshape(self._records, scale.shape[1], -1) * scale[:, :, None])
+
+    def bytes(self) -> int:
+        return 2 * self._g.nbytes
+
+
+class PairedSequence:
+    """sum_t e_t a_t^T over a short sequence: products over pairs of positions."""
+
+    def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int) -> None:
+        self._a = a.reshape(records, -1, *a.shape[1:])
+        self._e = e.reshape(records, -1, *e.shape[1:])
+
+    def squared_norms(self) -> torch.Tensor:
+        errors = self._e @ self._e.transpose(2, 3)
+        return (errors * (self._a @ self._a.transpose(2, 3))).sum((2, 3)).flatten()
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        e = self._e * scale[:, :, None, None]
+        a = self._a
+        # u_i = sum_t e_it (a_it - a_0t)^T + (e_it - e_0t) a_0t^T: a sequence twice as long of small terms.
+        left = torch.cat([e, e - e[:, :1]], dim=2)
+        right = torch.cat([a - a[:, :1], a[:, :1].expand_as(a)], dim=2)
+        return _paired_gram(left, right)
+
+    def bytes(self) -> int:
+        positions = self._a.shape[2]
+        return self._a.nbytes + self._e.nbytes + 8 * self._a.element_size() * self._pairs() * positions**2
+
+    def _pairs(self) -> int:
+        return self._a.shape[0] * self._a.shape[1] ** 2
+
+
+def _paired_gram(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    records, n, positions, _ = left.shape
+    x, y = left.flatten(1, 2), right.flatten(1, 2)
+    product = torch.bmm(x, x.transpose(1, 2)) * torch.bmm(y, y.transpose(1, 2))
+    return product.reshape(records, n, positions, n, positions).sum((2, 4))
+
+
+class Together:
+    """Several parts of one layer's gradient, such as weight and bias."""
+
+    def __init__(self, *parts: Factors) -> None:
+        self._parts = parts
+
+    def squared_norms(self) -> torch.Tensor:
+        return torch.stack([p.squared_norms() for p in self._parts]).sum(0)
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        return torch.stack([p.centred_gram(scale) for p in self._parts]).sum(0)
+
+    def bytes(self) -> int:
+        return sum(p.bytes() for p in self._parts)
+
+
+def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool) -> Factors:
+    """Whichever takes fewer operations: pairs of positions, or the gradient itself."""
+    positions, width_in, width_out = a.shape[1], a.shape[2], e.shape[2]
+    n = len(a) // records
+    paired = 4 * n * positions**2 * (width_in + width_out)
+    explicit = (n + positions) * width_in * width_out
+    weight: Factors = (
+        PairedSequence(a, e, records)
+        if paired < explicit
+        else Explicit(torch.bmm(e.transpose(1, 2), a).flatten(1), records)
+    )
+    return Together(weight, Explicit(e.sum(1), records)) if bias else weight
+
+
+def _convolution(module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int) -> Factors:
+    """A convolution is a linear layer over the sequence of its patches."""
+    flat = isinstance(module, nn.Conv1d)
+
+    def plane(setting: object, fill: int) -> tuple[int, ...]:
+        numbers = tuple(int(v) for v in setting) if isinstance(setting, tuple) else (int(str(setting)),)
+        return (fill, *numbers) if flat else numbers
+
+    patches = unfold(
+        inputs[:, :, None, :] if flat else inputs,
+        plane(module.kernel_size, 1),
+        dilation=plane(module.dilation, 1),
+        padding=plane(module.padding, 0),
+        stride=plane(module.stride, 1),
+    )
+    return _sequence(patches.transpose(1, 2), error.flatten(2).transpose(1, 2), records, module.bias is not None)
+
+
+def _embedding(module: nn.Embedding, tokens: torch.Tensor, error: torch.Tensor, records: int) -> Factors:
+    """Rows of the table that a record touches, per record; padding rows have no gradient."""
+    tokens, error = tokens.reshape(len(tokens), -1), error.reshape(len(tokens), -1, error.shape[-1])
+    if module.padding_idx is not None:
+        error = error * (tokens != module.padding_idx)[:, :, None]
+    n, width = len(tokens) // records, error.shape[2]
+    blocks = []
+    for r in range(records):
+        used, index = torch.unique(tokens[r * n : (r + 1) * n], return_inverse=True)
+        g = error.new_zeros(n, len(used), width)
+        g.scatter_add_(1, index[:, :, None].expand(-1, -1, width), error[r * n : (r + 1) * n])
+        blocks.append(g.flatten(1))
+    return Explicit(
+        nn.utils.rnn.pad_sequence([b.T for b in blocks], batch_first=True).transpose(1, 2).flatten(0, 1), records
+    )
+
+
+def _affine(normal: torch.Tensor, error: torch.Tensor, over: tuple[int, ...], bias: bool, records: int) -> Factors:
+    weight = normal * error
+    parts = [weight.sum(over) if over else weight]
+    if bias:
+        parts.append(error.sum(over) if over else error)
+    return Explicit(torch.cat([p.flatten(1) for p in parts], dim=1), records)
