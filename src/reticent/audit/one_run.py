@@ -20,6 +20,8 @@ from reticent.audit.scores import Design, Scores
 from reticent.errors import ParameterError
 from reticent.references import cite
 
+SMALLEST_P = 1e-12
+"""No p-value is reported below this."""
 _LARGEST_EPSILON = 100.0
 _LARGEST_MU = 60.0
 
@@ -155,6 +157,20 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
     have probability above ``significance``. ``claim`` must be its own inverse: it holds in both directions.
     """
     return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
+
+
+def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
+    """The least significance at which ``rejects``, rounded up; not below 1e-12."""
+    low, high = np.log(SMALLEST_P), 0.0
+    for _ in range(3):
+        grid = np.linspace(low, high, 64)
+        possible = np.flatnonzero(_mass_needed(counts, claim, np.exp(grid)) <= 1.0)
+        if not possible.size:
+            return SMALLEST_P
+        if possible[-1] == len(grid) - 1:
+            return float(np.exp(high))
+        low, high = grid[possible[-1]], grid[possible[-1] + 1]
+    return float(np.exp(high))
 
 
 def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndarray:

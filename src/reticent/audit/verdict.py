@@ -12,15 +12,12 @@ from scipy.special import ndtri
 from reticent import _check
 from reticent.audit._claims import ApproximateDP, GaussianClaim, TangentTable, Tested
 from reticent.audit.lower_bounds import notes_on
-from reticent.audit.one_run import GuessCounts, Guesses, count_guesses
-from reticent.audit.one_run import rejects as one_run_rejects
+from reticent.audit.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, one_run_p_value
 from reticent.audit.scores import Scores
 from reticent.audit.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
 from reticent.references import cite
 from reticent.threat.base import Claim
 from reticent.tradeoff import TradeOff, symmetrised
-
-_SMALLEST_P = 1e-12
 
 
 class Finding(StrEnum):
@@ -126,9 +123,9 @@ def audit_claim_one_run(
     table = TangentTable(symmetrised(curve))
     perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
     return _judge(
-        _least(lambda a: one_run_rejects(counts, table, a)),
-        _least(lambda a: one_run_rejects(counts, ApproximateDP(0.0, 0.0), a)),
-        _least(lambda a: one_run_rejects(perfect, table, a)),
+        one_run_p_value(counts, table),
+        one_run_p_value(counts, ApproximateDP(0.0, 0.0)),
+        one_run_p_value(perfect, table),
         confidence,
         "RETICENT:audit-one-run-fdp",
         (),
@@ -142,7 +139,7 @@ def _judge(
     refuted_at = None
     if p_value <= significance:
         finding, refuted_at = Finding.INCONSISTENT, 1.0 - p_value
-        reason = f"The attack does better than the claim allows; the claim is refuted at confidence {refuted_at:.6g}."
+        reason = f"The attack does better than the claim allows: the claim is refuted, p-value at most {p_value:.2g}."
     elif perfect > significance:
         finding = Finding.NO_POWER
         reason = "With so few scores even perfect leakage would not refute the claim."
@@ -157,7 +154,7 @@ def _judge(
 
 def _combined(evidence: tuple[Evidence, ...], claim: Tested) -> float:
     smallest = min(_p_value(piece, claim) for piece in evidence)
-    return min(1.0, max(len(evidence) * smallest, _SMALLEST_P))
+    return min(1.0, max(len(evidence) * smallest, SMALLEST_P))
 
 
 def _p_value(evidence: Evidence, claim: Tested) -> float:
@@ -170,11 +167,11 @@ def _p_value(evidence: Evidence, claim: Tested) -> float:
 
 def _least(rejects_at: Callable[[float], bool]) -> float:
     """The least significance at which a test rejects, from above; 1 if it never does."""
-    if not rejects_at(1.0 - _SMALLEST_P):
+    if not rejects_at(1.0 - SMALLEST_P):
         return 1.0
-    if rejects_at(_SMALLEST_P):
-        return _SMALLEST_P
-    low, high = np.log(_SMALLEST_P), 0.0
+    if rejects_at(SMALLEST_P):
+        return SMALLEST_P
+    low, high = np.log(SMALLEST_P), 0.0
     while high - low > 1e-6:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if rejects_at(float(np.exp(middle))) else (middle, high)

@@ -1,0 +1,276 @@
+"""Audits of releases for which the claim is exactly true: the violations stay within the significance.
+
+A cell passes when its violations do not exceed the 99% quantile of Binomial(audits, significance). The
+default suite tests the level of every rule at the true claim; ``slow`` repeats all of it through the
+public functions, with every quantity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom, norm
+
+from reticent.audit import (
+    Bonferroni,
+    Design,
+    Finding,
+    Given,
+    Guesses,
+    Ranks,
+    Scores,
+    Split,
+    auc,
+    audit_advantage,
+    audit_claim,
+    audit_claim_one_run,
+    audit_epsilon,
+    audit_epsilon_if_gaussian,
+    audit_epsilon_one_run,
+    audit_epsilon_one_run_f_dp,
+    audit_mu,
+    audit_mu_one_run,
+    count_guesses,
+    delong,
+    empirical_trade_off,
+    proportion,
+    tpr_at_fpr,
+)
+from reticent.audit._claims import GaussianClaim
+from reticent.audit.one_run import binomial_p_value
+from reticent.tradeoff import GaussianTradeOff, Mixture
+
+AUDITS = 1000
+SIGNIFICANCE = 0.05
+DELTA = 0.05
+EPSILON = 1.0
+MU = 1.0
+
+
+def allowed(audits: int, significance: float = SIGNIFICANCE) -> int:
+    return int(binom.ppf(0.99, audits, significance))
+
+
+def gaussian(rng: np.random.Generator, members: int, others: int, mu: float = MU) -> Scores:
+    return Scores(rng.normal(mu, 1, members), rng.normal(0, 1, others), design=Design.INDEPENDENT)
+
+
+def nothing(rng: np.random.Generator, members: int, others: int) -> Scores:
+    return gaussian(rng, members, others, 0.0)
+
+
+def response(rng: np.random.Generator, members: int, others: int) -> Scores:
+    """(EPSILON, DELTA) with equality: leak with probability DELTA, else randomised response; four values, many ties."""
+
+    def one(size: int, bit: int) -> np.ndarray:
+        flip = rng.random(size) < 1 / (1 + math.exp(EPSILON))
+        leak = rng.random(size) < DELTA
+        return np.where(leak, 3.0 * bit, 1.0 + (bit ^ flip))
+
+    return Scores(one(members, 1), one(others, 0), design=Design.INDEPENDENT)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """By the textbook formula, not by the library."""
+    return brentq(lambda e: norm.cdf(-e / mu + mu / 2) - math.exp(e) * norm.cdf(-e / mu - mu / 2) - delta, 0, 50)
+
+
+HALF = 1 / (1 + math.exp(-EPSILON))
+RELEASES: dict[str, tuple[Callable[..., Scores], dict[str, float]]] = {
+    "nothing": (nothing, {"mu": 0.0, "advantage": 0.0, "epsilon": 0.0}),
+    "gaussian": (
+        gaussian,
+        {"mu": MU, "advantage": 2 * norm.cdf(MU / 2) - 1, "epsilon": gaussian_epsilon(MU, DELTA)},
+    ),
+    "response": (response, {"advantage": DELTA + (1 - DELTA) * (2 * HALF - 1), "epsilon": EPSILON}),
+}
+RULES = {
+    "given": lambda rng: Given(1.2),
+    "bonferroni": lambda rng: Bonferroni((0.3, 1.2, 2.3)),
+    "split": lambda rng: Split(0.3, rng),
+    "ranks": lambda rng: Ranks((0.02, 0.15, 0.4)),
+    "one rank": lambda rng: Ranks((0.3,)),
+}
+ESTIMATORS = {
+    "mu": audit_mu,
+    "advantage": audit_advantage,
+    "epsilon": lambda scores, rule: audit_epsilon(scores, DELTA, rule),
+}
+
+
+def violations(release: str, rule: str, quantity: str, audits: int, members: int, others: int) -> int:
+    draw, truths = RELEASES[release]
+    rng = np.random.default_rng([1, len(release), len(rule), len(quantity)])
+    bound = ESTIMATORS[quantity]
+    exceeded = 0
+    for _ in range(audits):
+        exceeded += bound(draw(rng, members, others), RULES[rule](rng)).value > truths[quantity] + 1e-9
+    return exceeded
+
+
+CELLS = [(r, u, q) for r in RELEASES for u in RULES for q in RELEASES[r][1]]
+
+
+@pytest.mark.parametrize(("release", "rule", "quantity"), [c for c in CELLS if "rank" not in c[1] and c[1] != "split"])
+def test_lower_bounds_at_fixed_thresholds(release: str, rule: str, quantity: str) -> None:
+    assert violations(release, rule, quantity, AUDITS, 120, 150) <= allowed(AUDITS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(60, 40), (300, 300)])
+@pytest.mark.parametrize(("release", "rule", "quantity"), CELLS)
+def test_every_rule_and_quantity(release: str, rule: str, quantity: str, sizes: tuple[int, int]) -> None:
+    assert violations(release, rule, quantity, AUDITS, *sizes) <= allowed(AUDITS)
+
+
+CLAIMS = {"nothing": GaussianTradeOff(0.0), "gaussian": GaussianTradeOff(MU)}
+
+
+@pytest.mark.parametrize("rule", ["split", "ranks", "one rank", "given"])
+@pytest.mark.parametrize("release", CLAIMS)
+def test_verdicts_do_not_accuse(release: str, rule: str) -> None:
+    audits = 1000 if rule != "given" else 300
+    rng = np.random.default_rng(2)
+    draw = RELEASES[release][0]
+    accused = sum(
+        audit_claim(draw(rng, 120, 150), CLAIMS[release], RULES[rule](rng)).finding is Finding.INCONSISTENT
+        for _ in range(audits)
+    )
+    assert accused <= allowed(audits)
+
+
+def test_epsilon_if_gaussian() -> None:
+    truth, audits = gaussian_epsilon(MU, 1e-5), 300
+    rng = np.random.default_rng(3)
+    exceeded = sum(
+        audit_epsilon_if_gaussian(gaussian(rng, 120, 150), 1e-5, Given(0.5)).value > truth for _ in range(audits)
+    )
+    assert exceeded <= allowed(audits)
+
+
+@pytest.mark.parametrize("mu", [0.0, 1.0, 2.5])
+def test_intervals_of_the_roc_cover(mu: float) -> None:
+    rng = np.random.default_rng(4)
+    missed = {"auc": 0, "delong": 0, "tpr at .05": 0, "tpr at .2": 0, "band": 0, "proportion": 0}
+    area, curve = norm.cdf(mu / math.sqrt(2)), GaussianTradeOff(mu)
+    for _ in range(AUDITS):
+        scores = gaussian(rng, 150, 200, mu)
+        for name, interval, truth in (
+            ("auc", auc(scores), area),
+            ("delong", delong(scores), area),
+            ("tpr at .05", tpr_at_fpr(scores, 0.05), norm.cdf(norm.ppf(0.05) + mu)),
+            ("tpr at .2", tpr_at_fpr(scores, 0.2), norm.cdf(norm.ppf(0.2) + mu)),
+            ("proportion", proportion(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)),
+        ):
+            missed[name] += not interval.lower <= truth <= interval.upper
+        missed["band"] += not empirical_trade_off(scores).contains(curve)
+    assert all(count <= allowed(AUDITS) for count in missed.values()), missed
+    # Not all of it may come from being far too wide.
+    assert missed["delong"] >= binom.ppf(0.01, AUDITS, SIGNIFICANCE)
+    assert missed["proportion"] >= 10
+
+
+def canaries(rng: np.random.Generator, number: int, mu: float) -> Scores:
+    included = rng.random(number) < 0.5
+    score = rng.normal(size=number) + mu * included
+    return Scores(score[included], score[~included], design=Design.ONE_RUN)
+
+
+def coins(rng: np.random.Generator, number: int, epsilon: float) -> Scores:
+    """Randomised response on every coin: pure epsilon-DP with equality; scores have two values."""
+    included = rng.random(number) < 0.5
+    told = included ^ (rng.random(number) < 1 / (1 + math.exp(epsilon)))
+    return Scores(1.0 * told[included], 1.0 * told[~included], design=Design.ONE_RUN)
+
+
+def shared(rng: np.random.Generator, number: int, weight: float, mu: float) -> Scores:
+    """All canaries leak together with probability ``weight``: the strongest dependence there is."""
+    return canaries(rng, number, mu if rng.random() < weight else 0.0)
+
+
+def test_one_run_binomial_is_exact_for_randomised_response() -> None:
+    rng, number = np.random.default_rng(5), 200
+    guesses = Guesses(number // 2, number // 2)
+    p_values = [
+        binomial_p_value(count_guesses(coins(rng, number, EPSILON), guesses), EPSILON, 0.0) for _ in range(AUDITS)
+    ]
+    exceeded = sum(p <= SIGNIFICANCE for p in p_values)
+    assert exceeded <= allowed(AUDITS)
+
+
+def test_one_run_epsilon_with_shared_leakage() -> None:
+    # (0, weight)-DP at most: everything leaks with probability weight, nothing else ever does.
+    rng, weight = np.random.default_rng(6), 1e-4
+    exceeded = sum(audit_epsilon_one_run(shared(rng, 100, weight, 50.0), weight).value > 0 for _ in range(AUDITS))
+    assert exceeded <= allowed(AUDITS)
+
+
+@pytest.mark.parametrize("guesses", [Guesses(20, 20), Guesses(60, 60)])
+def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses) -> None:
+    rng = np.random.default_rng(7)
+    weight, mu, audits = 0.04, 6.0, 300
+    mixture = Mixture([GaussianTradeOff(mu), GaussianTradeOff(0.0)], [weight, 1 - weight])
+    accused = {"independent": 0, "shared": 0}
+    for _ in range(audits):
+        verdict = audit_claim_one_run(canaries(rng, 120, MU), GaussianTradeOff(MU), guesses)
+        accused["independent"] += verdict.finding is Finding.INCONSISTENT
+        verdict = audit_claim_one_run(shared(rng, 120, weight, mu), mixture, guesses)
+        accused["shared"] += verdict.finding is Finding.INCONSISTENT
+    assert all(count <= allowed(audits) for count in accused.values()), accused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 1 / 3, 1.0])
+def test_one_run_bounds_in_full(share: float) -> None:
+    rng, number = np.random.default_rng(8), 300
+    truth = {"epsilon": gaussian_epsilon(MU, 1e-5), "mu": MU}
+    exceeded = {"binomial": 0, "f-dp": 0, "mu": 0, "null binomial": 0, "null f-dp": 0, "null mu": 0}
+    for _ in range(AUDITS):
+        guesses = Guesses.share(number, share)
+        for prefix, mu in (("", MU), ("null ", 0.0)):
+            scores = canaries(rng, number, mu)
+            epsilon, at = (truth["epsilon"], truth["mu"]) if mu else (0.0, 0.0)
+            exceeded[prefix + "binomial"] += audit_epsilon_one_run(scores, 1e-5, guesses).value > epsilon
+            exceeded[prefix + "f-dp"] += audit_epsilon_one_run_f_dp(scores, 1e-5, guesses).value > epsilon
+            exceeded[prefix + "mu"] += audit_mu_one_run(scores, guesses).value > at
+    assert all(count <= allowed(AUDITS) for count in exceeded.values()), exceeded
+
+
+def best_window_finds_leakage(scores: Scores) -> bool:
+    """The naive one-run audit: the best of all pairs of window ends, each as if it were the only one."""
+    value = np.concatenate([scores.member, scores.non_member])
+    included = (np.arange(len(value)) < len(scores.member))[np.argsort(value)]
+    total, step = len(value), math.isqrt(len(value))
+    low = np.concatenate([[0], np.cumsum(~included)])
+    high = np.concatenate([np.cumsum(included[::-1])[::-1], [0]])
+    ends = [(k, m) for m in range(0, total, step) for k in range(0, m, step)]
+    k, m = np.array(ends).T
+    right, made = low[k] + high[m], k + total - m
+    return bool(np.any(binom.sf(right - 1, made, 0.5) <= SIGNIFICANCE))
+
+
+def test_choosing_the_best_window_is_invalid_and_ours_is_not() -> None:
+    rng, audits = np.random.default_rng(9), 300
+    naive = ours = 0
+    for _ in range(audits):
+        scores = canaries(rng, 1000, 0.0)
+        naive += best_window_finds_leakage(scores)
+        ours += binomial_p_value(count_guesses(scores, Guesses.share(1000, 1 / 3)), 0.0, 0.0) <= SIGNIFICANCE
+    assert naive > 0.3 * audits
+    assert ours <= allowed(audits)
+
+
+def test_choosing_the_best_threshold_of_a_fixed_rule_is_what_bonferroni_pays_for() -> None:
+    """Without the correction many thresholds break the level: the correction is not decoration."""
+    rng, audits = np.random.default_rng(10), 300
+    levels = tuple(np.linspace(0.02, 0.6, 30))
+    careless = 0
+    for _ in range(audits):
+        scores = nothing(rng, 150, 150)
+        evidence = Ranks(levels).evidence(scores, lambda a, b: a)
+        careless += any(piece.rejects(GaussianClaim(0.0), SIGNIFICANCE) for piece in evidence)
+    assert careless > 0.1 * audits
