@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -15,7 +16,7 @@ from reticent.certificate.schema import CertifiedAssessment
 # Okabe-Ito: distinguishable with colour-blind eyes; dashes tell coinciding curves apart.
 _COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: tuple[tuple[int, tuple[int, ...]], ...] = ((0, ()), (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)))
-_STYLE = {
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "reticent",
     "font.family": "sans-serif",
@@ -71,7 +72,7 @@ def _log_panel(axes: Axes, assessments: Sequence[CertifiedAssessment]) -> None:
     axes.set_title("Confident accusations (higher is riskier)", fontsize=10)
 
 
-def _line(index: int) -> dict[str, object]:
+def _line(index: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _DASHES[index % len(_DASHES)],

@@ -18,7 +18,6 @@ from reticent.errors import ArtifactError
 from reticent.mechanism._strict import loads
 from reticent.mechanism.run_ledger import first_problem
 
-CERTIFICATE_SCHEMA = "reticent.certificate/1"
 _LARGEST_FILE = 64 * 2**20
 
 
@@ -63,7 +62,7 @@ class Certificate(Record):
         content_sha256: SHA-256 of the canonical JSON of all other fields.
     """
 
-    schema_: Literal["reticent.certificate/1"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    schema_: Literal["reticent.certificate/1"] = Field(default="reticent.certificate/1", alias="schema")
     subject: str
     created: str
     reticent_version: str

@@ -80,7 +80,7 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
             return Ledger(tuple(p for p in parts if not isinstance(p, Ledger)))
         if "sampler" in fields:
             fields["sampler"] = Sampler(fields["sampler"])
-        mechanism: Mechanism = _KINDS[kind](**fields)  # type: ignore[index]
+        mechanism: Mechanism = _KINDS[kind](**fields)
     except (ReticentError, KeyError, TypeError, ValueError) as error:
         raise ArtifactError(f"mechanism: {error}") from None
     return mechanism

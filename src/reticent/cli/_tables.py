@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import typer
 from pydantic import BaseModel
 from rich.console import Console
@@ -16,45 +18,50 @@ def print_json(document: BaseModel) -> None:
 
 
 def print_risk(document: RiskDocument) -> None:
-    """A table with one line per adversary, then what a reader must know."""
+    """One table per neighbouring relation, then what a reader must know."""
     console = Console()
-    console.print(assessment_table(document.assessments))
-    for record in document.assessments:
-        for note in record.notes:
-            console.print(f"[dim]{record.adversary}:[/dim] {note}", markup=True, highlight=False)
+    print_assessments(console, document.assessments)
+    for note, names in _notes(document.assessments).items():
+        console.print(f"{', '.join(names)}: {note}", markup=False, highlight=False)
     for name, reason in document.skipped.items():
         console.print(f"{name} left out: {reason}", markup=False, highlight=False)
 
 
-def assessment_table(records: list[AssessmentRecord]) -> Table:
-    """Advantage, Bayes security, success, TPR, epsilon and mu of each adversary, with the claim."""
+def print_assessments(console: Console, records: Sequence[AssessmentRecord]) -> None:
+    """The records as tables, one for each relation: values of different relations must not be compared."""
+    for relation in dict.fromkeys(record.neighbouring for record in records):
+        console.print(_table(relation, [r for r in records if r.neighbouring == relation]))
+
+
+def _table(relation: str, records: list[AssessmentRecord]) -> Table:
+    """Claimed values; at the first stated prior and at every stated FPR and delta."""
     first = records[0]
-    table = Table(title="How much each attacker can learn (claimed values, safe side for bounds)", title_justify="left")
-    table.add_column("adversary", no_wrap=True)
-    table.add_column("neighbouring")
-    table.add_column("claim")
-    table.add_column("advantage", justify="right")
-    table.add_column("Bayes security", justify="right")
-    groups = (
-        ("right guess at prior {}", first.success_at_prior),
-        ("TPR at FPR {}", first.tpr_at_fpr),
-        ("epsilon at delta {}", first.epsilon_at_delta),
-    )
-    for title, numbers in groups:
-        for key in numbers:
-            table.add_column(title.format(key), justify="right")
-    table.add_column("mu", justify="right")
+    table = Table(title=f"neighbouring data sets: {relation}", title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.add_column("attacker", no_wrap=True)
+    table.add_column("claim", no_wrap=True)
+    prior = next(iter(first.success_at_prior))
+    headings = ["advantage", "Bayes security", f"guess from {prior}"]
+    headings += [f"TPR at FPR {key}" for key in first.tpr_at_fpr]
+    headings += [f"epsilon at {key}" for key in first.epsilon_at_delta]
+    for heading in (*headings, "mu"):
+        table.add_column(heading, justify="right", max_width=9)
     for r in records:
-        table.add_row(
-            r.adversary,
-            r.neighbouring,
-            r.claim if r.method == "exact" else f"{r.claim} ({r.method})",
-            shown(r.advantage),
-            shown(r.bayes_security),
-            *(shown(n) for group in (r.success_at_prior, r.tpr_at_fpr, r.epsilon_at_delta) for n in group.values()),
-            shown(r.mu),
-        )
+        numbers = [r.advantage, r.bayes_security, r.success_at_prior[prior]]
+        numbers += [*r.tpr_at_fpr.values(), *r.epsilon_at_delta.values(), r.mu]
+        how = "" if r.method == "exact" else f" ({r.method})"
+        table.add_row(r.adversary, r.claim + how, *(shown(number) for number in numbers))
     return table
+
+
+def _notes(records: Sequence[AssessmentRecord]) -> dict[str, list[str]]:
+    """Each note once, with the adversaries that it is about."""
+    notes: dict[str, list[str]] = {}
+    for record in records:
+        for note in record.notes:
+            names = notes.setdefault(note, [])
+            if record.adversary not in names:
+                names.append(record.adversary)
+    return notes
 
 
 def shown(number: Number) -> str:

@@ -10,12 +10,11 @@ from rich.console import Console
 
 from reticent.certificate.build import certify_run
 from reticent.certificate.schema import Certificate
-from reticent.certificate.store import write_certificate
 from reticent.certificate.verify import verify
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption, is_terminal
 from reticent.cli._progress import progress_bar
-from reticent.cli._tables import assessment_table, print_json
+from reticent.cli._tables import print_assessments, print_json
 from reticent.errors import ArtifactError
 from reticent.mechanism.run_ledger import RunLedger
 
@@ -32,6 +31,8 @@ def certify(
     json: JsonOption = False,
 ) -> None:
     """Certify a run under every adversary; a configuration is trained first."""
+    from reticent.certificate.store import write_certificate  # matplotlib takes a while to import
+
     if not source.exists():
         raise ArtifactError(f"{source} does not exist: give a run directory or a configuration file")
     ledger, folder = _run(source, out) if source.is_dir() else _train(source, out)
@@ -41,7 +42,7 @@ def certify(
         print_json(certificate)
         return
     console = Console()
-    console.print(assessment_table(list(certificate.assessments)))
+    print_assessments(console, certificate.assessments)
     for assessment in certificate.assessments:
         console.print(f"- {assessment.sentence}", markup=False, highlight=False)
     for warning in certificate.warnings:

@@ -1,1 +1,27 @@
 """Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""
+
+from reticent.threat.attribute import Attribute
+from reticent.threat.base import Adversary, Assessment, Claim, Interval, Method
+from reticent.threat.membership import Membership
+from reticent.threat.membership_game import MembershipGame
+from reticent.threat.mixed import Mixed
+from reticent.threat.relaxed import Relaxed
+from reticent.threat.side_by_side import assess, assess_answerable, check_dominance
+from reticent.threat.worst_case import WorstCase
+
+__all__ = [
+    "Adversary",
+    "Assessment",
+    "Attribute",
+    "Claim",
+    "Interval",
+    "Membership",
+    "MembershipGame",
+    "Method",
+    "Mixed",
+    "Relaxed",
+    "WorstCase",
+    "assess",
+    "assess_answerable",
+    "check_dominance",
+]

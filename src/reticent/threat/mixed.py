@@ -19,8 +19,12 @@ from reticent.tradeoff import Mixture, TradeOff
 class Mixed:
     """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
 
-    The attacker's type is drawn once, before training, independent of the data, and is known to the
-    attacker. Composition happens within each type first; the mixture comes last (RETICENT:public-coin).
+    Knows: what the drawn type knows, and which type was drawn.
+    Does not know: what the drawn type does not know.
+    Claim: a bound, as for the two types.
+
+    The type is drawn once, before training, independent of the data. Composition happens within each
+    type first; the mixture comes last (RETICENT:public-coin).
 
     Attributes:
         relaxed_probability: probability of the relaxed type, in [0, 1].

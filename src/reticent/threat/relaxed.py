@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import Bracket, compose, relaxed_dpsgd, sampling_notes
+from reticent.composition import Bracket, compose, sampling_notes
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -62,12 +62,6 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
         case Laplace(noise_multiplier=b, releases=1) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
-        case DPSGD() if mechanism.noise_multiplier > 0.0 and neighbouring is not Neighbouring.REPLACE:
-            note = (
-                "Subsampled: one unknown sign shared by all steps, composed exactly; "
-                "safe for any number of parameters.",
-            )
-            return relaxed_dpsgd(mechanism), ("RETICENT:common-sign", "RETICENT:relaxed-meaning"), note
         case _:
             return _worst_case(mechanism, neighbouring)
 
