@@ -240,7 +240,7 @@ def _row(name: str, outcomes: list[Outcome], error: float, goal: str, met: bool)
     return Row(name, f"{allowed:.0f} s on two cores", ratio, error, goal, bool(met), notes)
 
 
-def rows(repeats: int = 10, simulated: int = 4000) -> list[Row]:
+def rows(repeats: int = 10, simulated: int = 2000) -> list[Row]:
     """One row per fault, one per correct loop, one for the simulated level."""
     audit(Loop, 0)  # the first call loads much
     table = [fault_row(name, make, repeats) for name, make in FAULTS.items()]

@@ -73,10 +73,11 @@ def read_bytes(path: Path, limit: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         _refuse(path, f"cannot be opened: {error.strerror}")
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        _refuse(path, "is not a regular file")
     with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            _refuse(path, "is not a regular file")
         if status.st_size > limit:
             _refuse(path, f"has {status.st_size} bytes, more than {limit}")
         return file.read(limit + 1)

@@ -1,0 +1,211 @@
+"""A run directory that somebody else prepared: nothing runs, nothing outside is read, one clear error."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import struct
+
+import numpy as np
+import pytest
+
+from reticent.errors import ArtifactError
+from reticent.tasks import Store, Task, execute, read_json, read_table, read_tensors, write_table, write_tensors
+
+COLUMNS = {"score": "float64", "member": "int64"}
+
+
+class Bomb:
+    """Leaves a trace if anybody unpickles it."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (os.system, (f"touch {self.path}",))
+
+
+def good(path):
+    write_tensors(path, {"x": np.arange(8.0)})
+    return path.read_bytes()
+
+
+def tensors_with(header: object, body: bytes) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+def entry(dtype="F64", shape=(1,), offsets=(0, 8)):
+    return {"x": {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}}
+
+
+BAD_TENSORS = {
+    "empty": b"",
+    "short": b"\x01\x02",
+    "huge header": struct.pack("<Q", 2**62) + b"{}",
+    "header beyond the limit": tensors_with(b"{" + b" " * 2**21 + b"}", b""),
+    "header no json": tensors_with(b"not json!", b""),
+    "header a list": tensors_with([1, 2], b""),
+    "nested header": tensors_with(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}", b""),
+    "nan": tensors_with(entry(), struct.pack("<d", float("nan"))),
+    "infinity": tensors_with(entry(), struct.pack("<d", float("inf"))),
+    "unknown type": tensors_with(entry("O"), b"\0" * 8),
+    "negative shape": tensors_with(entry(shape=(-1,)), b"\0" * 8),
+    "boolean shape": tensors_with(entry(shape=(True,)), b"\0" * 8),
+    "shape that overflows": tensors_with(entry(shape=(2**40, 2**40)), b"\0" * 8),
+    "offsets outside": tensors_with(entry(offsets=(0, 8000), shape=(1000,)), b"\0" * 8),
+    "negative offsets": tensors_with(entry(offsets=(-8, 0)), b"\0" * 8),
+    "offsets that are text": tensors_with({"x": {"dtype": "F64", "shape": [1], "data_offsets": "08"}}, b"\0" * 8),
+    "entry is a number": tensors_with({"x": 3}, b""),
+    "overlap": tensors_with({**entry(), "y": entry()["x"]}, b"\0" * 8),
+    "gap at the end": tensors_with(entry(), b"\0" * 16),
+    "same name twice": tensors_with(b'{"x":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},"x":{}}', b"\0" * 8),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TENSORS)
+def test_bad_tensors(tmp_path, name):
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(BAD_TENSORS[name])
+    with pytest.raises(ArtifactError, match=r"x\.safetensors"):
+        read_tensors(path)
+
+
+def test_every_truncation_of_a_good_file_is_refused(tmp_path):
+    path = tmp_path / "x.safetensors"
+    data = good(path)
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        with pytest.raises(ArtifactError):
+            read_tensors(path)
+
+
+def test_random_damage_never_does_anything_but_refuse_or_return_finite_numbers(tmp_path):
+    path, rng = tmp_path / "x.safetensors", np.random.default_rng(0)
+    data = good(path)
+    for _ in range(300):
+        damaged = bytearray(data)
+        for place in rng.integers(0, len(data), 3):
+            damaged[place] = rng.integers(0, 256)
+        path.write_bytes(damaged)
+        try:
+            for array in read_tensors(path).values():
+                assert array.dtype.kind != "f" or np.isfinite(array).all()
+        except ArtifactError:
+            pass
+
+
+@pytest.mark.parametrize("reader", [read_tensors, read_json, lambda p: read_table(p, COLUMNS)])
+def test_pickles_links_devices_and_folders_are_refused_and_nothing_runs(tmp_path, reader):
+    trace, path = tmp_path / "executed", tmp_path / "file"
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        path.write_bytes(pickle.dumps(Bomb(trace), protocol=protocol))
+        with pytest.raises(ArtifactError):
+            reader(path)
+    (tmp_path / "link").symlink_to(path)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", ".", "absent"):
+        with pytest.raises(ArtifactError):
+            reader(tmp_path / name)
+    assert not trace.exists()
+
+
+BAD_JSON = {
+    "nan": b'{"x": NaN}',
+    "infinity": b'{"x": -Infinity}',
+    "overflow": b'{"x": 1e999}',
+    "twice": b'{"x": 1, "x": 2}',
+    "list": b"[1]",
+    "text": b"hello",
+    "empty": b"",
+    "not utf-8": b'{"x": "\xff"}',
+    "deep": b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+    "long number": b'{"x": ' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("name", BAD_JSON)
+def test_bad_json(tmp_path, name):
+    path = tmp_path / "x.json"
+    path.write_bytes(BAD_JSON[name])
+    with pytest.raises(ArtifactError, match=r"x\.json"):
+        read_json(path)
+
+
+def test_bad_tables(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = tmp_path / "scores.parquet"
+    write_table(path, {"score": np.array([0.0, 1.0]), "member": np.array([0, 1])})
+    data = path.read_bytes()
+    for bad in (data[:-1], data[:40], b"PAR1" + b"\xff" * 40 + b"PAR1", b"PAR1PAR1PAR1", data[:4] + data[-8:]):
+        path.write_bytes(bad)
+        with pytest.raises(ArtifactError, match="parquet"):
+            read_table(path, COLUMNS)
+    for table in (
+        {"score": [0.0], "other": [1]},
+        {"score": [0.0]},
+        {"score": ["0.0"], "member": [1]},
+        {"score": [None, 1.0], "member": [1, 0]},
+        {"score": [float("nan")], "member": [1]},
+    ):
+        parquet.write_table(pa.table(table), path)
+        with pytest.raises(ArtifactError, match="parquet"):
+            read_table(path, COLUMNS)
+
+
+def test_names_cannot_leave_the_directory(tmp_path):
+    (tmp_path / "secret.safetensors").write_bytes(good(tmp_path / "s.safetensors"))
+    store = Store(tmp_path / "run")
+    for digest in ("../../secret", "..", "/etc/passwd", ".hidden", "a/b", "", "x" * 300, "a\0b", 7, None):
+        with pytest.raises(ArtifactError):
+            store.get(digest)
+
+
+def test_a_task_folder_must_be_what_it_says(tmp_path):
+    store, task, other = Store(tmp_path), Task("t", {"i": 1}), Task("t", {"i": 2})
+    for each in (task, other):
+        store.save(each, {"x": np.array([float(each.inputs["i"])])})
+    folder = tmp_path / "tasks" / task.key
+    (tmp_path / "tasks" / other.key).rename(tmp_path / "aside")
+    folder.rename(tmp_path / "tasks" / other.key)
+    with pytest.raises(ArtifactError, match="does not describe"):
+        store.load(other)
+    (tmp_path / "tasks" / other.key).rename(folder)
+    write_tensors(folder / "result.safetensors", {"x": np.array([666.0])})
+    with pytest.raises(ArtifactError, match="SHA-256"):
+        store.load(task)
+    (folder / "result.safetensors").unlink()
+    (folder / "result.safetensors").symlink_to(tmp_path / "aside" / "result.safetensors")
+    with pytest.raises(ArtifactError, match="link"):
+        store.load(task)
+
+
+def test_a_task_folder_that_is_a_link_or_a_file_is_refused(tmp_path):
+    store, task = Store(tmp_path / "run"), Task("t", {})
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / "tasks" / task.key).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ArtifactError, match="link"):
+        execute([task], lambda store, task: {"x": np.zeros(1)}, store)
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
+def test_linked_subfolders_are_refused_before_anything_is_deleted(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("keep")
+    (tmp_path / "run" / "partial").symlink_to(tmp_path / "precious")
+    with pytest.raises(ArtifactError, match="link"):
+        Store(tmp_path / "run")
+    assert (tmp_path / "precious" / "file").read_text() == "keep"
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b'{"schema": "other", "plan": {}}', b'{"schema": "reticent.run-manifest/1"}']
+)
+def test_bad_manifests(tmp_path, content):
+    (tmp_path / "manifest.json").write_bytes(content)
+    with pytest.raises(ArtifactError, match=r"manifest\.json"):
+        Store(tmp_path).read_manifest()
