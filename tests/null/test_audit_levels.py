@@ -144,7 +144,7 @@ def test_verdicts_do_not_accuse(release: str, rule: str) -> None:
 
 
 def test_epsilon_if_gaussian() -> None:
-    truth, audits = gaussian_epsilon(MU, 1e-5), 300
+    truth, audits = gaussian_epsilon(MU, 1e-5), 200
     rng = np.random.default_rng(3)
     exceeded = sum(
         audit_epsilon_if_gaussian(gaussian(rng, 120, 150), 1e-5, Given(0.5)).value > truth for _ in range(audits)
@@ -212,7 +212,7 @@ def test_one_run_epsilon_with_shared_leakage() -> None:
 @pytest.mark.parametrize("guesses", [Guesses(20, 20), Guesses(60, 60)])
 def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses) -> None:
     rng = np.random.default_rng(7)
-    weight, mu, audits = 0.04, 6.0, 300
+    weight, mu, audits = 0.04, 6.0, 150
     mixture = Mixture([GaussianTradeOff(mu), GaussianTradeOff(0.0)], [weight, 1 - weight])
     accused = {"independent": 0, "shared": 0}
     for _ in range(audits):

@@ -73,13 +73,9 @@ class TangentTable:
 
 def _thresholds(curve: TradeOff, points: int) -> np.ndarray:
     """Thresholds dense both on the linear and on the logarithmic scale, up to rates of 1e-14."""
-    edge = 1e-3
-    while edge < _LARGEST_LOG_RATIO:
-        right, left = curve.errors(np.array([edge])), curve.errors(np.array([-edge]))
-        if max(right.fpr[0], left.fnr[0]) < _SMALLEST_RATE:
-            break
-        edge *= 2.0
-    edge = min(edge, _LARGEST_LOG_RATIO)
+    edges = np.minimum(1e-3 * 2.0 ** np.arange(20), _LARGEST_LOG_RATIO)
+    far = np.maximum(curve.errors(edges).fpr, curve.errors(-edges).fnr) < _SMALLEST_RATE
+    edge = edges[np.argmax(far)] if np.any(far) else _LARGEST_LOG_RATIO
     linear = np.linspace(-edge, edge, points)
     logarithmic = edge * np.logspace(-5, 0, points // 2)
     return np.unique(np.concatenate([linear, logarithmic, -logarithmic]))

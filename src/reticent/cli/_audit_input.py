@@ -1,0 +1,177 @@
+"""What ``reticent audit`` reads: options as types, score sources, and the claims under test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reticent.audit import (
+    Bonferroni,
+    Design,
+    Given,
+    Guesses,
+    Ranks,
+    Scores,
+    Split,
+    ThresholdRule,
+    import_lira,
+    import_privacy_meter,
+    load_scores,
+)
+from reticent.cli._options import adversaries_of, method_of, neighbouring_of
+from reticent.errors import ArtifactError, ParameterError
+from reticent.mechanism import DPSGD, Gaussian, Mechanism
+from reticent.threat import assess, assess_answerable
+from reticent.tradeoff import GaussianTradeOff, TradeOff
+
+if TYPE_CHECKING:
+    from reticent.tasks import Engine
+
+_FORMATS = ("auto", "run", "scores", "lira", "privacy-meter")
+_ENGINES = ("local", "dask", "ray")
+_LIRA_ATTACKS = ("lira", "lira-offline")
+
+
+def parse_rule(text: str, seed: int) -> ThresholdRule:
+    """``ranks:0.01,0.1``, ``given:1.5``, ``bonferroni:1,2`` or ``split:0.3`` as a type.
+
+    Raises:
+        ParameterError: it is none of these.
+    """
+    name, _, rest = text.partition(":")
+    try:
+        values = tuple(float(part) for part in rest.split(","))
+    except ValueError:
+        raise ParameterError("rule", text, "a name and numbers, such as ranks:0.01,0.1") from None
+    match name, values:
+        case "ranks", levels:
+            return Ranks(levels)
+        case "bonferroni", candidates:
+            return Bonferroni(candidates)
+        case "given", (threshold,):
+            return Given(threshold)
+        case "split", (fraction,):
+            return Split(fraction, np.random.default_rng(seed))
+    raise ParameterError("rule", text, "ranks:FPR,.. or given:T or bonferroni:T,.. or split:FRACTION")
+
+
+def parse_guesses(text: str) -> Guesses:
+    """``100,100`` as a type.
+
+    Raises:
+        ParameterError: it is not two whole numbers.
+    """
+    members, _, others = text.partition(",")
+    if not (members.isdecimal() and others.isdecimal()):
+        raise ParameterError("guesses", text, "two whole numbers MEMBERS,NON_MEMBERS")
+    return Guesses(int(members), int(others))
+
+
+def kind_of(source: Path, stated: str) -> str:
+    """What lies at ``source``: run, scores, lira or privacy-meter; told by its files unless stated.
+
+    Raises:
+        ParameterError: ``stated`` is no format.
+        ArtifactError: nothing lies there.
+    """
+    if stated not in _FORMATS:
+        raise ParameterError("format", stated, "one of " + ", ".join(_FORMATS))
+    if stated != "auto":
+        return stated
+    if not source.exists():
+        raise ArtifactError(f"{source} does not exist: give a run directory or a score file")
+    if source.is_file():
+        return "scores"
+    if (source / "ledger.json").exists() or (source / "manifest.json").exists():
+        return "run"
+    if (source / "report").is_dir():
+        return "privacy-meter"
+    return "lira"
+
+
+def read_scores(source: Path, kind: str, attack: str, target: int, design: Design | None) -> Scores:
+    """Scores of a file or of another tool's folder; a LiRA folder is attacked with ``lira`` or ``lira-offline``."""
+    if kind == "scores":
+        return load_scores(source, design)
+    if kind == "privacy-meter":
+        return import_privacy_meter(source, target)
+    from reticent.attack.shadow_scores import lira_offline, lira_online  # keep the statistics free of attacks
+
+    shadows = import_lira(source)
+    models = len(shadows.keep)
+    if not 0 <= target < models:
+        raise ParameterError("target", target, f"the number of one of {models} models, from 0")
+    if attack not in (*_LIRA_ATTACKS, "loss"):
+        raise ParameterError("attack", attack, "one of " + ", ".join(_LIRA_ATTACKS))
+    compare = lira_online if attack == "lira" else lira_offline
+    others = np.arange(models) != target
+    score = np.mean(
+        [compare(values[target], values[others], shadows.keep[others]) for values in np.moveaxis(shadows.values, 2, 0)],
+        axis=0,
+    )
+    member = shadows.keep[target]
+    name = "lira" if attack == "lira" else "lira-offline"
+    return Scores(score[member], score[~member], {"attack": name, "models": models, "target": target})
+
+
+def engine_of(name: str, address: str | None, workers: int) -> Engine:
+    """``--engine``, ``--address`` and ``--workers`` as a type."""
+    from reticent.tasks import Dask, Local, Ray
+
+    if name not in _ENGINES:
+        raise ParameterError("engine", name, "one of " + ", ".join(_ENGINES))
+    if name == "local":
+        return Local(workers)
+    if name == "ray":
+        return Ray(address)
+    if address is None:
+        raise ParameterError("address", address, "the scheduler's tcp://host:port for --engine dask")
+    return Dask(address)
+
+
+def ledger_mechanism(source: Path) -> Mechanism:
+    """What a finished run says it ran."""
+    from reticent.train import load_run  # torch is needed for a run only
+
+    return load_run(source).ledger.mechanism()
+
+
+def mechanism_of(
+    noise_multiplier: float | None, sample_rate: float | None, steps: int | None, dimension: int | None
+) -> Mechanism | None:
+    """The release that scores are tested against; None if none was described."""
+    if noise_multiplier is None:
+        return None
+    if sample_rate is None and steps is None:
+        return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
+    if sample_rate is None or steps is None:
+        raise ParameterError("sample_rate" if sample_rate is None else "steps", None, "given together with the other")
+    return DPSGD(noise_multiplier, sample_rate, steps, num_parameters=dimension)
+
+
+def claims_of(
+    mechanism: Mechanism | None,
+    against: list[str] | None,
+    against_mu: list[float] | None,
+    neighbouring: str,
+    method: str,
+) -> Mapping[str, TradeOff]:
+    """Curves to test, by name; the worst case comes with every adversary."""
+    claims: dict[str, TradeOff] = {}
+    if mechanism is None and against:
+        raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
+    if mechanism is not None:
+        adversaries, everything = adversaries_of(against)
+        relation, how = neighbouring_of(neighbouring), method_of(method)
+        if everything:
+            results, _ = assess_answerable(mechanism, adversaries, relation, how)
+        else:
+            results = assess(mechanism, adversaries, relation, how)
+        for result in results:
+            claims[f"{result.adversary.name} ({result.neighbouring})"] = result.curve
+    for mu in against_mu or ():
+        claims[f"mu={mu!r}"] = GaussianTradeOff(mu)
+    return claims

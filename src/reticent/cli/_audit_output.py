@@ -1,0 +1,71 @@
+"""How audits look in a terminal, and strict JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from reticent.audit import AuditReport, ConfidenceInterval, Plan, Unit
+
+
+def strict_json(document: Mapping[str, object]) -> None:
+    """Strict JSON on standard output and nothing else."""
+    typer.echo(json.dumps(document, allow_nan=False, indent=2))
+
+
+def print_audit(report: AuditReport) -> None:
+    """Bounds, rates and verdicts, then what a reader must know."""
+    console = Console()
+    members, others = len(report.scores.member), len(report.scores.non_member)
+    title = f"{report.scores.meta.get('attack', 'scores')}: {members} members, {others} non-members"
+    console.print(f"{title}; design: {report.scores.design}", markup=False, highlight=False)
+    console.print(_bounds(report))
+    console.print(_rates(report))
+    for name, verdict in report.verdicts.items():
+        console.print(f"{name}: {verdict.finding.upper()}. {verdict.reason}", markup=False, highlight=False)
+    notes = dict.fromkeys(note for bound in report.bounds for note in bound.notes)
+    for note in notes:
+        console.print(f"[dim]{note}[/dim]", highlight=False)
+
+
+def print_plan(plan: Plan) -> None:
+    """One or two sentences."""
+    halves = "each included by a fair coin" if plan.unit is Unit.ONE_RUN else "half with the target and half without"
+    typer.echo(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
+    if plan.level is not None:
+        typer.echo(f"threshold rule: ranks:{plan.level:.4g}")
+
+
+def _bounds(report: AuditReport) -> Table:
+    table = Table(title=f"Lower bounds at confidence {report.confidence:g}", title_justify="left")
+    table.add_column("quantity")
+    table.add_column("at least", justify="right")
+    table.add_column("perfect leakage would give", justify="right")
+    table.add_column("by")
+    for bound in report.bounds:
+        name = str(bound.quantity) if bound.delta is None else f"{bound.quantity} at delta {bound.delta:g}"
+        condition = ", if the curve is Gaussian" if "DONG2022:Definition 2.3" in bound.theorems else ""
+        table.add_row(name, f"{bound.value:.4g}", f"{bound.ceiling:.4g}", bound.rule + condition)
+    return table
+
+
+def _rates(report: AuditReport) -> Table:
+    table = Table(title=f"The attack, with intervals at confidence {report.confidence:g}", title_justify="left")
+    table.add_column("number")
+    table.add_column("estimate", justify="right")
+    table.add_column("interval", justify="right")
+    table.add_column("by")
+    table.add_row("AUC", *_cells(report.auc))
+    if report.auc_asymptotic is not None:
+        table.add_row("AUC, asymptotic", *_cells(report.auc_asymptotic))
+    for fpr, interval in report.tpr.items():
+        table.add_row(f"TPR at FPR {fpr:g}", *_cells(interval))
+    return table
+
+
+def _cells(interval: ConfidenceInterval) -> tuple[str, str, str]:
+    return f"{interval.value:.4g}", f"{interval.lower:.4g} to {interval.upper:.4g}", interval.method
