@@ -1,0 +1,242 @@
+"""Accumulate, along a training run, how much one field of each record could have shown.
+
+Three lines on any loop, Opacus or plain:
+
+    recorder = AttributeRecorder(model, attribute, noise_multiplier=1.0, sample_rate=0.01)
+    ...
+        recorder.observe(features, labels, indices)      # before optimizer.step()
+    ...
+    assessment = Attribute(recorder.record()).assess(mechanism)
+
+Nothing here draws a random number or touches weights, gradients or hooks of the model: with and without
+a recorder the trained weights are bit-identical. Everything recorded is private.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.threat.attribute import Scope, SensitivityRecord, worst_mask_term
+from reticent.train.hooks import RunContext, Step, StopTraining, Update
+from reticent.train.recorder_sums import PairSums, RecordSums, Sums
+from reticent.train.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute
+from reticent.train.sensitivity_dense import Loss
+
+
+@dataclass(frozen=True)
+class AuditSet:
+    """Records that are looked at in every step, drawn or not.
+
+    Attributes:
+        features, labels: the records, on the device of the model.
+        whole: these are all training records.
+    """
+
+    features: torch.Tensor
+    labels: torch.Tensor
+    whole: bool = False
+
+
+class AttributeRecorder:
+    """Sums of squared changes and mask terms, per record and per pair of values, over all steps.
+
+    Without an audit set the records of each drawn batch are measured, as CHERUBIN2024 does: a diagnostic.
+    With one, each of its records is measured in every step; with a ``budget`` fixed before training,
+    ``observe`` says when to stop, and the record carries a guarantee for the audited records.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        attribute: SensitiveAttribute,
+        *,
+        noise_multiplier: float,
+        max_grad_norm: float = 1.0,
+        audit: AuditSet | None = None,
+        budget: float | None = None,
+        batches: bool = True,
+        method: Diameter = Diameter.EXACT,
+        loss: Loss | None = None,
+        precision: Precision = Precision.DOUBLE,
+        memory: int = 256 * 2**20,
+    ) -> None:
+        """Attach to ``model``; its weights are read at every ``observe``.
+
+        Args:
+            model: the bare module or Opacus's wrapper.
+            attribute: what to vary.
+            noise_multiplier: noise standard deviation over ``max_grad_norm``, > 0.
+            max_grad_norm: clip norm.
+            audit: records to measure in every step; None for the drawn batches.
+            budget: largest sum of mask terms of any audited record and pair, fixed before training.
+            batches: with an audit set, also measure the drawn batches, for the published formula.
+            method: exact, or an upper bound on each step's largest distance by name.
+            loss: each record's own loss, or None for cross-entropy on logits.
+            precision: of the distances; sums are kept in double.
+            memory: bytes for one block; pairs are summed only where all of them fit as well.
+
+        Raises:
+            ParameterError: a budget without an audit set.
+        """
+        self._noise = _check.positive(noise_multiplier=noise_multiplier)
+        if budget is not None:
+            _check.positive(budget=budget)
+            if audit is None:
+                raise ParameterError("budget", budget, "given together with an audit set")
+        self._meter = GradientSensitivity(
+            model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
+        )
+        self._audit, self._budget, self._method = audit, budget, method
+        self._batches = batches or audit is None
+        self._sums = self._new_sums(len(attribute.values), memory)
+        self.largest_per_step: list[float] = []
+        """R_t over the clip norm: the largest distance in each drawn batch, 0 for an empty one."""
+        self.steps = 0
+
+    def observe(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None = None) -> bool:
+        """Measure the step that is about to be taken, at the weights of now.
+
+        Args:
+            features, labels: the drawn records.
+            indices: their positions among the training records; without them the sums over the drawn
+                steps take the largest record of every batch, an upper bound.
+
+        Returns:
+            True to take the step. False when it would exceed the budget: stop training before it; the
+            step is then not counted.
+        """
+        if self._audit is not None and not self._observe_audit():
+            return False
+        if self._batches:
+            self._observe_batch(features, labels, indices)
+        self.steps += 1
+        return True
+
+    def record(self) -> SensitivityRecord:
+        """What was accumulated, with the rounding of the distances added on the safe side."""
+        # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs
+        # its length times sqrt(steps).
+        slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))
+        mask_slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)) * max(self.steps, 1))
+        sums = self._sums
+        batches = [(r + 2.0 * self._meter.slack) ** 2 for r in self.largest_per_step]
+        return SensitivityRecord(
+            steps=_check.count(steps=self.steps),
+            scope=self.scope,
+            squared_change=_lengthen(sums.squared_change(), slack),
+            mask_term=_lengthen(sums.mask_term(), mask_slack) if self._budget is None else sums.mask_term(),
+            largest_mask_term=_lengthen(sums.largest_mask_term, mask_slack / math.sqrt(max(self.steps, 1))),
+            published_squared_change=sum(batches) if self._batches else None,
+            noise_multiplier=self._noise,
+            budget=self._budget,
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """Whose gradients are compared."""
+        if self._audit is None:
+            return Scope.SAMPLED_BATCH
+        return Scope.WHOLE_DATA if self._audit.whole else Scope.AUDIT_SET
+
+    def per_record(self) -> np.ndarray:
+        """Largest sum of squared changes of each record, in the order of the audit set. Private."""
+        return self._sums.per_record()
+
+    def _new_sums(self, values: int, memory: int) -> Sums:
+        count = 0 if self._audit is None else len(self._audit.features)
+        pairs = self._audit is not None and self._method is Diameter.EXACT and 16 * count * values**2 <= memory
+        return PairSums(count, values, self._noise) if pairs else RecordSums(count, self._noise, self._method)
+
+    def _observe_audit(self) -> bool:
+        audit = self._audit
+        if audit is None:
+            return True
+        slack = 0.0
+        if self._budget is not None:
+            # The step may still be refused: measure twice rather than undo.
+            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))
+            blocks = self._meter.blocks(audit.features, audit.labels)
+            if max((self._sums.after(block, slack) for block in blocks), default=0.0) > self._budget:
+                return False
+        for block in self._meter.blocks(audit.features, audit.labels):
+            rows = torch.arange(block.first, block.first + len(block.norms), device=block.norms.device)
+            self._sums.add(block, rows, slack)
+        return True
+
+    def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
+        largest = 0.0
+        positions = None if indices is None else torch.as_tensor(np.asarray(indices, dtype=np.int64))
+        whole_step = RecordSums(1, self._noise, self._method) if positions is None and self._audit is None else None
+        for block in self._meter.blocks(features, labels):
+            last = block.first + len(block.norms)
+            largest = max(largest, float(RecordSums.changes(block, self._method).max()))
+            if self._audit is None and positions is not None:
+                self._sums.add(block, positions[block.first : last], 0.0)
+            elif whole_step is not None:
+                whole_step.keep_largest(block)
+        if whole_step is not None:
+            self._sums.add_step(whole_step)
+        self.largest_per_step.append(largest)
+
+
+class AttributeHook:
+    """An ``AttributeRecorder`` as a hook of ``reticent.train``; stops the run when the budget is spent.
+
+    Attributes:
+        recorder: the recorder, once the run has started.
+    """
+
+    def __init__(
+        self,
+        attribute: SensitiveAttribute,
+        *,
+        audit: np.ndarray | None = None,
+        whole: bool = False,
+        budget: float | None = None,
+        method: Diameter = Diameter.EXACT,
+        precision: Precision = Precision.DOUBLE,
+    ) -> None:
+        """Args: ``audit`` are positions among the training records; ``whole`` takes all of them."""
+        self._attribute, self._audit, self._whole = attribute, audit, whole
+        self._budget, self._method, self._precision = budget, method, precision
+        self.recorder: AttributeRecorder | None = None
+
+    def start(self, context: RunContext) -> None:
+        """Attach to the model of the run."""
+        chosen = np.arange(len(context.train_labels)) if self._whole else self._audit
+        audit = None
+        if chosen is not None:
+            at = torch.as_tensor(np.asarray(chosen), device=context.train_labels.device)
+            audit = AuditSet(context.train_features[at], context.train_labels[at], whole=self._whole)
+        self.recorder = AttributeRecorder(
+            context.model,
+            self._attribute,
+            noise_multiplier=context.noise_multiplier,
+            max_grad_norm=context.max_grad_norm,
+            audit=audit,
+            budget=self._budget,
+            method=self._method,
+            precision=self._precision,
+        )
+
+    def before_step(self, step: Step) -> None:
+        """Measure; raises ``StopTraining`` when the step would exceed the budget."""
+        if self.recorder is not None and not self.recorder.observe(step.features, step.labels, step.indices):
+            raise StopTraining("the attribute budget is spent")
+
+    def after_step(self, step: Step, update: Update) -> None:
+        """Nothing to do."""
+
+    def finish(self) -> None:
+        """Nothing to write: what was recorded is private and stays in memory."""
+
+
+def _lengthen(square: float, by: float) -> float:
+    return (math.sqrt(square) + by) ** 2 if square > 0.0 or by > 0.0 else 0.0
