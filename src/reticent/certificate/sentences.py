@@ -24,8 +24,8 @@ def sentence(record: AssessmentRecord) -> str:
     claim = Claim(record.claim)
     after = 1.0 if number.value is None else number.value
     return (
-        f"An attacker who knows {record.knows} raises a {percent(before)} guess "
-        f"{_STRENGTH[claim]} {percent(after, up=claim is Claim.BOUND)}; the question is {record.infers}."
+        f"An attacker who knows {record.knows} raises a {percent(before)} guess of {record.infers} "
+        f"{_STRENGTH[claim]} {percent(after, up=claim is Claim.BOUND)}."
     )
 
 

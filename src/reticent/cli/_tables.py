@@ -27,27 +27,34 @@ def print_risk(document: RiskDocument) -> None:
         console.print(f"{name} left out: {reason}", markup=False, highlight=False)
 
 
-def print_assessments(console: Console, records: Sequence[AssessmentRecord]) -> None:
-    """The records as tables, one for each relation: values of different relations must not be compared."""
+def print_assessments(console: Console, records: Sequence[AssessmentRecord], *, short: bool = False) -> None:
+    """The records as tables, one for each relation: values of different relations must not be compared.
+
+    Args:
+        console: where to print.
+        records: in the order in which to print them.
+        short: only the last but one FPR and the last delta, for narrow terminals.
+    """
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        console.print(_table(relation, [r for r in records if r.neighbouring == relation]))
+        console.print(_table(relation, [r for r in records if r.neighbouring == relation], short))
 
 
-def _table(relation: str, records: list[AssessmentRecord]) -> Table:
-    """Claimed values; at the first stated prior and at every stated FPR and delta."""
+def _table(relation: str, records: list[AssessmentRecord], short: bool) -> Table:
     first = records[0]
+    prior = next(iter(first.success_at_prior))
+    fprs, deltas = list(first.tpr_at_fpr), list(first.epsilon_at_delta)
+    if short:
+        fprs, deltas = fprs[-2:-1] or fprs, deltas[-1:]
     table = Table(title=f"neighbouring data sets: {relation}", title_justify="left", box=None, padding=(0, 1, 0, 0))
     table.add_column("attacker", no_wrap=True)
     table.add_column("claim", no_wrap=True)
-    prior = next(iter(first.success_at_prior))
-    headings = ["advantage", "Bayes security", f"guess from {prior}"]
-    headings += [f"TPR at FPR {key}" for key in first.tpr_at_fpr]
-    headings += [f"epsilon at {key}" for key in first.epsilon_at_delta]
+    headings = ["advantage", "security", f"guess@{prior}"]
+    headings += [f"TPR@{key}" for key in fprs] + [f"eps@{key}" for key in deltas]
     for heading in (*headings, "mu"):
-        table.add_column(heading, justify="right", max_width=9)
+        table.add_column(heading, justify="right", no_wrap=True)
     for r in records:
         numbers = [r.advantage, r.bayes_security, r.success_at_prior[prior]]
-        numbers += [*r.tpr_at_fpr.values(), *r.epsilon_at_delta.values(), r.mu]
+        numbers += [r.tpr_at_fpr[key] for key in fprs] + [r.epsilon_at_delta[key] for key in deltas] + [r.mu]
         how = "" if r.method == "exact" else f" ({r.method})"
         table.add_row(r.adversary, r.claim + how, *(shown(number) for number in numbers))
     return table

@@ -42,7 +42,7 @@ def certify(
         print_json(certificate)
         return
     console = Console()
-    print_assessments(console, certificate.assessments)
+    print_assessments(console, certificate.assessments, short=True)
     for assessment in certificate.assessments:
         console.print(f"- {assessment.sentence}", markup=False, highlight=False)
     for warning in certificate.warnings:

@@ -151,7 +151,7 @@ def _table(rows: list[dict[str, str]]) -> list[Any]:
 
 
 def _figure(assessments: list[Assessment] | tuple[Assessment, ...], *, log: bool) -> go.Figure:
-    figure = go.Figure(layout={"template": "plotly_white", "width": 540, "height": 420, "margin": _MARGIN})
+    figure = go.Figure(layout={"template": "plotly_white", "width": 600, "height": 420, "margin": _MARGIN})
     for index, assessment in enumerate(assessments):
         points = curve_points(assessment.curve)
         figure.add_scatter(
@@ -163,6 +163,7 @@ def _figure(assessments: list[Assessment] | tuple[Assessment, ...], *, log: bool
         )
     kind = "log" if log else "linear"
     figure.update_layout(title="confident accusations" if log else "errors the attacker cannot escape")
-    figure.update_xaxes(type=kind, title="false positive rate")
-    figure.update_yaxes(type=kind, title="true positive rate" if log else "false negative rate")
+    ticks = {"dtick": 1, "exponentformat": "power"} if log else {}
+    figure.update_xaxes(type=kind, title="false positive rate", **ticks)
+    figure.update_yaxes(type=kind, title="true positive rate" if log else "false negative rate", **ticks)
     return figure
