@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from reticent.tradeoff import TradeOff
 
-_SMALLEST_RATE = np.log(1e-14)
+_SMALLEST_RATE = np.log(1e-40)
 _LARGEST_LOG_RATIO = 500.0
 
 
@@ -72,7 +72,7 @@ class TangentTable:
 
 
 def _thresholds(curve: TradeOff, points: int) -> np.ndarray:
-    """Thresholds dense both on the linear and on the logarithmic scale, up to rates of 1e-14."""
+    """Thresholds dense both on the linear and on the logarithmic scale, up to rates of 1e-40."""
     edges = np.minimum(1e-3 * 2.0 ** np.arange(20), _LARGEST_LOG_RATIO)
     far = np.maximum(curve.errors(edges).fpr, curve.errors(-edges).fnr) < _SMALLEST_RATE
     edge = edges[np.argmax(far)] if np.any(far) else _LARGEST_LOG_RATIO

@@ -223,7 +223,8 @@ def _part(values: np.ndarray, fraction: float, rng: np.random.Generator, name: s
 
 def _best_threshold(member: np.ndarray, non_member: np.ndarray, objective: Objective) -> float:
     pooled = np.unique(np.concatenate([member, non_member]))
-    candidates = pooled[np.unique(np.linspace(0, len(pooled) - 1, 513).astype(int))]
+    between = 0.5 * pooled[:-1] + 0.5 * pooled[1:] if len(pooled) > 1 else pooled
+    candidates = between[np.unique(np.linspace(0, len(between) - 1, 513).astype(int))]
     above = len(non_member) - np.searchsorted(np.sort(non_member), candidates, side="right")
     missed = np.searchsorted(np.sort(member), candidates, side="right")
     # A mild level keeps the choice away from thresholds that only a lucky count recommends.
