@@ -1,0 +1,154 @@
+"""``reticent certify`` and ``verify`` from configuration to page, and every way to get them wrong."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reticent.cli import main
+
+CONFIG = """
+data: {name: breast-cancer}
+model: {kind: logistic}
+noise_multiplier: 2.0
+max_grad_norm: 1.0
+batch_size: 64
+steps: 6
+learning_rate: 0.5
+randomness: fresh
+"""
+
+
+def run(capsys, *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("certified")
+    (folder / "small.yaml").write_text(CONFIG)
+    with pytest.raises(SystemExit) as stopped:
+        main(["certify", str(folder / "small.yaml"), "--out", str(folder / "out")])
+    assert not stopped.value.code
+    return folder
+
+
+def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys) -> None:
+    out = certified / "out"
+    assert {p.name for p in out.iterdir()} == {
+        "run",
+        "certificate.json",
+        "certificate.public.json",
+        "certificate.html",
+    }
+    document = json.loads((out / "certificate.json").read_text())
+    assert document["schema"] == "reticent.certificate/1"
+    assert document["ledger"]["steps"] == document["mechanism"]["steps"] == 6
+    assert len(document["ledger"]["diagnostics"]["batch_sizes"]) == 6
+    assert "ledger.diagnostics" in document["do_not_publish"]
+    assert {"worst-case", "relaxed", "membership", "mixed", "membership-game"} <= {
+        a["adversary"] for a in document["assessments"]
+    }
+    public = json.loads((out / "certificate.public.json").read_text())
+    assert "diagnostics" not in public["ledger"]
+    for name in ("certificate.json", "certificate.public.json"):
+        assert run(capsys, "verify", out / name)[0] == 0
+
+
+def test_certifying_again_changes_nothing(certified: Path, capsys) -> None:
+    before = {p.name: p.read_bytes() for p in (certified / "out").iterdir() if p.is_file()}
+    code, _, err = run(capsys, "certify", certified / "small.yaml", "--out", certified / "out")
+    assert code == 0
+    assert "not training again" in err
+    assert {p.name: p.read_bytes() for p in (certified / "out").iterdir() if p.is_file()} == before
+
+
+def test_a_finished_run_is_certified_beside_itself(certified: Path, tmp_path: Path, capsys) -> None:
+    shutil.copytree(certified / "out" / "run", tmp_path / "mine")
+    code, out, _ = run(capsys, "certify", tmp_path / "mine", "--json")
+    assert code == 0
+    assert json.loads(out) == json.loads((certified / "out" / "certificate.json").read_text())
+    assert (tmp_path / "mine-certificate" / "certificate.html").is_file()
+
+
+def test_another_configuration_does_not_replace_a_run(certified: Path, capsys) -> None:
+    other = certified / "other.yaml"
+    other.write_text(CONFIG.replace("2.0", "3.0"))
+    before = (certified / "out" / "certificate.json").read_bytes()
+    code, _, err = run(capsys, "certify", other, "--out", certified / "out")
+    assert code == 2
+    assert "another configuration" in err
+    assert (certified / "out" / "certificate.json").read_bytes() == before
+
+
+def test_a_changed_certificate_is_noticed(certified: Path, tmp_path: Path, capsys) -> None:
+    document = json.loads((certified / "out" / "certificate.public.json").read_text())
+    document["assessments"][0]["advantage"]["value"] /= 2
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    code, out, _ = run(capsys, "verify", tmp_path / "c.json")
+    assert code == 1
+    assert "advantage" in out
+    assert "content_sha256" in out
+
+
+def wrong(certified: Path, tmp_path: Path, case: str) -> Path:
+    path = tmp_path / "input"
+    match case:
+        case "nothing there":
+            return path
+        case "unknown key":
+            path = path.with_suffix(".yaml")
+            path.write_text(CONFIG + "colour: blue\n")
+        case "rate above 1":
+            path = path.with_suffix(".yaml")
+            path.write_text(CONFIG.replace("batch_size: 64", "sample_rate: 1.5"))
+        case "noise is no number":
+            path = path.with_suffix(".yaml")
+            path.write_text(CONFIG.replace("2.0", ".nan"))
+        case "not yaml":
+            path = path.with_suffix(".yaml")
+            path.write_text("{{{")
+        case "python object in yaml":
+            path = path.with_suffix(".yaml")
+            path.write_text("!!python/object/apply:os.system ['touch hacked']")
+        case "half written run":
+            shutil.copytree(certified / "out" / "run", path)
+            (path / "manifest.json").unlink()
+        case "truncated ledger":
+            shutil.copytree(certified / "out" / "run", path)
+            (path / "ledger.json").write_bytes((path / "ledger.json").read_bytes()[:100])
+        case _:
+            path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("case", "word"),
+    [
+        ("nothing there", "does not exist"),
+        ("unknown key", "colour"),
+        ("rate above 1", "sample_rate"),
+        ("noise is no number", "noise_multiplier"),
+        ("not yaml", "YAML"),
+        ("python object in yaml", "YAML"),
+        ("half written run", "manifest.json"),
+        ("truncated ledger", "ledger.json"),
+        ("empty folder", "manifest.json"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    certified: Path, tmp_path: Path, monkeypatch, capsys, case: str, word: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "certify", wrong(certified, tmp_path, case), "--out", tmp_path / "new")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert word in err
+    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "hacked").exists()
