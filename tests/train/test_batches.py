@@ -41,10 +41,27 @@ def test_poisson_records_are_independent(source):
     assert stats.chi2.sf(np.sum((observed - expected)[keep] ** 2 / expected[keep]), keep.sum()) > 1e-9
 
 
-def test_poisson_rates_are_not_rounded_to_single_precision():
-    """A float32 uniform has 2^24 values; at a rate of 1e-8 it would be off by a factor of 6 or 0."""
-    drawn = sum(len(b) for b in islice(draw_batches(Sampler.POISSON, SystemSource(), 2_000_000, 1e-5, None), 60))
-    assert drawn == pytest.approx(1_200, abs=6 * np.sqrt(1_200))
+class Fixed:
+    """A source that returns what it is told."""
+
+    def __init__(self, values) -> None:
+        self.values = np.asarray(values)
+
+    def uniform(self, size: int) -> np.ndarray:
+        assert size == len(self.values)
+        return self.values
+
+
+@pytest.mark.parametrize("rate", [1e-7, 1e-4, 0.15])
+def test_poisson_rates_are_not_rounded_to_single_precision(rate):
+    """Uniforms in float32 know 2^24 values, which moves a rate of 1e-7 by up to a half."""
+    source = Fixed([rate * (1 - 1e-12), rate * (1 + 1e-12)])
+    assert next(draw_batches(Sampler.POISSON, source, 2, rate, None)).tolist() == [0]
+
+
+@pytest.mark.parametrize("source", [SeededSource(1, Stream.SAMPLING), SystemSource()], ids=["seeded", "system"])
+def test_uniforms_have_more_than_single_precision(source):
+    assert np.mean((source.uniform(1_000) * 2.0**40) % 1.0 != 0.0) > 0.99
 
 
 def test_poisson_with_rate_one_takes_everybody():

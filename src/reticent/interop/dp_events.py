@@ -1,0 +1,171 @@
+"""dp_accounting's event trees, in and out.
+
+A tree becomes a mechanism only if the mechanism says the same: what has no counterpart is refused by
+name, and every count is carried through. Noise multipliers mean the same on both sides (noise over the
+largest contribution of one record).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dp_accounting import NeighboringRelation, dp_event
+
+from reticent import _check
+from reticent.composition.sampling import accountable
+from reticent.errors import UnsupportedError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+
+Part = Gaussian | Laplace | DPSGD
+
+_REASONS: dict[type[dp_event.DpEvent], str] = {
+    dp_event.UnsupportedDpEvent: "it says itself that it has no description",
+    dp_event.ZCDpEvent: "a zCDP bound does not determine a trade-off curve, and the Gaussian of the same rho is not "
+    "the worst mechanism that fulfils it",
+    dp_event.RandomizedResponseDpEvent: "randomised response is not among the mechanisms",
+    dp_event.DiscreteLaplaceDpEvent: "discrete noise is not among the mechanisms",
+    dp_event.MixtureOfGaussiansDpEvent: "a mixture of sensitivities is not among the mechanisms",
+    dp_event.SampledWithReplacementDpEvent: "sampling with replacement is not among the samplers",
+    dp_event.SingleEpochTreeAggregationDpEvent: "tree aggregation is not among the mechanisms",
+    dp_event.RepeatAndSelectDpEvent: "repeat-and-select is not among the mechanisms",
+    dp_event.TruncatedSubsampledGaussianDpEvent: "truncated batches are not among the samplers",
+}
+
+
+def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
+    """The mechanism that an event tree describes.
+
+    Supported: Gaussian, Laplace, NonPrivate (no noise), NoOp (dropped), Composed and SelfComposed
+    (counts multiply), Poisson sampling of Gaussians (also several on one sample: they merge into one of
+    noise ``1/sqrt(sum 1/noise^2)``) and of further Poisson sampling (rates multiply), sampling without
+    replacement of one Gaussian.
+
+    Raises:
+        UnsupportedError: an event has no counterpart; the text names it. Or the tree releases nothing.
+        ParameterError: a parameter is outside its domain (a count that is not whole or below 1, ...).
+    """
+    parts = tuple(_parts(event, 1))
+    if not parts:
+        raise UnsupportedError("the event tree releases nothing, so there is no mechanism to assess")
+    return parts[0] if len(parts) == 1 else Ledger(parts)
+
+
+def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
+    """The event tree of a mechanism.
+
+    Shuffled epochs have no event; they become what is proven for them: one Gaussian release per
+    started epoch.
+
+    Raises:
+        UnsupportedError: a fixed-size run does not state its data size and batch size.
+    """
+    if isinstance(mechanism, Ledger):
+        return dp_event.ComposedDpEvent([to_dp_event(part) for part in mechanism.parts])
+    match mechanism:
+        case Gaussian(noise_multiplier=noise, releases=count):
+            return _repeated(dp_event.GaussianDpEvent(noise), count)
+        case Laplace(noise_multiplier=noise, releases=count):
+            return _repeated(dp_event.LaplaceDpEvent(noise), count)
+        case DPSGD():
+            run = accountable(mechanism)
+            return _repeated(_sampled(run), run.steps)
+
+
+def relation(neighbouring: Neighbouring) -> NeighboringRelation:
+    """dp_accounting's name of a neighbouring relation."""
+    return {
+        Neighbouring.ADD_REMOVE: NeighboringRelation.ADD_OR_REMOVE_ONE,
+        Neighbouring.REPLACE: NeighboringRelation.REPLACE_ONE,
+        Neighbouring.ZERO_OUT: NeighboringRelation.REPLACE_SPECIAL,
+    }[neighbouring]
+
+
+def _repeated(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
+    return event if count == 1 else dp_event.SelfComposedDpEvent(event, count)
+
+
+def _sampled(run: DPSGD) -> dp_event.DpEvent:
+    gaussian = dp_event.GaussianDpEvent(run.noise_multiplier)
+    if run.sampler is Sampler.FIXED_SIZE:
+        if run.dataset_size is None or run.batch_size is None:
+            raise UnsupportedError("SampledWithoutReplacementDpEvent needs dataset_size and batch_size")
+        return dp_event.SampledWithoutReplacementDpEvent(run.dataset_size, run.batch_size, gaussian)
+    return gaussian if run.sample_rate == 1.0 else dp_event.PoissonSampledDpEvent(run.sample_rate, gaussian)
+
+
+def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Part]:
+    """What ``event`` releases when it runs ``count`` times, in order."""
+    match event:
+        case dp_event.NoOpDpEvent():
+            return
+        case dp_event.NonPrivateDpEvent():
+            yield Gaussian(noise_multiplier=0.0, releases=count)
+        case dp_event.GaussianDpEvent(noise_multiplier=noise):
+            yield Gaussian(noise_multiplier=noise, releases=count)
+        case dp_event.LaplaceDpEvent(noise_multiplier=noise):
+            yield Laplace(noise_multiplier=noise, releases=count)
+        case dp_event.SelfComposedDpEvent(event=inner, count=times):
+            yield from _parts(inner, count * _check.count(count=times))
+        case dp_event.ComposedDpEvent(events=events):
+            yield from _composed(events, count)
+        case dp_event.PoissonSampledDpEvent(sampling_probability=rate, event=inner):
+            yield from _poisson(_check.fraction(sampling_probability=rate), inner, count)
+        case dp_event.SampledWithoutReplacementDpEvent(source_dataset_size=size, sample_size=batch, event=inner):
+            yield from _without_replacement(size, batch, inner, count)
+        case _:
+            raise _unsupported(event)
+
+
+def _composed(events: list[dp_event.DpEvent], count: int) -> Iterator[Part]:
+    """A sequence run ``count`` times: as the curve does not depend on the order, each part repeats in place."""
+    for event in events:
+        yield from _parts(event, count)
+
+
+def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Part]:
+    if isinstance(event, dp_event.PoissonSampledDpEvent):
+        inner_rate = _check.fraction(sampling_probability=event.sampling_probability)
+        yield from _poisson(rate * inner_rate, event.event, count)
+        return
+    noise = _one_gaussian(event, "PoissonSampledDpEvent")
+    if noise is not None and rate > 0.0:
+        yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
+
+
+def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Part]:
+    size, batch = _check.count(source_dataset_size=size), _check.count(sample_size=batch)
+    rate = _check.rate(sample_rate=batch / size)
+    noise = _one_gaussian(event, "SampledWithoutReplacementDpEvent")
+    if noise is not None:
+        yield DPSGD(
+            noise_multiplier=noise,
+            sample_rate=rate,
+            steps=count,
+            batch_size=batch,
+            dataset_size=size,
+            sampler=Sampler.FIXED_SIZE,
+        )
+
+
+def _one_gaussian(event: dp_event.DpEvent, sampler: str) -> float | None:
+    """Noise of the single Gaussian release that all releases on one sample amount to; None: nothing released.
+
+    n releases of noise s_i on the same sample are dominated by N(0, 1) against N(mu, 1) with
+    mu^2 = sum 1/s_i^2 (Corollary 3.3 of DONG2022), so by one release of noise 1/mu; sampling keeps the order.
+    """
+    precision, released = 0.0, False
+    for part in _parts(event, 1):
+        if not isinstance(part, Gaussian):
+            raise UnsupportedError(f"{sampler} of {type(event).__name__}: only Gaussian releases can be sampled")
+        if part.noise_multiplier == 0.0:
+            return 0.0
+        released, precision = True, precision + part.releases / part.noise_multiplier**2
+    return 1.0 / math.sqrt(precision) if released else None
+
+
+def _unsupported(event: object) -> UnsupportedError:
+    name = type(event).__name__
+    if not isinstance(event, dp_event.DpEvent):
+        return UnsupportedError(f"{name} is not a DpEvent")
+    return UnsupportedError(f"{name}: {_REASONS.get(type(event), 'this event is not known')}")

@@ -1,0 +1,164 @@
+"""Event trees: nothing is lost, nothing is invented, and the numbers agree with dp_accounting's own."""
+
+from __future__ import annotations
+
+import pytest
+from dp_accounting import NeighboringRelation, dp_event
+from dp_accounting.pld import PLDAccountant
+
+from reticent.composition import compose
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.risk import epsilon_at_delta
+
+G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent
+P, S, C = dp_event.PoissonSampledDpEvent, dp_event.SelfComposedDpEvent, dp_event.ComposedDpEvent
+W = dp_event.SampledWithoutReplacementDpEvent
+
+CASES = [
+    (G(2.0), Gaussian(2.0)),
+    (S(G(2.0), 7), Gaussian(2.0, releases=7)),
+    (S(S(G(2.0), 3), 7), Gaussian(2.0, releases=21)),
+    (S(L(2.0), 5), Laplace(2.0, releases=5)),
+    (S(P(0.1, G(1.0)), 50), DPSGD(1.0, 0.1, 50)),
+    (P(0.1, P(0.5, G(1.0))), DPSGD(1.0, 0.05, 1)),
+    (S(P(0.1, S(G(2.0), 4)), 3), DPSGD(1.0, 0.1, 3)),
+    (P(0.1, C([S(G(4.0), 3), dp_event.NoOpDpEvent(), G(4.0)])), DPSGD(2.0, 0.1, 1)),
+    (C([G(3.0), S(P(0.2, G(1.5)), 4)]), Ledger((Gaussian(3.0), DPSGD(1.5, 0.2, 4)))),
+    (S(C([G(3.0), L(4.0)]), 6), Ledger((Gaussian(3.0, releases=6), Laplace(4.0, releases=6)))),
+    (C([S(C([S(G(3.0), 2)]), 5), dp_event.NoOpDpEvent()]), Gaussian(3.0, releases=10)),
+    (C([P(0.0, G(1.0)), G(2.0)]), Gaussian(2.0)),
+    (P(1.0, G(2.0)), DPSGD(2.0, 1.0, 1)),
+    (dp_event.NonPrivateDpEvent(), Gaussian(0.0)),
+    (P(0.3, dp_event.NonPrivateDpEvent()), DPSGD(0.0, 0.3, 1)),
+    (
+        S(W(1000, 10, G(1.0)), 20),
+        DPSGD(1.0, 0.01, 20, batch_size=10, dataset_size=1000, sampler=Sampler.FIXED_SIZE),
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "mechanism"), CASES, ids=[str(i) for i in range(len(CASES))])
+def test_tree_to_mechanism(event, mechanism):
+    assert from_dp_event(event) == mechanism
+
+
+@pytest.mark.parametrize(("event", "mechanism"), CASES, ids=[str(i) for i in range(len(CASES))])
+def test_mechanism_to_tree_and_back(event, mechanism):
+    back = from_dp_event(to_dp_event(mechanism))
+    if mechanism == DPSGD(2.0, 1.0, 1):  # full batches are plain Gaussian releases
+        assert back == Gaussian(2.0)
+    else:
+        assert back == mechanism
+
+
+def dp_accounting_epsilons(event, neighbouring: Neighbouring, deltas, grid: float = 1e-3) -> list[float]:
+    accountant = PLDAccountant(relation(neighbouring), value_discretization_interval=grid)
+    accountant.compose(event)
+    return [accountant.get_epsilon(delta) for delta in deltas]
+
+
+LAW = [
+    (S(G(3.0), 5), Neighbouring.ADD_REMOVE),
+    (S(G(3.0), 5), Neighbouring.REPLACE),
+    (S(L(6.0), 20), Neighbouring.ADD_REMOVE),
+    (S(P(0.05, G(1.0)), 100), Neighbouring.ADD_REMOVE),
+    (S(P(0.05, G(1.0)), 100), Neighbouring.ZERO_OUT),
+    (S(P(0.05, G(1.2)), 60), Neighbouring.REPLACE),
+    (C([S(P(0.05, G(1.0)), 40), S(C([L(10.0), G(8.0)]), 3), dp_event.NoOpDpEvent()]), Neighbouring.ADD_REMOVE),
+]
+
+
+@pytest.mark.parametrize(("event", "neighbouring"), LAW, ids=[f"{i}-{r.value}" for i, (_, r) in enumerate(LAW)])
+def test_tree_mechanism_tree_keeps_epsilon(event, neighbouring):
+    """The law: dp_accounting's number for both trees, and our enclosure, agree within its grid error."""
+    deltas = (1e-3, 1e-6)
+    mechanism = from_dp_event(event)
+    before = dp_accounting_epsilons(event, neighbouring, deltas)
+    after = dp_accounting_epsilons(to_dp_event(mechanism), neighbouring, deltas)
+    assert after == pytest.approx(before, rel=1e-3)
+    bracket = compose(mechanism, neighbouring)
+    for delta, value in zip(deltas, before, strict=True):
+        low = epsilon_at_delta(bracket.optimistic, delta)
+        high = epsilon_at_delta(bracket.pessimistic, delta)
+        # dp_accounting rounds losses up: never below the truth, and above it by little.
+        assert low * (1 - 1e-9) <= value <= high * 1.01 + 2e-3
+        assert low <= high <= low * 1.001 + 1e-4
+
+
+def test_a_count_is_never_skipped():
+    """n at once equals n one by one equals nested counts, in dp_accounting's own number."""
+    once, nested = S(P(0.1, G(1.5)), 12), C([S(S(P(0.1, G(1.5)), 2), 3), *[P(0.1, G(1.5))] * 6])
+    (expected,) = dp_accounting_epsilons(once, Neighbouring.ADD_REMOVE, [1e-5])
+    for event in (once, nested):
+        bracket = compose(from_dp_event(event), Neighbouring.ADD_REMOVE)
+        assert epsilon_at_delta(bracket.pessimistic, 1e-5) == pytest.approx(expected, rel=0.01)
+    (single,) = dp_accounting_epsilons(P(0.1, G(1.5)), Neighbouring.ADD_REMOVE, [1e-5])
+    assert expected > 1.5 * single
+
+
+REFUSED = [
+    (dp_event.UnsupportedDpEvent(), "UnsupportedDpEvent"),
+    (dp_event.ZCDpEvent(0.1), "ZCDpEvent: a zCDP bound does not determine"),
+    (dp_event.RandomizedResponseDpEvent(0.5, 2), "RandomizedResponseDpEvent"),
+    (dp_event.DiscreteLaplaceDpEvent(0.5, 1), "DiscreteLaplaceDpEvent"),
+    (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.5]), "MixtureOfGaussiansDpEvent"),
+    (dp_event.SampledWithReplacementDpEvent(100, 10, G(1.0)), "SampledWithReplacementDpEvent"),
+    (dp_event.SingleEpochTreeAggregationDpEvent(1.0, 4), "SingleEpochTreeAggregationDpEvent"),
+    (dp_event.RepeatAndSelectDpEvent(G(1.0), 2.0, 1.0), "RepeatAndSelectDpEvent"),
+    (dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 10, 1.0), "TruncatedSubsampledGaussianDpEvent"),
+    (P(0.1, L(1.0)), "PoissonSampledDpEvent of LaplaceDpEvent"),
+    (P(0.1, W(10, 2, G(1.0))), "PoissonSampledDpEvent of SampledWithoutReplacementDpEvent"),
+    (W(10, 2, P(0.1, G(1.0))), "SampledWithoutReplacementDpEvent of PoissonSampledDpEvent"),
+    (dp_event.NoOpDpEvent(), "releases nothing"),
+    (C([]), "releases nothing"),
+    ("gaussian", "str is not a DpEvent"),
+]
+
+
+@pytest.mark.parametrize(("event", "message"), REFUSED, ids=[m.split(":")[0] for _, m in REFUSED])
+def test_what_has_no_counterpart_is_refused_by_name(event, message):
+    with pytest.raises(UnsupportedError, match=message):
+        from_dp_event(event)
+    if isinstance(event, dp_event.DpEvent) and "nothing" not in message:
+        with pytest.raises(UnsupportedError, match=message.split(":")[0]):
+            from_dp_event(C([G(1.0), S(event, 3)]))
+
+
+def test_every_event_of_dp_accounting_is_decided():
+    """A new event type must be met by a decision, not by an accident."""
+    decided = {type(event).__name__ for event, _ in [*CASES, *LAW, *REFUSED] if isinstance(event, dp_event.DpEvent)}
+    decided |= {"GaussianDpEvent", "LaplaceDpEvent", "NoOpDpEvent", "PoissonSampledDpEvent", "NonPrivateDpEvent"}
+    known = {c.__name__ for c in vars(dp_event).values() if isinstance(c, type) and issubclass(c, dp_event.DpEvent)}
+    assert known - {"DpEvent"} <= decided
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (G(-1.0), "noise_multiplier"),
+        (S(G(1.0), 0), "count must be a whole number >= 1, got 0"),
+        (S(G(1.0), 2.5), "count must be a whole number >= 1, got 2.5"),
+        (P(1.5, G(1.0)), "sampling_probability must be a number in"),
+        (P(float("nan"), G(1.0)), "sampling_probability"),
+        (W(10, 11, G(1.0)), "sample_rate"),
+        (W(0, 1, G(1.0)), "source_dataset_size"),
+    ],
+)
+def test_bad_parameters(event, message):
+    with pytest.raises(ParameterError, match=message):
+        from_dp_event(event)
+
+
+def test_runs_that_are_not_poisson():
+    shuffled = DPSGD(1.0, 0.1, 25, sampler=Sampler.SHUFFLED)
+    assert to_dp_event(shuffled) == S(G(1.0), 3)  # 2.5 epochs: three started
+    with pytest.raises(UnsupportedError, match="needs dataset_size and batch_size"):
+        to_dp_event(DPSGD(1.0, 0.1, 25, sampler=Sampler.FIXED_SIZE))
+
+
+def test_relations():
+    assert relation(Neighbouring.ADD_REMOVE) is NeighboringRelation.ADD_OR_REMOVE_ONE
+    assert relation(Neighbouring.REPLACE) is NeighboringRelation.REPLACE_ONE
+    assert relation(Neighbouring.ZERO_OUT) is NeighboringRelation.REPLACE_SPECIAL
