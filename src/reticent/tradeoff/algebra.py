@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from reticent import _check
 from reticent.errors import ParameterError
@@ -122,5 +121,5 @@ def _inner_threshold(ratio: np.ndarray, rate: float) -> np.ndarray:
 
 
 def _log_mean(log_weights: np.ndarray, logs: list[np.ndarray]) -> np.ndarray:
-    total = logsumexp([w + x for w, x in zip(log_weights, logs, strict=True)], axis=0)
+    total = np.logaddexp.reduce([w + x for w, x in zip(log_weights, logs, strict=True)], axis=0)
     return np.minimum(total, 0.0)
