@@ -7,7 +7,6 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, ndtri
-from scipy.stats import rankdata
 
 from reticent import _check
 from reticent.audit.intervals import ConfidenceInterval, Validity, lower_proportion, upper_proportion
@@ -41,9 +40,9 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
     value = _auc(scores.member, scores.non_member)
     if min(m, n) < 2 or value in (0.0, 1.0):
         raise UnsupportedError("DeLong's interval needs two scores on each side that overlap; use auc instead")
-    pooled = rankdata(np.concatenate([scores.member, scores.non_member]))
-    by_member = (pooled[:m] - rankdata(scores.member)) / n
-    by_non_member = 1.0 - (pooled[m:] - rankdata(scores.non_member)) / m
+    pooled = _ranks(np.concatenate([scores.member, scores.non_member]))
+    by_member = (pooled[:m] - _ranks(scores.member)) / n
+    by_non_member = 1.0 - (pooled[m:] - _ranks(scores.non_member)) / m
     deviation = math.sqrt(by_member.var(ddof=1) / m + by_non_member.var(ddof=1) / n)
     centre, reach = math.log(value / (1.0 - value)), z * deviation / (value * (1.0 - value))
     lower, upper = (1.0 / (1.0 + math.exp(-x)) for x in (centre - reach, centre + reach))
@@ -83,9 +82,15 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Confiden
     )
 
 
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1; ties share the mean of theirs."""
+    ordered = np.sort(values)
+    return 0.5 * (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right") + 1)
+
+
 def _auc(member: np.ndarray, non_member: np.ndarray) -> float:
     m, n = len(member), len(non_member)
-    ranks = rankdata(np.concatenate([member, non_member]))[:m]
+    ranks = _ranks(np.concatenate([member, non_member]))[:m]
     return float((ranks.sum() - 0.5 * m * (m + 1)) / (m * n))
 
 

@@ -1,0 +1,214 @@
+"""The contract of ``reticent audit`` that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.audit import Design, Scores, load_scores, save_scores
+from reticent.cli import main
+from reticent.cli._audit_input import parse_guesses, parse_rule
+from reticent.errors import ParameterError
+
+BOUND = {"ceiling", "claim", "confidence", "delta", "notes", "quantity", "rule", "theorems", "thresholds", "value"}
+INTERVAL = {"claim", "confidence", "lower", "method", "upper", "validity", "value"}
+VERDICT = {
+    "claim",
+    "confidence",
+    "finding",
+    "guessing_p_value",
+    "notes",
+    "p_value",
+    "perfect_p_value",
+    "reason",
+    "refuted_at",
+    "theorems",
+}
+
+
+def run(capsys, arguments: Sequence[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+def audit(capsys, *arguments: str) -> dict:
+    code, out, err = run(capsys, ["audit", *arguments, "--json"])
+    assert (code, err) == (0, "")
+    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "scores.npz"
+    meta = {"attack": "canary"}
+    save_scores(path, Scores(rng.normal(1, 1, 400), rng.normal(0, 1, 400), meta, Design.INDEPENDENT))
+    return path
+
+
+def test_json_has_the_promised_shape(capsys, scores: Path) -> None:
+    document = audit(
+        capsys, scores, "--noise-multiplier", "1", "--delta", "1e-3", "--fpr", "0.05", "--against-mu", "0.2"
+    )
+    assert document["schema"] == "reticent.audit/1"
+    assert (document["members"], document["non_members"]) == (400, 400)
+    assert (document["design"], document["meta"]) == ("independent", {"attack": "canary"})
+    assert {b["quantity"] for b in document["bounds"]} == {"epsilon", "mu", "advantage"}
+    assert all(set(b) == BOUND and b["claim"] == "empirical" and b["theorems"] for b in document["bounds"])
+    assert {b["delta"] for b in document["bounds"] if b["quantity"] == "epsilon"} == {1e-3}
+    assert set(document["auc"]) == set(document["auc_asymptotic"]) == INTERVAL
+    assert set(document["tpr_at_fpr"]) == {"0.05"}
+    assert set(document["curve"]) >= {"alpha", "beta", "alpha_radius", "beta_radius", "confidence"}
+    assert set(document["verdicts"]) == {"worst-case (add-remove)", "mu=0.2"}
+    assert all(set(v) == VERDICT for v in document["verdicts"].values())
+    assert document["verdicts"]["worst-case (add-remove)"]["finding"] == "consistent"
+    assert document["verdicts"]["mu=0.2"]["finding"] == "inconsistent"
+
+
+def test_confidence_and_rules_arrive(capsys, scores: Path) -> None:
+    strict = audit(capsys, scores, "--confidence", "0.999", "--rule", "given:0.5")
+    loose = audit(capsys, scores, "--confidence", "0.6", "--rule", "given:0.5")
+    mu = [next(b for b in d["bounds"] if b["quantity"] == "mu") for d in (strict, loose)]
+    assert mu[0]["value"] < mu[1]["value"]
+    assert mu[0]["thresholds"] == [0.5]
+    assert (mu[0]["confidence"], strict["confidence"]) == (0.999, 0.999)
+    again = [audit(capsys, scores, "--rule", "split:0.4", "--seed", "7") for _ in range(2)]
+    assert again[0] == again[1]
+    assert again[0] != audit(capsys, scores, "--rule", "split:0.4", "--seed", "8")
+
+
+def test_dp_sgd_and_other_adversaries(capsys, scores: Path) -> None:
+    arguments = ["--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "100", "--against", "membership"]
+    document = audit(capsys, scores, *arguments)
+    assert {name.split(" ")[0] for name in document["verdicts"]} == {"membership", "worst-case"}
+
+
+def test_design_decides_the_tests(capsys, scores: Path) -> None:
+    document = audit(capsys, scores, "--design", "one-run", "--guesses", "80,80", "--against-mu", "1")
+    rules = [b["rule"] for b in document["bounds"]]
+    assert sum("guesses right" in rule for rule in rules) == 3
+    assert "160 guesses" in rules[-1]
+    assert document["verdicts"]["mu=1.0"]["theorems"] == ["RETICENT:audit-one-run-fdp"]
+    assert audit(capsys, scores, "--design", "population")["bounds"][0]["notes"]
+
+
+def test_gate_and_saved_scores(capsys, scores: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.csv"
+    gate = ["audit", scores, "--against-mu", "0.1", "--fail-if-inconsistent", "--save-scores", copy]
+    code, out, _ = run(capsys, gate)
+    assert code == 1
+    assert "INCONSISTENT" in out
+    np.testing.assert_array_equal(load_scores(copy).member, load_scores(scores).member)
+    assert run(capsys, ["audit", scores, "--against-mu", "2", "--fail-if-inconsistent"])[0] == 0
+
+
+def test_lira_and_privacy_meter_folders(capsys, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    keep = rng.random((16, 200)) < 0.5
+    for i in range(16):
+        folder = tmp_path / "lira" / f"experiment_{i}_of_16" / "scores"
+        folder.mkdir(parents=True)
+        np.save(folder.parent / "keep.npy", keep[i])
+        np.save(folder / "0000000010.npy", rng.normal(size=(200, 2)) + 3.0 * keep[i][:, None])
+    online = audit(capsys, tmp_path / "lira", "--attack", "lira", "--target", "3")
+    offline = audit(capsys, tmp_path / "lira", "--target", "3")
+    assert (online["meta"]["attack"], offline["meta"]["attack"]) == ("lira", "lira-offline")
+    assert online["members"] == int(keep[3].sum())
+    assert min(online["auc"]["value"], offline["auc"]["value"]) > 0.95
+    folder = tmp_path / "pm" / "report" / "exp"
+    folder.mkdir(parents=True)
+    np.savez(folder / "attack_result_0.npz", scores=rng.normal(size=50), memberships=np.arange(50) < 20)
+    assert audit(capsys, tmp_path / "pm")["members"] == 20
+
+
+def test_plan(capsys) -> None:
+    code, out, err = run(capsys, ["plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--json"])
+    assert (code, err) == (0, "")
+    plan = json.loads(out)
+    assert plan["schema"] == "reticent.plan/1"
+    assert 100 < plan["needed"] < 300
+    assert plan["power"] >= 0.8
+    code, out, _ = run(capsys, ["plan-audit", "--claimed-mu", "0.5", "--true-mu", "1", "--unit", "models"])
+    assert code == 0
+    assert "models" in out
+    assert "ranks:" in out
+
+
+def test_a_table_for_people(capsys, scores: Path) -> None:
+    code, out, _ = run(capsys, ["audit", scores, "--noise-multiplier", "1"])
+    assert code == 0
+    assert "CONSISTENT" in out
+    assert "at least" in out
+
+
+def test_rules_as_types() -> None:
+    assert parse_rule("ranks:0.1,0.2", 0).levels == (0.1, 0.2)  # type: ignore[union-attr]
+    for text in ("ranks", "given:1,2", "split:", "best:1", "given:x", ""):
+        with pytest.raises(ParameterError):
+            parse_rule(text, 0)
+    for text in ("1", "1,-2", "a,b", "1,2,3"):
+        with pytest.raises(ParameterError):
+            parse_guesses(text)
+
+
+BAD = {
+    "confidence": (["--confidence", "95"], "--confidence"),
+    "confidence nan": (["--confidence", "nan"], "--confidence"),
+    "delta": (["--delta", "0"], "--delta"),
+    "fpr": (["--fpr", "1.5"], "--fpr"),
+    "rule": (["--rule", "best"], "--rule"),
+    "level": (["--rule", "ranks:0"], "--levels"),
+    "guesses": (["--guesses", "many"], "--guesses"),
+    "design": (["--design", "magic"], "--design"),
+    "adversary": (["--noise-multiplier", "1", "--against", "nosy"], "nosy"),
+    "no release": (["--against", "worst-case"], "--noise-multiplier"),
+    "half a DP-SGD": (["--noise-multiplier", "1", "--steps", "5"], "--sample-rate"),
+    "format": (["--format", "word"], "--format"),
+    "guesses too many": (["--design", "one-run", "--guesses", "500,500"], "--guesses"),
+    "save": (["--save-scores", "x.pkl"], "x.pkl"),
+    "mu": (["--against-mu", "-1"], "--mu"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, scores: Path, case: str) -> None:
+    arguments, words = BAD[case]
+    code, out, err = run(capsys, ["audit", scores, *arguments])
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+@pytest.mark.parametrize("name", ["absent", "scores.txt", "empty folder"])
+def test_bad_sources(capsys, tmp_path: Path, name: str) -> None:
+    source = tmp_path / name
+    if name == "scores.txt":
+        source.write_text("1,2")
+    if name == "empty folder":
+        source.mkdir()
+    code, out, err = run(capsys, ["audit", source])
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert str(source) in err
+
+
+def test_scores_are_audited_without_torch(scores: Path) -> None:
+    script = (
+        "import sys\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, *rest):\n"
+        "        if name.split('.')[0] in ('torch', 'opacus'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        f"from reticent.cli import main; main(['audit', {str(scores)!r}, '--noise-multiplier', '1', '--json'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["schema"] == "reticent.audit/1"
