@@ -7,14 +7,18 @@ fewer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from reticent.errors import NumericalError, ParameterError
+
+_SMALLEST_PIVOT = 1e-10
+"""Gradients in single precision: smaller conditional variances, relative to the variance, are rounding errors."""
 
 
 class Estimator(StrEnum):
@@ -52,6 +56,17 @@ class Background:
     def dimension(self) -> int:
         """Number of coordinates."""
         return len(self.mean)
+
+    @property
+    def records(self) -> np.ndarray:
+        """The centred records.
+
+        Raises:
+            ParameterError: mean and covariance were given, there are no records.
+        """
+        if self.rows is None:
+            raise ParameterError("background", "known moments", "a background estimated from records")
+        return self.rows
 
     @property
     def known(self) -> bool:
@@ -106,6 +121,26 @@ class Background:
         share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows, covariance, ridge)
         return cls(mean, rows, covariance, share, ridge, m)
 
+    def independent_coordinates(self) -> np.ndarray:
+        """Coordinates of which all others are linear functions, up to rounding; increasing.
+
+        The output layer of a softmax has gradients that add up to zero over classes, so some are redundant.
+        Without noise nothing is lost by leaving the redundant ones out.
+        """
+        if self.covariance is None:
+            return np.arange(self.dimension)
+        scale = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
+        alive = np.flatnonzero(scale > 1e-10 * scale.max())
+        correlation = self.covariance[np.ix_(alive, alive)] / np.outer(scale[alive], scale[alive])
+        _, pivots, rank, _ = dpstrf(correlation, tol=10.0 * _SMALLEST_PIVOT, lower=1)
+        return np.sort(alive[pivots[:rank] - 1])
+
+    def restricted(self, keep: np.ndarray) -> Background:
+        """The law of the coordinates ``keep``."""
+        rows = None if self.rows is None else self.rows[:, keep]
+        covariance = None if self.covariance is None else self.covariance[np.ix_(keep, keep)]
+        return replace(self, mean=self.mean[keep], rows=rows, covariance=covariance)
+
     def factor(self, scale: float, shift: float, rank_one: float = 0.0) -> Factor:
         """Factorise ``scale * covariance + shift * identity + rank_one * mean mean^T``.
 
@@ -114,7 +149,7 @@ class Background:
         """
         weight, diagonal = scale * self.share, scale * (1.0 - self.share) * self.ridge + shift
         if self.covariance is None:
-            return _EigenFactor(self.rows, weight / (len(self.rows) - 1), diagonal, rank_one, self.mean)
+            return _EigenFactor(self.records, weight / (len(self.records) - 1), diagonal, rank_one, self.mean)
         matrix = weight * self.covariance
         matrix.flat[:: self.dimension + 1] += diagonal
         if rank_one:
@@ -146,13 +181,17 @@ class Factor(Protocol):
 class _CholeskyFactor:
     def __init__(self, matrix: np.ndarray) -> None:
         """``matrix`` is overwritten."""
+        variances = np.maximum(np.diagonal(matrix), 1e-300)
         try:
             self._lower = cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
             raise NumericalError(
                 "the covariance of the gradients is not positive definite; use shrinkage or fewer coordinates"
             ) from None
-        self.log_det = 2.0 * float(np.sum(np.log(np.diagonal(self._lower))))
+        pivots = np.diagonal(self._lower)
+        if np.min(pivots**2 / variances) < _SMALLEST_PIVOT:
+            raise NumericalError("coordinates of the gradients are linear functions of others: leave those out")
+        self.log_det = 2.0 * float(np.sum(np.log(pivots)))
 
     def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
         right = np.empty((rows.shape[1], len(rows) + 1), order="F")

@@ -13,12 +13,12 @@ ratio is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, log_ndtr, logsumexp
+from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
 from scipy.stats import chi2
-from scipy.stats import t as student
 
 from reticent import _check
 from reticent.attack._covariance import Background
@@ -65,9 +65,10 @@ class StepScores(NamedTuple):
     log_ratio_in_batch: np.ndarray
     """The same for "in this batch"."""
     susceptibility: np.ndarray
-    """K, bias-corrected; under random batch sizes measured from zero."""
+    """K, bias-corrected; with noise or random batch sizes, n times the squared shift in the metric of the sum."""
     distance: np.ndarray
-    """n D, bias-corrected: noncentral chi-square(d, n K) for a non-member of a full batch without noise."""
+    """n D, bias-corrected, of a full batch without noise: noncentral chi-square(d, n K) for a non-member. Otherwise
+    the squared distance of the sum from where the query would put it, in the metric of the sum."""
 
 
 def score_step(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
@@ -92,7 +93,8 @@ def score_step(total: np.ndarray, queries: np.ndarray, background: Background, d
 
 
 def _fixed_size(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
-    n, bias, d = design.batch_size, background.inverse_bias, background.dimension
+    n, d = design.batch_size, background.dimension
+    bias = background.inverse_bias if design.noise == 0.0 else 1.0
     deviation, moved = queries - background.mean, total - n * background.mean
     if design.noise == 0.0:
         sigma = background.factor(1.0, 0.0).products(deviation, moved / n)
@@ -105,9 +107,8 @@ def _fixed_size(total: np.ndarray, queries: np.ndarray, background: Background, 
         base = absent.products(deviation[:1], moved)
         p = present.products(deviation, moved)
         quadratic = p.norm - 2.0 * p.cross + p.norms
-        inside = 0.5 * (absent.log_det - present.log_det + bias * (base.norm - quadratic))
-        sigma = background.factor(1.0, design.noise**2 / n).products(deviation, moved / n)
-        k, distance = bias * sigma.norms, n * bias * (sigma.norm - 2.0 * sigma.cross + sigma.norms)
+        inside = 0.5 * (absent.log_det - present.log_det + base.norm - quadratic)
+        k, distance = (n - 1.0) * p.norms, quadratic
     outside = np.zeros(len(queries))
     return StepScores(_diluted(inside, outside, design.sample_rate), inside, k, distance)
 
@@ -117,7 +118,7 @@ def _random_size(total: np.ndarray, queries: np.ndarray, background: Background,
 
     The sum over N random records has mean N p m and covariance N p (Sigma + (1 - p) m m^T).
     """
-    p, bias = design.sample_rate, background.inverse_bias
+    p, bias = design.sample_rate, background.inverse_bias if design.noise == 0.0 else 1.0
     size = design.batch_size / p
     absent = background.factor(design.batch_size, design.noise**2, design.batch_size * (1.0 - p))
     others = (size - 1.0) * p
@@ -127,7 +128,7 @@ def _random_size(total: np.ndarray, queries: np.ndarray, background: Background,
     shift = 0.5 * (absent.log_det - present.log_det + bias * (base.norm - q.norm))
     inside = shift + bias * (q.cross - 0.5 * q.norms)
     k = bias * others * q.norms
-    distance = bias * others * (q.norm - 2.0 * q.cross + q.norms)
+    distance = bias * (q.norm - 2.0 * q.cross + q.norms)
     return StepScores(_diluted(inside, np.full(len(queries), shift), p), inside, k, distance)
 
 
@@ -174,7 +175,7 @@ def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background,
     """
     if background.known:
         return _log_p_known(total, queries, background, design)
-    if background.shrunk or design.noise > 0.0 or design.varies or background.rows is None:
+    if background.shrunk or design.noise > 0.0 or design.varies:
         raise UnsupportedError(
             "no null law is known for shrunk covariances, nor for estimated ones with noise or Poisson batches: "
             "this attack cannot give a p-value; calibrate it on held-out non-members"
@@ -192,27 +193,27 @@ def _log_p_known(total: np.ndarray, queries: np.ndarray, background: Background,
 
 
 def _log_p_estimated(total: np.ndarray, queries: np.ndarray, background: Background, n: float) -> np.ndarray:
-    rows = background.rows
-    assert rows is not None  # noqa: S101 - narrowed by the caller
+    rows = background.records
     m, d = rows.shape
     first = max(2, m // 10)
     query_centre = background.mean + rows[:first].mean(axis=0)
     batch_centre = background.mean + rows[first:].mean(axis=0)
-    pooled = _pooled(background, first)
     degrees = m - 2
-    if degrees - d + 1 < 2:
-        raise UnsupportedError(f"{m} background records are too few for p-values in {d} coordinates")
-    p = pooled.factor(1.0, 0.0).products(np.asarray(queries, dtype=float) - query_centre, total / n - batch_centre)
+    p = (
+        _pooled(background, first)
+        .factor(1.0, 0.0)
+        .products(np.asarray(queries, dtype=float) - query_centre, total / n - batch_centre)
+    )
     variance = 1.0 / n + 1.0 / (m - first)
     return _log_pivot_tail(p.cross / np.sqrt(p.norms * variance), d, degrees)
 
 
 def _pooled(background: Background, first: int) -> Background:
     """Covariance within the two parts: independent of both means, with m - 2 degrees of freedom."""
-    rows, covariance = background.rows, background.covariance
+    rows = background.records
     m = len(rows)
     gap = rows[:first].mean(axis=0) - rows[first:].mean(axis=0)
-    within = covariance * (m - 1.0) - np.outer(gap, gap) * (first * (m - first) / m)
+    within = rows.T @ rows - np.outer(gap, gap) * (first * (m - first) / m)
     return Background.exactly(background.mean, within / (m - 2.0))
 
 
@@ -225,11 +226,22 @@ def _log_pivot_tail(statistic: np.ndarray, d: int, degrees: int) -> np.ndarray:
     freedom = degrees - d + 1
     scaled = np.asarray(statistic, dtype=float) * np.sqrt(freedom / degrees)
     if d == 1:
-        return student.logsf(scaled, freedom)
-    u, w = np.polynomial.legendre.leggauss(_BETA_NODES)
-    beta = betaincinv(0.5 * (freedom + 1), 0.5 * (d - 1), 0.5 * (u + 1.0))
-    logs = student.logsf(scaled[..., None] * np.sqrt(beta), freedom) + np.log(0.5 * w)
+        return _log_student_tail(scaled, freedom)
+    scales, weights = _beta_scales(freedom, d)
+    logs = _log_student_tail(scaled[..., None] * scales, freedom) + np.log(weights)
     return np.minimum(logsumexp(logs, axis=-1), 0.0)
+
+
+@lru_cache(maxsize=64)
+def _beta_scales(freedom: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Square roots of beta quantiles at Gauss-Legendre nodes, and the weights."""
+    u, w = np.polynomial.legendre.leggauss(_BETA_NODES)
+    return np.sqrt(betaincinv(0.5 * (freedom + 1), 0.5 * (d - 1), 0.5 * (u + 1.0))), 0.5 * w
+
+
+def _log_student_tail(x: np.ndarray, freedom: int) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(stdtr(freedom, -x))
 
 
 def fisher_log_p(log_p: np.ndarray) -> np.ndarray:
@@ -281,11 +293,10 @@ def normality(background: Background, queries: np.ndarray, batch_size: float) ->
     Raises:
         ParameterError: the background holds no records.
     """
-    if background.rows is None:
-        raise ParameterError("background", "known moments", "a background estimated from records")
+    records = background.records
     probe = np.asarray(queries, dtype=float)[:64] - background.mean
     along = _directions(background, probe)
-    values = background.rows @ along.T
+    values = records @ along.T
     values /= np.sqrt(np.mean(values**2, axis=0))
     skewness = float(np.median(np.abs(np.mean(values**3, axis=0)))) / np.sqrt(batch_size)
     kurtosis = float(np.median(np.mean(values**4, axis=0) - 3.0)) / batch_size

@@ -1,0 +1,111 @@
+"""Clipped per-record gradients of any torch module, flat, at given weights; optionally sketched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from reticent import _check
+from reticent.errors import ParameterError
+
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+"""(outputs of a batch, targets of a batch) -> mean loss."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """A linear map that adds coordinates up, with random signs, into ``size`` groups of nearly equal number.
+
+    Rows are orthogonal and of length 1, so white noise stays white with the same standard deviation. Applied to the
+    released sum and to every gradient it is post-processing: the attack stays valid and may only lose power.
+    """
+
+    group: np.ndarray
+    sign: np.ndarray
+    size: int
+
+    @classmethod
+    def draw(cls, dimension: int, size: int, rng: np.random.Generator) -> Sketch:
+        """A random sketch of ``dimension`` coordinates into ``size``."""
+        if _check.count(size=size) > _check.count(dimension=dimension):
+            raise ParameterError("size", size, f"at most the number of coordinates, {dimension}")
+        group = rng.permutation(dimension) % size
+        sign = rng.choice([-1.0, 1.0], dimension) / np.sqrt(np.bincount(group, minlength=size)[group])
+        return cls(group, sign, size)
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """Sketch the last axis of ``rows``, shape (..., dimension)."""
+        out = np.zeros((*rows.shape[:-1], self.size))
+        order = np.argsort(self.group, kind="stable")
+        starts = np.searchsorted(self.group[order], np.arange(self.size))
+        np.add.reduceat(rows[..., order] * self.sign[order], starts, axis=-1, out=out)
+        return out
+
+
+class GradientMap:
+    """Clipped gradients of single records as rows of a float64 array.
+
+    Attributes:
+        model: the module; in the mode (train or eval) in which it was trained. Its own weights are not used.
+        max_grad_norm: clip norm, or None for no clipping.
+        loss: mean loss of a batch.
+        sketch: reduces the number of coordinates, or None.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        max_grad_norm: float | None,
+        loss: Loss = cross_entropy,
+        sketch: Sketch | None = None,
+        chunk: int = 256,
+    ) -> None:
+        self.model, self.loss, self.sketch = model, loss, sketch
+        self.max_grad_norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
+        self._chunk = _check.count(chunk=chunk)
+        self._names = [name for name, p in model.named_parameters() if p.requires_grad]
+        self._shapes = [p.shape for p in model.parameters() if p.requires_grad]
+        self._fixed = {name: p.detach() for name, p in model.named_parameters() if not p.requires_grad}
+        self._fixed |= {name: b.detach() for name, b in model.named_buffers()}
+        self.num_parameters = sum(shape.numel() for shape in self._shapes)
+
+    def __call__(self, weights: torch.Tensor, features: torch.Tensor, labels: torch.Tensor) -> np.ndarray:
+        """Gradients at flat ``weights``, in the order of ``model.parameters()``: shape (records, coordinates).
+
+        Raises:
+            ParameterError: ``weights`` has another length than the model has trained parameters.
+        """
+        if weights.shape != (self.num_parameters,):
+            raise ParameterError("weights", tuple(weights.shape), f"of shape ({self.num_parameters},)")
+        parameters = self._unflatten(weights.to(features.device))
+        parts = [
+            self._chunk_gradients(parameters, x, y)
+            for x, y in zip(features.split(self._chunk), labels.split(self._chunk), strict=True)
+        ]
+        return np.concatenate(parts)
+
+    def _chunk_gradients(self, parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> np.ndarray:
+        per_record = vmap(grad(self._record_loss), in_dims=(None, 0, 0), randomness="different")
+        gradients = per_record(parameters, x, y)
+        rows = torch.cat([gradients[name].reshape(len(x), -1) for name in self._names], dim=1)
+        if self.max_grad_norm is not None:
+            norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+            # Errata G14: the factor is min(1, C/|g|).
+            rows *= (self.max_grad_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
+        out = rows.double().cpu().numpy()
+        return out if self.sketch is None else self.sketch.apply(out)
+
+    def _record_loss(self, parameters: dict[str, torch.Tensor], x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        outputs = functional_call(self.model, (parameters, self._fixed), (x[None],))
+        return self.loss(outputs, y[None])
+
+    def _unflatten(self, weights: torch.Tensor) -> dict[str, torch.Tensor]:
+        sizes = [shape.numel() for shape in self._shapes]
+        parts = weights.split(sizes)
+        return {n: p.reshape(s) for n, p, s in zip(self._names, parts, self._shapes, strict=True)}

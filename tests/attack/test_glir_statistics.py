@@ -1,0 +1,335 @@
+"""GLiR on simulated gradients: densities, null levels, combination, stability, the paper's slips."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reticent.attack import glir_statistics as glir
+from reticent.attack._covariance import Background, Estimator
+from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.errors import NumericalError, ParameterError, UnsupportedError
+from reticent.mechanism import Sampler
+
+VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[1] / "golden" / "gmip.json").read_text())["vectors"]}
+LEVELS = (0.05, 0.01, 0.001)
+
+
+def law(d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(d, d)) / np.sqrt(d) + np.eye(d)
+    return rng.normal(size=d), root @ root.T
+
+
+def log_density(x: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
+    return float(stats.multivariate_normal(mean, cov).logpdf(x))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.7])
+def test_full_batch_ratio_is_that_of_the_densities(noise):
+    mean, cov = law(4)
+    rng, n, eye = np.random.default_rng(1), 9.0, np.eye(4)
+    queries, total = rng.normal(size=(5, 4)), rng.normal(size=4) * 3
+    scores = glir.score_step(total, queries, Background.exactly(mean, cov), glir.BatchDesign(n, 1.0, noise))
+    for theta, found in zip(queries, scores.log_ratio, strict=True):
+        present = log_density(total, (n - 1) * mean + theta, (n - 1) * cov + noise**2 * eye)
+        absent = log_density(total, n * mean, n * cov + noise**2 * eye)
+        assert found == pytest.approx(present - absent, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.7])
+def test_poisson_ratio_is_that_of_the_densities(noise):
+    mean, cov = law(4)
+    rng, n, p, eye = np.random.default_rng(2), 9.0, 0.03, np.eye(4)
+    size, second = n / p, cov + np.outer(mean, mean)
+    queries, total = rng.normal(size=(5, 4)), n * mean + rng.normal(size=4) * 3
+    scores = glir.score_step(total, queries, Background.exactly(mean, cov), glir.BatchDesign(n, p, noise))
+
+    def others(count):
+        return count * p * mean, count * (p * second - p * p * np.outer(mean, mean)) + noise**2 * eye
+
+    for theta, found in zip(queries, scores.log_ratio, strict=True):
+        centre, spread = others(size - 1)
+        present = np.logaddexp(
+            np.log(p) + log_density(total, centre + theta, spread), np.log1p(-p) + log_density(total, centre, spread)
+        )
+        assert found == pytest.approx(present - log_density(total, *others(size)), rel=1e-9, abs=1e-9)
+
+
+def test_noise_free_ratio_is_the_closed_form():
+    """(d/2) ln(n/(n-1)) + K/2 - nD/(2(n-1)) with K and D by explicit inverses."""
+    mean, cov = law(6)
+    rng, n = np.random.default_rng(3), 32.0
+    queries, total = rng.normal(size=(7, 6)), rng.normal(size=6) * 5
+    inverse = np.linalg.inv(cov)
+    scores = glir.score_step(total, queries, Background.exactly(mean, cov), glir.BatchDesign(n))
+    k = np.einsum("ij,jk,ik->i", queries - mean, inverse, queries - mean)
+    gap = total / n - queries
+    distance = n * np.einsum("ij,jk,ik->i", gap, inverse, gap)
+    assert np.allclose(scores.susceptibility, k, rtol=1e-10)
+    assert np.allclose(scores.distance, distance, rtol=1e-10)
+    assert np.allclose(scores.log_ratio, 3 * np.log(n / (n - 1)) + k / 2 - distance / (2 * (n - 1)), rtol=1e-9)
+
+
+def test_low_rank_factor_equals_the_dense_one():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(12, 30)) * np.linspace(0.1, 2, 30)
+    thin = Background.estimated(rows)
+    assert thin.covariance is None
+    centred = rows - rows.mean(0)
+    s = centred.T @ centred / 11
+    dense = thin.share * s + (1 - thin.share) * thin.ridge * np.eye(30)
+    full = 3.0 * dense + 0.4 * np.eye(30) + 0.2 * np.outer(thin.mean, thin.mean)
+    factor = thin.factor(3.0, 0.4, 0.2)
+    q, v = rng.normal(size=(3, 30)), rng.normal(size=30)
+    products = factor.products(q, v)
+    inverse = np.linalg.inv(full)
+    assert np.allclose(products.norms, np.einsum("ij,jk,ik->i", q, inverse, q), rtol=1e-9)
+    assert np.allclose(products.cross, q @ inverse @ v, rtol=1e-9)
+    assert products.norm == pytest.approx(v @ inverse @ v, rel=1e-9)
+    assert factor.log_det == pytest.approx(np.linalg.slogdet(full)[1], rel=1e-10)
+
+
+def test_shrinkage_is_that_of_ledoit_and_wolf():
+    covariance = pytest.importorskip("sklearn.covariance")
+    for m, d in ((15, 40), (60, 25)):
+        rows = np.random.default_rng(m).normal(size=(m, d)) * np.linspace(0.2, 1.5, d)
+        found = Background.estimated(rows, Estimator.SHRINKAGE)
+        assert 1.0 - found.share == pytest.approx(covariance.ledoit_wolf(rows)[1], rel=1e-8)
+
+
+def test_inverse_of_the_sample_covariance_is_corrected():
+    """Errata G18: K with the plain inverse is inflated by nu/(nu - d - 1), a factor 2 at m = 2 d."""
+    d, m, rng = 20, 40, np.random.default_rng(5)
+    plain, corrected = [], []
+    for _ in range(300):
+        rows, query = rng.normal(size=(m, d)), rng.normal(size=(1, d))
+        background = Background.estimated(rows, Estimator.SAMPLE)
+        scores = glir.score_step(rng.normal(size=d) * 4, query, background, glir.BatchDesign(16.0))
+        corrected.append(scores.susceptibility[0])
+        deviation = query[0] - rows.mean(0)
+        plain.append(deviation @ np.linalg.solve(np.cov(rows.T), deviation))
+    assert np.mean(plain) == pytest.approx(d * 39 / 18 * (1 + 1 / m), rel=0.06)
+    assert np.mean(corrected) == pytest.approx(d * (1 + 1 / m), rel=0.06)
+
+
+def in_interval(count: int, trials: int, level: float) -> bool:
+    low, high = stats.binom.interval(0.99, trials, level)
+    return low <= count <= high
+
+
+@pytest.mark.parametrize(("d", "n", "runs"), [(20, 32, 20_000), (20, 500, 20_000), (500, 32, 6_000), (500, 500, 6_000)])
+def test_null_level_with_known_covariance(d, n, runs):
+    """Each run: a fresh batch of Gaussian gradients (its sum is Gaussian exactly) and one fresh non-member."""
+    rng = np.random.default_rng(d + n)
+    scale = np.linspace(0.5, 2.0, d)
+    background = Background.exactly(np.ones(d), np.diag(scale**2))
+    factor = background.factor(float(n), 0.0)
+    background = _Reusing(background, factor)
+    log_p = np.empty(runs)
+    for i in range(runs):
+        total = n + np.sqrt(n) * scale * rng.normal(size=d)
+        query = 1.0 + scale * rng.normal(size=(1, d))
+        log_p[i] = glir._log_p_known(total, query, background, glir.BatchDesign(float(n)))[0]
+    for level in LEVELS:
+        assert in_interval(int(np.sum(log_p <= np.log(level))), runs, level)
+
+
+class _Reusing:
+    """A known law whose factor is computed once."""
+
+    def __init__(self, background: Background, factor) -> None:
+        self.mean, self.dimension, self._factor = background.mean, background.dimension, factor
+
+    def factor(self, scale, shift, rank_one=0.0):
+        return self._factor
+
+
+def estimated_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
+    rng = np.random.default_rng(d * n)
+    scale = np.linspace(0.5, 2.0, d)
+    log_p = np.empty(runs)
+    for i in range(runs):
+        background = Background.estimated(1.0 + scale * rng.normal(size=(m, d)), Estimator.SAMPLE)
+        total = n + np.sqrt(n) * scale * rng.normal(size=d)
+        query = 1.0 + scale * rng.normal(size=(1, d))
+        log_p[i] = glir.log_p_values(total, query, background, glir.BatchDesign(float(n)))[0]
+    return log_p
+
+
+@pytest.mark.parametrize(("n", "m"), [(32, 60), (500, 60), (500, 200)])
+def test_null_level_with_estimated_covariance(n, m):
+    runs = 4_000
+    log_p = estimated_levels(20, n, m, runs)
+    for level in LEVELS:
+        assert in_interval(int(np.sum(log_p <= np.log(level))), runs, level)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [32, 500])
+def test_null_level_with_estimated_covariance_in_500_dimensions(n):
+    runs = 3_000
+    log_p = estimated_levels(500, n, 700, runs)
+    for level in LEVELS:
+        assert in_interval(int(np.sum(log_p <= np.log(level))), runs, level)
+
+
+def test_held_out_calibration_keeps_the_level_for_any_gradients():
+    """Skewed gradients, a shrunk covariance, few background records: ranks among non-members stay valid."""
+    rng, d, n, held, runs = np.random.default_rng(6), 20, 32, 199, 2_000
+    hits = np.zeros(2)
+    for _ in range(runs):
+        background = Background.estimated(rng.exponential(size=(15, d)))
+        total = rng.exponential(size=(n, d)).sum(0)
+        scores = glir.score_step(total, rng.exponential(size=(held + 1, d)), background, glir.BatchDesign(float(n)))
+        p = glir.held_out_p_values(scores.log_ratio[:1], scores.log_ratio[1:])[0]
+        hits += [p <= 0.05, p <= 0.01]
+    assert in_interval(int(hits[0]), runs, 0.05)
+    assert in_interval(int(hits[1]), runs, 0.01)
+
+
+def test_no_p_value_where_no_null_is_known():
+    rng = np.random.default_rng(0)
+    shrunk = Background.estimated(rng.normal(size=(30, 20)))
+    sample = Background.estimated(rng.normal(size=(300, 20)))
+    q, total = rng.normal(size=(2, 20)), rng.normal(size=20)
+    for background, design in (
+        (shrunk, glir.BatchDesign(32.0)),
+        (sample, glir.BatchDesign(32.0, 1.0, 1.0)),
+        (sample, glir.BatchDesign(32.0, 0.1)),
+    ):
+        with pytest.raises(UnsupportedError, match="cannot give a p-value"):
+            glir.log_p_values(total, q, background, design)
+
+
+def test_distance_is_scaled_by_n():
+    """Errata G15 and G16: n D, lower tail. With (n - 1) D the test at nominal 1% rejects 4.3% of non-members."""
+    rng, d, n, runs = np.random.default_rng(7), 650, 500, 20_000
+    k = rng.chisquare(d, runs)
+    w = rng.noncentral_chisquare(d, n * k)
+    right = glir.log_p_noncentral(w, k, n, d)
+    printed = glir.log_p_noncentral(w * (n - 1) / n, k, n, d)
+    assert in_interval(int(np.sum(right <= np.log(0.01))), runs, 0.01)
+    assert np.mean(printed <= np.log(0.01)) == pytest.approx(0.043, abs=0.006)
+    assert np.mean(printed <= np.log(0.1)) == pytest.approx(0.24, abs=0.015)
+
+
+def test_logs_are_finite_below_1e_300():
+    log_p = glir.log_p_noncentral(np.array([650.0]), np.array([900.0]), 5000.0, 650)
+    assert np.isfinite(log_p[0])
+    assert log_p[0] < -700.0
+    assert np.isfinite(glir.fisher_log_p(np.full((5, 1), -2000.0))[0])
+    known = Background.exactly(np.zeros(3), np.eye(3))
+    z = glir.log_p_values(np.array([400.0, 0, 0]), np.array([[5.0, 0, 0]]), known, glir.BatchDesign(10.0))
+    assert np.isfinite(z[0])
+    assert z[0] < -700.0
+
+
+def test_fisher_reference():
+    v = VECTORS["fisher_p"]
+    log_p = np.array([[float(x)] for x in v["params"]["logp"]])
+    assert np.exp(glir.fisher_log_p(log_p)[0]) == pytest.approx(float(v["value"]), rel=1e-12, abs=0)
+
+
+def simulated_scores(d, n, steps, runs, seed):
+    """Fresh batches in every step: W under both hypotheses from Theorem 5.1, K from chi-square."""
+    rng = np.random.default_rng(seed)
+    k = rng.chisquare(d, (runs, steps))
+    w0 = rng.noncentral_chisquare(d, n * k)
+    w1 = (n - 1) / n * rng.noncentral_chisquare(d, (n - 1) * k)
+    return k, w0, w1
+
+
+def test_ratio_beats_p_values():
+    """Errata G17: five fresh steps at mu 1.14: TPR at FPR .001 is .294 by likelihood ratios, .246 by Fisher."""
+    d, n, runs = 650, 500, 60_000
+    k, w0, w1 = simulated_scores(d, n, 5, runs, 8)
+
+    def ratio(w):
+        return np.sum(k / 2 - w / (2 * (n - 1)), axis=1)
+
+    def p(w):
+        return -np.sum(glir.log_p_noncentral(w, k, n, d), axis=1)
+
+    tpr = {name: np.mean(f(w1) > np.quantile(f(w0), 0.999)) for name, f in (("ratio", ratio), ("p", p))}
+    assert tpr["ratio"] == pytest.approx(0.294, abs=0.02)
+    assert tpr["p"] == pytest.approx(0.246, abs=0.02)
+
+
+def test_ratio_reaches_the_exact_curve_on_gaussian_gradients():
+    """d = 2, n = 5: TPR .0103 at FPR .001 by the ratio, .0042 by a common p-value (errata G2, G17)."""
+    d, n, runs = 2, 5, 400_000
+    rng = np.random.default_rng(9)
+    background = Background.exactly(np.zeros(d), np.eye(d))
+    theta, others = rng.normal(size=(runs, d)), np.sqrt(n - 1) * rng.normal(size=(runs, d))
+    member, outsider = others + theta, others + rng.normal(size=(runs, d))
+    factor = np.log(n / (n - 1)) * d / 2
+    k = np.sum(theta**2, axis=1)
+
+    def ratio(total):
+        return factor + k / 2 - n * np.sum((total / n - theta) ** 2, axis=1) / (2 * (n - 1))
+
+    for i in range(5):
+        scores = glir.score_step(member[i], theta[i : i + 1], background, glir.BatchDesign(float(n)))
+        assert scores.log_ratio[0] == pytest.approx(ratio(member)[i], rel=1e-9)
+    exact = GaussianGradientTradeOff(d, n)
+    for fpr in (0.001, 0.1):
+        tpr = np.mean(ratio(member) > np.quantile(ratio(outsider), 1 - fpr))
+        assert tpr == pytest.approx(float(exact.power(fpr)), abs=5 * (fpr / runs) ** 0.5 * 10)
+
+
+def test_shuffled_epoch_is_a_mixture_over_batches():
+    inside = np.log(np.array([[2.0, 1.0], [4.0, 1.0]]))
+    assert np.allclose(np.exp(glir.combine_shuffled(inside, 0.5)), [3.0, 1.0])
+    assert np.allclose(np.exp(glir.combine_shuffled(inside[:1], 0.25)), [1.25, 1.0])
+
+
+def test_redundant_coordinates_are_found():
+    rng = np.random.default_rng(10)
+    rows = rng.normal(size=(200, 6))
+    rows = np.hstack([rows, -rows.sum(1, keepdims=True), np.zeros((200, 1))])
+    background = Background.estimated(rows, Estimator.SAMPLE)
+    keep = background.independent_coordinates()
+    assert len(keep) == 6
+    assert 7 not in keep
+    with pytest.raises(NumericalError):
+        background.factor(1.0, 0.0)
+    total, queries = 16 * rows.mean(0), rows[:3]
+    design = glir.BatchDesign(16.0)
+    reduced = glir.score_step(total[keep], queries[:, keep], background.restricted(keep), design)
+    direct = glir.score_step(total[:6], queries[:, :6], Background.estimated(rows[:, :6], Estimator.SAMPLE), design)
+    assert np.allclose(reduced.log_ratio, direct.log_ratio, rtol=1e-7)
+
+
+def test_sparse_gradients_are_reported():
+    """Errata G19: Bernoulli gradients with q = .001 and n = 100; Gaussian ones pass."""
+    rng = np.random.default_rng(11)
+    sparse = (rng.random((20_000, 1)) < 0.001).astype(float)
+    report = glir.normality(Background.estimated(sparse), np.ones((1, 1)), 100.0)
+    assert report.fails
+    assert "G19" in report.warning
+    fine = rng.normal(size=(5_000, 10))
+    report = glir.normality(Background.estimated(fine), fine[:20], 100.0)
+    assert not report.fails
+    assert report.warning == ""
+
+
+def test_bad_arguments_are_named():
+    known = Background.exactly(np.zeros(3), np.eye(3))
+    with pytest.raises(ParameterError, match="queries"):
+        glir.score_step(np.zeros(3), np.zeros((2, 4)), known, glir.BatchDesign(5.0))
+    with pytest.raises(ParameterError, match="batch_size"):
+        glir.BatchDesign(1.0)
+    with pytest.raises(ParameterError, match="gradients"):
+        Background.estimated(np.ones((10, 3)))
+    with pytest.raises(ParameterError, match="gradients"):
+        Background.estimated(np.random.default_rng(0).normal(size=(10, 8)), Estimator.SAMPLE)
+    with pytest.raises(ParameterError, match="held_out"):
+        glir.held_out_p_values(np.zeros(2), np.array([]))
+    with pytest.raises(ParameterError, match="covariance"):
+        Background.exactly(np.zeros(3), np.eye(4))
+    assert glir.BatchDesign(5.0, 0.1, sampler=Sampler.FIXED_SIZE).varies is False
