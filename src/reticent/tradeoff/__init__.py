@@ -6,7 +6,8 @@ from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
 from reticent.tradeoff.gaussian import GaussianTradeOff
 from reticent.tradeoff.laplace import LaplaceTradeOff, RelaxedLaplaceTradeOff
 from reticent.tradeoff.membership_step import MembershipStepTradeOff
-from reticent.tradeoff.piecewise import PiecewiseLinearTradeOff, from_advantage, no_privacy
+from reticent.tradeoff.piecewise import PiecewiseLinearTradeOff, PolygonTradeOff, from_advantage, no_privacy
+from reticent.tradeoff.profile import ProfileTradeOff
 from reticent.tradeoff.relaxed_gaussian import RelaxedGaussianTradeOff
 from reticent.tradeoff.worst import Symmetrised, Worst, symmetrised
 
@@ -17,6 +18,8 @@ __all__ = [
     "MembershipStepTradeOff",
     "Mixture",
     "PiecewiseLinearTradeOff",
+    "PolygonTradeOff",
+    "ProfileTradeOff",
     "RelaxedGaussianTradeOff",
     "RelaxedLaplaceTradeOff",
     "Reversed",

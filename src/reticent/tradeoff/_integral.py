@@ -19,31 +19,63 @@ _POINTS = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * 0.5 * (1.0 + _NODES)).
 _LOG_WEIGHTS = np.log((0.5 * np.diff(_EDGES)[:, None] * _WEIGHTS).ravel())
 
 
-def smooth_log_delta(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray) -> np.ndarray:
+def smooth_log_delta(
+    errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray, largest: float = np.inf
+) -> np.ndarray:
     """log delta(epsilon) = log of (1 - beta - e^epsilon alpha) for epsilon >= 0.
 
     Where the two terms agree to three digits: delta(e) = integral over l > e of e^l alpha(l). Only
     for likelihood ratios without atoms, whose alpha is smooth in the threshold.
+
+    Args:
+        errors: the four log rates at a threshold.
+        epsilon: thresholds >= 0.
+        largest: supremum of the log likelihood ratio. If finite, alpha must be smooth in
+            ``sqrt(largest - l)``, as for a ratio that is extreme at a point of its sample space.
     """
     epsilon = np.asarray(epsilon, dtype=float)
     rates = errors(epsilon)
     with np.errstate(invalid="ignore"):
         cost = np.where(np.isneginf(rates.fpr), -np.inf, epsilon + rates.fpr)
-        close = np.isfinite(cost) & (rates.tpr - cost < _CLOSE)
+        close = np.isfinite(cost) & (rates.tpr - cost < _CLOSE) & (epsilon < largest)
     value = log_sub(rates.tpr, cost)
     if np.any(close):
         value = np.array(value)
-        value[close] = _integrate(errors, epsilon[close])
+        integrate = _integrate if np.isinf(largest) else _integrate_to
+        value[close] = integrate(errors, epsilon[close], largest)
     return value
 
 
-def _integrate(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray) -> np.ndarray:
-    start = epsilon + errors(epsilon).fpr
-    width = 1e-15 * np.maximum(1.0, epsilon)
+def _integrate(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray, largest: float) -> np.ndarray:
+    def log_term(step: np.ndarray) -> np.ndarray:
+        ratio = epsilon[:, None] + step
+        return ratio + errors(ratio).fpr
+
+    width = _width(log_term, 1e-15 * np.maximum(1.0, epsilon), np.full(epsilon.shape, largest))
+    return np.log(width) + logsumexp(_LOG_WEIGHTS + log_term(width[:, None] * _POINTS), axis=1)
+
+
+def _integrate_to(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray, largest: float) -> np.ndarray:
+    """The same in y with l = largest - y^2."""
+    top = np.sqrt(largest - epsilon)
+
+    def log_term(step: np.ndarray) -> np.ndarray:
+        y = np.maximum(top[:, None] - step, 0.0)
+        ratio = largest - y * y
+        with np.errstate(divide="ignore"):
+            return ratio + errors(ratio).fpr + np.log(2.0 * y)
+
+    width = _width(log_term, 1e-15 * top, top)
+    return np.log(width) + logsumexp(_LOG_WEIGHTS + log_term(width[:, None] * _POINTS), axis=1)
+
+
+def _width(log_term: Callable[[np.ndarray], np.ndarray], start: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Distance over which the integrand falls by 18 digits, within a factor of 2."""
+    width = np.minimum(start, limit)
+    first = log_term(np.zeros((width.size, 1)))[:, 0]
     for _ in range(200):
-        short = errors(epsilon + width).fpr + epsilon + width > start - _SPAN
+        short = (log_term(width[:, None])[:, 0] > first - _SPAN) & (width < limit)
         if not np.any(short):
             break
-        width = np.where(short, 2.0 * width, width)
-    ratio = epsilon[:, None] + width[:, None] * _POINTS
-    return np.log(width) + logsumexp(_LOG_WEIGHTS + ratio + errors(ratio).fpr, axis=1)
+        width = np.where(short, np.minimum(2.0 * width, limit), width)
+    return width

@@ -162,6 +162,8 @@ def adjacent_thresholds(
         low, f_low = np.where(above, trial, low), np.where(above, f, f_low)
         high, f_high = np.where(below, trial, high), np.where(below, f, f_high)
         last = np.where(above, 1.0, np.where(below, -1.0, last))
+    none, all_ = log_alpha == -np.inf, log_alpha == 0.0
+    low, high = (np.where(none, np.inf, np.where(all_, -np.inf, end)) for end in (low, high))
     return low, high
 
 

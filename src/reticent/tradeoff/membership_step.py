@@ -55,8 +55,12 @@ class MembershipStepTradeOff(TradeOff):
         """log LR = (d/2) log(N/(N - 1)) + K/2 - W/(2(N - 1))."""
         ratio = np.asarray(log_ratio, dtype=float)
         rest = self.effective_size - 1.0
-        top = 0.5 * (self.susceptibility - self.dimension * np.log1p(-1.0 / self.effective_size))
-        return self._rates(np.maximum(2.0 * rest * (top - ratio), 0.0))
+        return self._rates(np.maximum(2.0 * rest * (self._largest - ratio), 0.0))
+
+    @property
+    def _largest(self) -> float:
+        """Supremum of the log likelihood ratio, attained where the mean equals the target."""
+        return 0.5 * (self.susceptibility - self.dimension * float(np.log1p(-1.0 / self.effective_size)))
 
     def _rates(self, distance: np.ndarray) -> LogErrors:
         n, d, k = self.effective_size, self.dimension, self.susceptibility
@@ -71,4 +75,4 @@ class MembershipStepTradeOff(TradeOff):
         return rates.fnr, rates.tpr
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
-        return smooth_log_delta(self.errors, epsilon)
+        return smooth_log_delta(self.errors, epsilon, self._largest)

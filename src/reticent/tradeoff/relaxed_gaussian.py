@@ -98,4 +98,4 @@ class _RelaxedGaussianRemove(Reversed):
         return beta, power
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
-        return smooth_log_delta(self.errors, epsilon)
+        return smooth_log_delta(self.errors, epsilon, 0.5 * self.curve.noncentrality)

@@ -92,7 +92,8 @@ class Worst(TradeOff):
             here = np.isnan(result) & _between(log_alpha, left.at_high, right.at_low)
             if np.any(here):
                 result[here] = follow_segment(log_alpha[here], left.at_high, right.at_low)[which]
-        return result
+        # The first piece ends before alpha = 1 where some observations exclude H1: beta is 0 there.
+        return np.where(np.isnan(result), 0.0 if which else -np.inf, result)
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         return np.max([curve._log_delta_above(epsilon) for curve in self.curves], axis=0)
@@ -152,11 +153,16 @@ def _leads(curves: Sequence[TradeOff]) -> list[tuple[float, float, int]]:
 
 
 def _grid(curves: Sequence[TradeOff]) -> np.ndarray:
-    """Thresholds from a billionth of the largest relevant one, where every delta is below 1e-320."""
-    steps = 2.0 ** np.arange(-40, 41)
-    alive = np.max([curve._log_delta_above(steps) for curve in curves], axis=0) > -737.0
-    top = steps[min(int(np.max(np.flatnonzero(alive), initial=0)) + 1, len(steps) - 1)]
-    return top * np.logspace(-9.0, 0.0, 9 * _PER_DECADE + 1)
+    """Thresholds over the range in which a delta above 1e-320 changes by more than 1e-4 of itself."""
+    steps = 4.0 ** np.arange(-30, 21)
+    logs = np.array([curve._log_delta_above(steps) for curve in curves])
+    with np.errstate(invalid="ignore"):
+        moving = (logs[:, :-1] - logs[:, 1:] > 1e-4) & (logs[:, :-1] > -737.0)
+    active = np.flatnonzero(np.any(moving, axis=0))
+    if active.size == 0:
+        return steps[:1]
+    low, high = np.log10(steps[max(active[0] - 2, 0)]), np.log10(steps[active[-1] + 1])
+    return np.logspace(low, high, int((high - low) * _PER_DECADE) + 2)
 
 
 def _settled(logs: np.ndarray) -> np.ndarray:

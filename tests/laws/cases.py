@@ -1,0 +1,69 @@
+"""Every curve that the laws hold for. A new curve joins here and inherits all of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reticent.tradeoff import (
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    MembershipStepTradeOff,
+    Mixture,
+    PiecewiseLinearTradeOff,
+    ProfileTradeOff,
+    RelaxedGaussianTradeOff,
+    RelaxedLaplaceTradeOff,
+    Subsampled,
+    TradeOff,
+    Worst,
+    from_advantage,
+    no_privacy,
+    symmetrised,
+)
+
+_GRID = np.concatenate([[0.0], np.logspace(-3.0, 1.3, 60)])
+
+SIMPLE: dict[str, TradeOff] = {
+    "gaussian-0": GaussianTradeOff(0.0),
+    "gaussian-0.01": GaussianTradeOff(0.01),
+    "gaussian-1": GaussianTradeOff(1.0),
+    "gaussian-7": GaussianTradeOff(7.0),
+    "laplace-0": LaplaceTradeOff(0.0),
+    "laplace-1": LaplaceTradeOff(1.0),
+    "laplace-6": LaplaceTradeOff(6.0),
+    "relaxed-laplace-0.1": RelaxedLaplaceTradeOff(0.1),
+    "relaxed-laplace-1": RelaxedLaplaceTradeOff(1.0),
+    "relaxed-laplace-5": RelaxedLaplaceTradeOff(5.0),
+    "relaxed-gaussian-d1": RelaxedGaussianTradeOff(1.0, 1),
+    "relaxed-gaussian-d1-strong": RelaxedGaussianTradeOff(25.0, 1),
+    "relaxed-gaussian-d1-weak": RelaxedGaussianTradeOff(1e-4, 1),
+    "relaxed-gaussian-d2": RelaxedGaussianTradeOff(1.0, 2),
+    "relaxed-gaussian-d3-zero": RelaxedGaussianTradeOff(0.0, 3),
+    "relaxed-gaussian-d30": RelaxedGaussianTradeOff(10.0, 30),
+    "relaxed-gaussian-d1000": RelaxedGaussianTradeOff(40.0, 1000),
+    "relaxed-gaussian-d1e6": RelaxedGaussianTradeOff(2000.0, 1_000_000),
+    "membership-step-d2": MembershipStepTradeOff(5.0, 2, 2.0),
+    "membership-step-d650": MembershipStepTradeOff(500.0, 650, 650.0),
+    "advantage-0.3": from_advantage(0.3),
+    "no-privacy": no_privacy(),
+    "polygon": PiecewiseLinearTradeOff([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.1, 0.0]),
+    "profile-gaussian": ProfileTradeOff.of(GaussianTradeOff(1.0), _GRID),
+    "profile-relaxed-laplace": ProfileTradeOff.of(RelaxedLaplaceTradeOff(1.0), _GRID),
+    "profile-optimistic": ProfileTradeOff.of(Subsampled(GaussianTradeOff(1.5), 0.2), _GRID).optimistic,
+}
+
+COMPOUND: dict[str, TradeOff] = {
+    "subsampled-gaussian": Subsampled(GaussianTradeOff(1.5), 0.1),
+    "subsampled-relaxed-gaussian": Subsampled(RelaxedGaussianTradeOff(2.0, 5), 0.05),
+    "subsampled-relaxed-laplace": Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1),
+    "subsampled-polygon": Subsampled(SIMPLE["polygon"], 0.5),
+    "mixture": Mixture([RelaxedGaussianTradeOff(1.0, 1), GaussianTradeOff(1.0)], [0.8, 0.2]),
+    "mixture-of-atoms": Mixture([LaplaceTradeOff(1.0), from_advantage(0.1)], [0.7, 0.3]),
+    "symmetrised-relaxed-gaussian": symmetrised(RelaxedGaussianTradeOff(4.0, 3)),
+    "symmetrised-relaxed-laplace": symmetrised(RelaxedLaplaceTradeOff(1.0)),
+    "symmetrised-subsampled-gaussian": symmetrised(Subsampled(GaussianTradeOff(1.0), 0.02)),
+    "symmetrised-subsampled-relaxed-laplace": symmetrised(Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1)),
+    "worst-of-gaussian-and-laplace": Worst([GaussianTradeOff(0.9), LaplaceTradeOff(1.0)]),
+}
+
+CURVES: dict[str, TradeOff] = SIMPLE | COMPOUND | {f"{k}-reversed": c.reversed for k, c in (SIMPLE | COMPOUND).items()}
