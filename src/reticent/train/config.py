@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from reticent.data import NAMES
 from reticent.errors import ArtifactError
 from reticent.mechanism import Sampler
 from reticent.mechanism.run_ledger import Randomness, first_problem
@@ -54,6 +55,13 @@ class DataConfig(_Strict):
     train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     split_seed: Seed = 0
     train_size: Annotated[int, Field(ge=1)] | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in NAMES:
+            raise ValueError(f"must be one of {', '.join(NAMES)}")
+        return name
 
 
 class LogisticConfig(_Strict):

@@ -1,0 +1,101 @@
+"""``reticent train`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reticent.cli import main
+from reticent.mechanism.run_ledger import RunLedger
+from reticent.train import load_run
+
+CONFIG = """
+data: {name: digits, train_size: 200}
+model: {kind: logistic}
+noise_multiplier: 2.0
+batch_size: 20
+steps: 5
+learning_rate: 0.1
+"""
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "small.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def call(capsys, *arguments) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main([str(a) for a in arguments])
+    output = capsys.readouterr()
+    return caught.value.code, output.out, output.err
+
+
+def test_writes_a_run_and_says_what_it_did(config, tmp_path, capsys):
+    code, out, err = call(capsys, "train", config, "--out", tmp_path / "run")
+    assert code == 0
+    assert err == ""
+    assert "5 noisy updates on 200 records of digits" in out
+    assert "! size-treated-as-public: " in out
+    assert load_run(tmp_path / "run").trace() is None
+
+
+def test_json_is_the_ledger_and_nothing_else(config, tmp_path, capsys):
+    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "run", "--json")
+    assert code == 0
+    assert json.loads(out)["schema"] == "reticent.ledger/1"
+    assert RunLedger.from_json(out) == load_run(tmp_path / "run").ledger
+
+
+def test_trace_options(config, tmp_path, capsys):
+    call(capsys, "train", config, "--out", tmp_path / "a", "--trace")
+    call(capsys, "train", config, "--out", tmp_path / "b", "--trace-every", "2", "--trace-masks")
+    assert len(load_run(tmp_path / "a").trace()) == 5
+    trace = load_run(tmp_path / "b").trace()
+    assert len(trace) == 3
+    assert next(iter(trace)).masks.shape == (3, 200)
+    assert next(iter(load_run(tmp_path / "a").trace())).masks is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CONFIG + "epochz: 3\n", "unknown key 'epochz'"),
+        (CONFIG.replace("2.0", "-2.0"), "noise_multiplier: Input should be greater than or equal to 0, got -2.0"),
+        (CONFIG.replace("digits", "digitz"), "bad.yaml: data.name: must be one of adult, breast-cancer"),
+        (CONFIG.replace("logistic", "convnet"), "bad.yaml: model.kind must be logistic or mlp"),
+        (CONFIG.replace("batch_size: 20", "batch_size: 2000"), "bad.yaml: batch_size must be at most the 200"),
+        (CONFIG.replace("digits", "adult"), "RETICENT_DATA is not set"),
+        ("a: [", "not valid YAML"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path, capsys, monkeypatch, text, message):
+    monkeypatch.delenv("RETICENT_DATA", raising=False)
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    code, out, err = call(capsys, "train", path, "--out", tmp_path / "run")
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_existing_run_is_kept(config, tmp_path, capsys):
+    call(capsys, "train", config, "--out", tmp_path / "run")
+    before = {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()}
+    code, _, err = call(capsys, "train", config, "--out", tmp_path / "run")
+    assert code == 2
+    assert "already exists" in err
+    assert {p.name: p.read_bytes() for p in (tmp_path / "run").iterdir()} == before
+
+
+def test_wrong_options(config, tmp_path, capsys):
+    code, _, err = call(capsys, "train", config, "--out", tmp_path / "run", "--trace-every", "0")
+    assert code == 2
+    assert "--trace-every must be a whole number >= 1, got 0" in err
+    assert call(capsys, "train", tmp_path / "none.yaml", "--out", tmp_path / "run")[0] == 2
+    assert call(capsys, "train", config)[0] == 2
