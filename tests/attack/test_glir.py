@@ -16,6 +16,7 @@ from reticent.attack import glir_statistics as statistics  # noqa: E402
 from reticent.attack._covariance import Estimator  # noqa: E402
 from reticent.attack._gradients import GradientMap, Sketch  # noqa: E402
 from reticent.attack.glir import Records, ReleasedStep, glir_attack, glir_audit  # noqa: E402
+from reticent.attack.registry import AttackSettings, find_attack  # noqa: E402
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError  # noqa: E402
 from reticent.train import parse_config, train  # noqa: E402
 
@@ -172,6 +173,17 @@ def test_audit_of_a_recorded_run(tmp_path):
     assert len(audit.scores()) == len(audit.member_scores) + len(audit.non_member_scores)
     again = glir_audit(tmp_path / "run", max_steps=4, estimator=Estimator.SHRINKAGE)
     assert np.array_equal(again.member_scores, audit.member_scores)
+
+
+def test_the_attack_has_a_name(tmp_path):
+    train(config(), tmp_path / "run")
+    seen = []
+    attack = find_attack("glir")
+    scores = attack.scores(tmp_path / "run", AttackSettings(records=30, progress=seen.append))
+    assert (len(scores.member), len(scores.non_member)) == (30, 28)
+    assert scores.meta["attack"] == "glir"
+    assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
+    assert {p.total for p in seen} == {6}
 
 
 def test_audit_without_trace_is_refused(tmp_path):

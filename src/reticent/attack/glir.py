@@ -6,10 +6,11 @@ distance scaled by n, Cholesky solves, and noise, clipping and random batch size
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -18,15 +19,18 @@ from reticent import _check
 from reticent.attack import glir_statistics as statistics
 from reticent.attack._covariance import Background, Estimator
 from reticent.attack._gradients import GradientMap, Sketch
+from reticent.attack.registry import AttackSettings
 from reticent.audit.scores import Design, Scores
 from reticent.composition import gmip
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Sampler
+from reticent.tasks import Progress
 from reticent.train.rundir import Run, load_run
 from reticent.train.trace import Trace
 
 _LARGEST_DIMENSION = 3000
 _SKETCH = 1000
+_MOST_STEPS = 50
 
 
 class ReleasedStep(NamedTuple):
@@ -219,7 +223,7 @@ class GlirAudit(NamedTuple):
 
     member_scores: np.ndarray
     non_member_scores: np.ndarray
-    extras: dict[str, object]
+    extras: dict[str, Any]
 
     def scores(self) -> Scores:
         """For the statistics of an audit: records of one trained model."""
@@ -229,12 +233,37 @@ class GlirAudit(NamedTuple):
         )
 
 
+class GlirAttack:
+    """GLiR on a run that was recorded with ``reticent train --trace``; see ``glir_audit``."""
+
+    name: ClassVar[str] = "glir"
+    summary: ClassVar[str] = "likelihood ratios of the recorded gradients; needs a run trained with --trace"
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Score members and non-members of the run on its recorded steps."""
+        started, total = time.monotonic(), 0
+
+        def report(done: int) -> None:
+            if settings.progress is not None:
+                elapsed = time.monotonic() - started
+                settings.progress(Progress(done, total, elapsed, elapsed * (total - done) / done))
+
+        opened = load_run(run)
+        trace = opened.trace()
+        total = 0 if trace is None else min(len(trace), _MOST_STEPS)
+        audit = glir_audit(opened, records=settings.records, seed=settings.seed, progress=report)
+        if settings.announce is not None:
+            for warning in audit.extras["warnings"]:
+                settings.announce(warning)
+        return audit.scores()
+
+
 def glir_audit(
     run_path: Path | str | Run,
     *,
     records: int = 1000,
     background: int = 5000,
-    max_steps: int = 50,
+    max_steps: int = _MOST_STEPS,
     estimator: Estimator = Estimator.AUTOMATIC,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
@@ -280,7 +309,7 @@ def glir_audit(
     result = glir_attack(steps, gradients, queries, parts["background"], design, parts["held_out"], estimator, progress)
     split = len(parts["member"])
     p_values = result.p_values()
-    extras: dict[str, object] = {
+    extras: dict[str, Any] = {
         "steps": min(len(trace), max_steps),
         "recorded_steps": len(trace),
         "background": len(parts["background"]),

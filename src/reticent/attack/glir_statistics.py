@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
-from scipy.stats import chi2
 
 from reticent import _check
 from reticent.attack._covariance import Background
@@ -250,7 +249,7 @@ def fisher_log_p(log_p: np.ndarray) -> np.ndarray:
     Valid for independent steps only: not for steps over the same data, whose p-values depend on each other.
     """
     logs = _check.log_probabilities(log_p=log_p)
-    return chi2.logsf(-2.0 * logs.sum(axis=0), 2 * len(logs))
+    return _ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
 
 
 def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
