@@ -216,7 +216,8 @@ class _Block:
     def of(cls, task: Task, store: Store) -> _Block:
         given = task.inputs
         pool = store.get(given["pool"])
-        config = parse_config({**given["config"], "data": {"name": "pool"}}, "shadow task")
+        # A configuration must name a data set; what is trained on is the pool.
+        config = parse_config({**given["config"], "data": {"name": "digits"}}, "shadow task")
         numbers = range(given["number"] * given["size"], (given["number"] + 1) * given["size"])
         seeds = [model_seed(given["seed"], number) for number in numbers]
         members = [members_of(given["seed"], n, len(pool["labels"]), given["train_size"]) for n in numbers]

@@ -42,9 +42,14 @@ class Dask:
 
     Attributes:
         address: of the scheduler, ``tcp://host:port``.
+        timeout: seconds to wait for its first answer.
     """
 
     address: str
+    timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        _check.positive(timeout=self.timeout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +150,8 @@ def _backend(engine: Engine) -> Iterator[dict[str, Any]]:
         case Local(workers=workers):
             with _loky(workers) as settings:
                 yield settings
-        case Dask(address=address):
-            with _dask_client(address) as settings:
+        case Dask():
+            with _dask_client(engine) as settings:
                 yield settings
         case Ray(address=address):
             with _ray_session(address) as settings:
@@ -164,7 +169,7 @@ def _loky(workers: int) -> Iterator[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def _dask_client(address: str) -> Iterator[dict[str, Any]]:
+def _dask_client(engine: Dask) -> Iterator[dict[str, Any]]:
     try:
         from distributed import Client
     except ImportError:
@@ -172,13 +177,13 @@ def _dask_client(address: str) -> Iterator[dict[str, Any]]:
             "the dask engine needs the package distributed: pip install reticent[distributed]"
         ) from None
     try:
-        client = Client(address, timeout="10s", set_as_default=False)
+        client = Client(engine.address, timeout=engine.timeout, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise UnsupportedError(f"no Dask scheduler answers at {address}: {error}") from None
+        raise UnsupportedError(f"no Dask scheduler answers at {engine.address}: {error}") from None
     with client, client.as_current():
         workers = len(client.scheduler_info(n_workers=-1)["workers"])
         if workers == 0:
-            raise UnsupportedError(f"the Dask scheduler at {address} has no workers")
+            raise UnsupportedError(f"the Dask scheduler at {engine.address} has no workers")
         yield {"backend": "dask", "n_jobs": workers}
 
 

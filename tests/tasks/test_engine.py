@@ -1,0 +1,188 @@
+"""One code path, several engines, the same bits; and kill -9 at any moment."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.attack.shadow import ShadowPlan, shadow_tasks, train_block, train_shadow_models
+from reticent.errors import UnsupportedError
+from reticent.tasks import Dask, Local, Ray, Store, Task, execute
+from reticent.train import parse_config
+
+RECORDS = 60
+rng = np.random.default_rng(1)
+X = rng.standard_normal((RECORDS, 5)).astype(np.float32)
+Y = rng.integers(0, 2, RECORDS)
+CONFIG = parse_config(
+    {
+        "data": {"name": "digits"},
+        "model": {"kind": "mlp", "widths": [8]},
+        "noise_multiplier": 1.0,
+        "batch_size": 8,
+        "steps": 40,
+        "learning_rate": 0.1,
+    }
+)
+
+
+def plan(blocks: int) -> ShadowPlan:
+    return ShadowPlan(CONFIG, 16 * blocks, 40)
+
+
+def tasks_in(store: Store, blocks: int):
+    return shadow_tasks(plan(blocks), store.put({"features": X, "labels": Y}), 2, (5,))
+
+
+def uninterrupted(path: Path, blocks: int) -> str:
+    store = Store(path)
+    train_shadow_models(plan(blocks), X, Y, store)
+    return store.digest(tasks_in(store, blocks))
+
+
+LIGHT_WORK = """
+import numpy as np
+
+
+def work(store, task):
+    return {"x": np.sqrt(store.get(task.inputs["blob"])["x"] + task.inputs["i"])}
+"""
+
+
+def test_two_processes_give_the_bits_of_one(tmp_path, monkeypatch):
+    """With work that loads fast: what a process does with it does not depend on what it is."""
+    (tmp_path / "light_work.py").write_text(LIGHT_WORK)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    from light_work import work
+
+    digests = []
+    for engine in (Local(), Local(2)):
+        store = Store(tmp_path / str(engine.workers))
+        blob = store.put({"x": np.arange(5.0)})
+        tasks = [Task("root", {"blob": blob, "i": i}) for i in range(12)]
+        execute(tasks, work, store, engine)
+        digests.append(store.digest(tasks))
+    assert digests[0] == digests[1]
+
+
+def test_a_real_dask_scheduler_with_two_workers_gives_the_same_bits(tmp_path):
+    from distributed import LocalCluster
+
+    reference, store, reports = uninterrupted(tmp_path / "one", 4), Store(tmp_path / "two"), []
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+    ) as cluster:
+        assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
+        execute(tasks_in(store, 2), train_block, store, Dask(cluster.scheduler_address))
+        execute(tasks_in(store, 4), train_block, store, Dask(cluster.scheduler_address), reports.append)
+        assert len(cluster.scheduler_info["workers"]) == 2
+    assert (reports[0].done, reports[-1].done, reports[-1].total) == (2, 4, 4)
+    assert store.digest(tasks_in(store, 4)) == reference
+
+
+def test_a_scheduler_that_is_not_there_is_one_line(tmp_path):
+    store = Store(tmp_path)
+    with pytest.raises(UnsupportedError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
+        execute(tasks_in(store, 1), train_block, store, Dask("tcp://127.0.0.1:1", timeout=1.0))
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same_bits(tmp_path, monkeypatch):
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    reference, store = uninterrupted(tmp_path / "one", 3), Store(tmp_path / "two")
+    execute(tasks_in(store, 3), train_block, store, Ray("local"))
+    assert store.digest(tasks_in(store, 3)) == reference
+
+
+def killed_at_random_moments(path: Path, blocks: int, kills: int, engine, longest: float, seed: int) -> int:
+    """Start the work again and again and kill it; how many kills hit a process at work."""
+    context = multiprocessing.get_context("forkserver")
+    # What takes seconds to import: a kill during it would test nothing.
+    context.set_forkserver_preload(["reticent.attack.shadow", "joblib", "safetensors.numpy", "torch._dynamo"])
+    waits, hits = np.random.default_rng(seed).uniform(0.0, longest, kills), 0
+    for wait in waits:
+        reader, writer = context.Pipe(duplex=False)
+        arguments = (plan(blocks), X, Y, Store(path), engine, None, writer.send)
+        worker = context.Process(target=train_shadow_models, args=arguments)
+        worker.start()
+        writer.close()
+        reader.recv()  # its first progress report: it begins to hand out work
+        time.sleep(float(wait))
+        worker.kill()
+        worker.join()
+        hits += worker.exitcode == -9
+        reader.close()
+        worker.close()
+    return hits
+
+
+def test_killed_twenty_times_and_resumed_the_bits_are_the_same(tmp_path):
+    blocks = 40
+    start = time.monotonic()
+    reference = uninterrupted(tmp_path / "whole", blocks)
+    alone = time.monotonic() - start
+    hits = killed_at_random_moments(tmp_path / "killed", blocks, 20, Local(), alone / 8, seed=4)
+    store = Store(tmp_path / "killed")
+    done = sum(store.has(task) for task in tasks_in(store, blocks))
+    assert hits >= 5
+    assert done > 0
+    train_shadow_models(plan(blocks), X, Y, store)
+    assert store.digest(tasks_in(store, blocks)) == reference
+    assert not any((tmp_path / "killed" / "partial").iterdir())
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL at one call."""
+
+
+@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "pathlib.Path.rename"])
+def test_dying_at_each_call_that_touches_the_disk(tmp_path, monkeypatch, call):
+    """Kills at random seldom hit the moments between two writes; here every one of them is hit."""
+    blocks = 2
+    reference = uninterrupted(tmp_path / "whole", blocks)
+    module, name = call.rsplit(".", 1)
+    holder = Path if name == "rename" else __import__(module)
+    original = getattr(holder, name)
+    for fatal in range(40):
+        path, count = tmp_path / f"{call}-{fatal}", [0]
+
+        def fails(*args, count=count, fatal=fatal, **kwargs):
+            count[0] += 1
+            if count[0] > fatal:
+                raise Killed
+            return original(*args, **kwargs)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(holder, name, fails)
+            try:
+                train_shadow_models(plan(blocks), X, Y, Store(path))
+                break
+            except Killed:
+                pass
+        train_shadow_models(plan(blocks), X, Y, Store(path))
+        assert Store(path).digest(tasks_in(Store(path), blocks)) == reference
+    assert 0 < fatal < 39
+
+
+@pytest.mark.slow
+def test_killed_with_workers_of_its_own(tmp_path):
+    """The workers of a killed process may finish what they hold; that does no harm."""
+    blocks = 30
+    reference = uninterrupted(tmp_path / "whole", blocks)
+    hits = killed_at_random_moments(tmp_path / "killed", blocks, 20, Local(2), 6.0, seed=5)
+    store = Store(tmp_path / "killed")
+    assert hits >= 5
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            train_shadow_models(plan(blocks), X, Y, store, Local(2))
+            break
+        except OSError:
+            time.sleep(0.5)
+    assert store.digest(tasks_in(store, blocks)) == reference
