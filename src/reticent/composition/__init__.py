@@ -1,7 +1,17 @@
 """Composition: many releases, one curve, with a bound on each numerical error."""
 
 from reticent.composition.bracket import Bracket
+from reticent.composition.common_sign import common_sign, relaxed_dpsgd
 from reticent.composition.compose import compose
+from reticent.composition.norm_only import norm_only, norm_only_both
 from reticent.composition.sampling import sampling_notes
 
-__all__ = ["Bracket", "compose", "sampling_notes"]
+__all__ = [
+    "Bracket",
+    "common_sign",
+    "compose",
+    "norm_only",
+    "norm_only_both",
+    "relaxed_dpsgd",
+    "sampling_notes",
+]

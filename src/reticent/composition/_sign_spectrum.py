@@ -1,0 +1,486 @@
+"""Two-dimensional Fourier kernel of the common-sign adversary; docs/relaxed-dpsgd.md derives every bound.
+
+One step with noise y ~ N(0, 1), m = 1/noise and r+- = exp(+-m y - m^2/2) has the losses
+l+- = log(1 - p + p r+-), a = (l+ - l-)/2 and b = (l+ + l-)/2. Over the steps A = sum a, B = sum b, and the
+likelihood ratio of "one unknown sign" is e^B cosh A. Its Mellin transform on the line Re s = c < 0 is
+
+    H(s) = E[e^{sB} cosh^s A] = (1/2 pi) int K_s(w) phi(s, w)^T dw,    phi(s, w) = E[e^{s b + i w a}],
+
+with K_s the Fourier transform of cosh^s, a product of Gamma functions. (A, B) is blurred by a Gaussian of
+standard deviation ``blur``: above, the blur is a martingale for the likelihood ratio, so it only helps the
+attacker; below, it is noise that the attacker adds, so its test is a legal one. It makes every integral
+converge with a known tail, and it costs both sides once, not once per step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import erfc, loggamma
+
+from reticent.errors import NumericalError
+
+_REACH = 9.5
+_LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
+_ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
+_CUT = 9.0  # standard deviations of the blur in frequency
+_LOG_TINY = math.log(1e-8)  # delta at the last threshold
+_MAX_GRID = 6_000_000
+_MAX_CELLS = 600_000
+_OUTSIDE = 1e-17
+_FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
+_SLACK = 1e-5  # error of moduli on coarse nodes
+_EPS = 2.0**-52
+
+
+class Step(NamedTuple):
+    """Quadrature nodes y >= 0 of one step: weights under P (both signs of y), and the losses a and b."""
+
+    weight: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Certified numbers at ``thresholds`` l (log likelihood ratios, increasing).
+
+    ``put`` bounds E_P (e^l - LR)+ from above. ``fpr`` and ``fnr`` bound the errors of one legal test per
+    threshold from above.
+    """
+
+    thresholds: np.ndarray
+    put: np.ndarray
+    fpr: np.ndarray
+    fnr: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) and w_k = k dw (0 <= k < omegas)."""
+
+    rate: float
+    slope: float
+    steps: int
+    line: float
+    low: float
+    high: float
+    blur_a: float
+    blur_b: float
+    dtau: float
+    taus: int
+    dw: float
+    omegas: int
+    outside: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where the blur alone has damped the frequencies of B and of A."""
+        return _CUT / self.blur_b, _CUT / self.blur_a
+
+    @property
+    def box(self) -> tuple[float, float]:
+        """The frequencies of B and of A that are summed."""
+        return self.taus * self.dtau, self.omegas * self.dw
+
+    @property
+    def drift(self) -> float:
+        """Mean of the blur of B: E e^{blur of B} cosh(blur of A) = 1."""
+        return -0.5 * (self.blur_a**2 + self.blur_b**2)
+
+    def cumulant(self, step: Step, s: float, w: float) -> float:
+        """log E_P e^{s B + w A} after all steps, blurred; real arguments."""
+        noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.drift * s
+        return self.steps * log_moment(step, s, w) + noise
+
+
+def losses(y: np.ndarray, rate: float, slope: float) -> tuple[np.ndarray, np.ndarray]:
+    """(a, b) of one step at real or complex ``y``; slope = 1/noise."""
+    up = _log_mixture(slope * y - 0.5 * slope**2, rate)
+    down = _log_mixture(-slope * y - 0.5 * slope**2, rate)
+    return 0.5 * (up - down), 0.5 * (up + down)
+
+
+def nodes(rate: float, slope: float, spacing: float, reach: float = _REACH) -> Step:
+    """Trapezoid rule on y >= 0 with both signs folded together, to ``reach`` beyond twice the slope."""
+    y = np.arange(math.ceil((reach + 2.0 * slope) / spacing) + 1) * spacing
+    weight = np.exp(-0.5 * y * y) * (2.0 * spacing / math.sqrt(2.0 * math.pi))
+    weight[0] *= 0.5
+    return Step(weight, *losses(y, rate, slope))
+
+
+def log_moment(step: Step, s: float, w: float) -> float:
+    """log E_P e^{s b + w a} of one step, real arguments."""
+    top = s * step.b + abs(w) * np.abs(step.a)
+    shift = float(np.max(top + np.log(np.maximum(step.weight, 1e-320))))
+    terms = step.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(step.a)))
+    return shift + math.log(float(np.sum(terms)))
+
+
+def evaluate(noise: float, rate: float, steps: int, blur: float, count: int) -> Values:
+    """Upper bounds on the payoff and on the errors of legal tests, ``count`` thresholds per direction.
+
+    Args:
+        blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
+
+    Raises:
+        NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
+    """
+    slope = 1.0 / noise
+    rough = nodes(rate, slope, 0.02)
+    plan = _plan(rough, rate, slope, steps, blur)
+    transforms = _transforms(plan, nodes(rate, slope, _node_spacing(plan, plan.box, _FINE)))
+    coarse = np.concatenate([np.linspace(-plan.low, 0.0, 48)[:-1], np.linspace(0.0, plan.high, 48)])
+    first = _invert(plan, rough, transforms, coarse)
+    return _invert(plan, rough, transforms, _even_thresholds(first, count))
+
+
+def _even_thresholds(first: Values, count: int) -> np.ndarray:
+    """Thresholds between which log delta moves by equal amounts, down to where the error takes over."""
+    ratio, put = first.thresholds, first.put
+    zero = int(np.searchsorted(ratio, 0.0))
+    halves = []
+    for size, delta in (
+        (ratio[zero:], (1.0 - np.exp(ratio) + put)[zero:]),
+        (-ratio[zero::-1], (put * np.exp(-ratio))[zero::-1]),
+    ):
+        log_delta = np.log(np.clip(delta, math.exp(_LOG_TINY), 1.0))
+        last = int(np.argmin(log_delta)) or 1
+        depth = np.maximum.accumulate(-log_delta[: last + 1])
+        depth = depth - depth[0] + 1e-3 * np.arange(last + 1)
+        halves.append(np.interp(np.linspace(0.0, depth[-1], count), depth, size[: last + 1]))
+    return np.concatenate([-halves[1][:0:-1], halves[0]])
+
+
+def _invert(plan: _Plan, rough: Step, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray) -> Values:
+    """The three inverse transforms at thresholds ``ratio``, with every error on the safe side."""
+    absent, present, size = transforms
+    s = plan.line + 1j * plan.dtau * np.arange(plan.taus)
+    kernel = np.exp(-np.outer(ratio, s)) * (plan.dtau / math.pi)
+    kernel[:, 0] *= 0.5
+    sums = (kernel @ np.stack([absent / (s * (s - 1.0)), absent / s, present / s], axis=1)).real
+    error, alias = _error(plan, rough, size, ratio), _alias(plan, rough, ratio)
+    return Values(
+        ratio,
+        np.maximum(np.exp(ratio) * (sums[:, 0] + error), 0.0),
+        np.clip(1.0 + sums[:, 1] + error + alias, 0.0, 1.0),
+        np.clip(error - sums[:, 2], 0.0, 1.0),
+    )
+
+
+def _plan(step: Step, rate: float, slope: float, steps: int, blur: float) -> _Plan:
+    scale = math.sqrt(steps * float(step.weight @ step.a**2))
+    spread = steps * float(step.weight @ (step.b - step.weight @ step.b) ** 2) + _log_cosh_variance(scale)
+    plan = _Plan(rate, slope, steps, 0.0, 0.0, 0.0, blur * scale, blur * math.sqrt(spread), 1.0, 0, 1.0, 0, 0.0)
+    grid = np.geomspace(1e-3, 1e3, 61) / scale
+
+    def cumulant(s: float, w: float) -> float:
+        return plan.cumulant(step, s, w)
+
+    high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
+    low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
+    left, right = 0.0, 1e4 / scale
+    for _ in range(60):
+        line = 0.5 * (left + right)
+        left, right = (line, right) if cumulant(-line, 0.0) + line * high < _LOG_MAGNITUDE else (left, line)
+    line = left
+    period = (cumulant(-4.0 * line, 0.0) + 4.0 * line * high + _ALIAS) / (3.0 * line)
+    period = max(period, (_ALIAS + line * high) / (0.75 * line))
+    width = 2.0 * min((cumulant(0.0, t) + 36.0) / t for t in grid)
+    width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
+    dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
+    plan = replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw))
+    return _boxed(plan)
+
+
+def _log_cosh_variance(scale: float) -> float:
+    """Variance of log cosh of a centred normal."""
+    x = scale * np.linspace(-8.0, 8.0, 161)
+    weight = np.exp(-0.5 * (x / scale) ** 2)
+    value = np.abs(x) + np.log1p(np.exp(-2.0 * np.abs(x)))
+    mean = weight @ value / weight.sum()
+    return float(weight @ (value - mean) ** 2 / weight.sum())
+
+
+def _commensurate(dtau: float, dw: float) -> tuple[float, float]:
+    """Shrunk so that one is a whole multiple of the other: the Gamma functions become one table."""
+    if dw >= dtau:
+        return dtau, dtau * math.floor(dw / dtau)
+    return dw * math.floor(dtau / dw), dw
+
+
+def _boxed(plan: _Plan) -> _Plan:
+    """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
+    tau, omega = _decay(plan)
+    for _ in range(6):
+        taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
+        omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
+        if taus * omegas > _MAX_GRID:
+            break
+        boxed = replace(plan, taus=taus, omegas=omegas)
+        whole = boxed.box[0] > plan.ends[0] and boxed.box[1] > plan.ends[1]
+        outside = 0.0 if whole else _outside(plan, boxed.box)
+        if outside <= _OUTSIDE:
+            return replace(boxed, outside=outside)
+        tau, omega = 1.4 * boxed.box[0], 1.4 * boxed.box[1]
+    raise NumericalError(
+        f"common-sign composition at noise_multiplier={1 / plan.slope:g}, sample_rate={plan.rate:g}, "
+        f"steps={plan.steps} needs more than {_MAX_GRID} frequencies"
+    )
+
+
+def _decay(plan: _Plan) -> tuple[float, float]:
+    """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
+    found = []
+    step = _coarse_nodes(plan)
+    for law in (_Law.tilted(step, plan.line, 0.0), _Law.tilted(step, plan.line, 1.0)):
+        t, w = (np.geomspace(2e-4 * end, end, 240) for end in plan.ends)
+        for axis, moduli in ((t, law.moduli(t, np.zeros(1))[:, 0]), (w, law.moduli(np.zeros(1), w)[0])):
+            above = np.flatnonzero(moduli**plan.steps > 0.1 * _OUTSIDE)
+            last = int(above[-1]) if len(above) else 0
+            found.append(float(axis[min(last + 1, len(axis) - 1)]))
+    return max(found[0], found[2]), max(found[1], found[3])
+
+
+def _coarse_nodes(plan: _Plan) -> Step:
+    """Enough for moduli to ``_SLACK``: what lies beyond 5.5 deviations weighs less than 1e-7."""
+    return nodes(plan.rate, plan.slope, _node_spacing(plan, plan.ends, _COARSE, 5.5), 5.5)
+
+
+def _outside(plan: _Plan, box: tuple[float, float]) -> float:
+    """Bound on |phi/phi(c, 0)|^T outside ``box`` but within the reach of the blur, for both laws.
+
+    Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for
+    the symmetrised X); further out on a net of points, between which |phi| moves by at most the distance.
+    """
+    coarse = _coarse_nodes(plan)
+    laws = (_Law.tilted(coarse, plan.line, lift) for lift in (0.0, 1.0))
+    return max(law.sup_outside(box, plan.ends, plan.steps) for law in laws)
+
+
+class _Law(NamedTuple):
+    """One step under a tilted probability on y >= 0 and its mirror: moments, and the nodes."""
+
+    even: np.ndarray
+    odd: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    covariance: np.ndarray
+    fourth: tuple[float, float]
+
+    @classmethod
+    def tilted(cls, step: Step, line: float, lift: float) -> _Law:
+        base = step.weight * np.exp((line + lift) * step.b)
+        even, odd = base * np.cosh(lift * step.a), base * np.sinh(lift * step.a)
+        total = even.sum()
+        even, odd = even / total, odd / total
+        mean_a, mean_b = float(odd @ step.a), float(even @ step.b)
+        b = step.b - mean_b
+        up, down = 0.5 * (even + odd), 0.5 * (even - odd)
+        x, y = step.a - mean_a, -step.a - mean_a
+        var_a, var_b = float(up @ x**2 + down @ y**2), float(even @ b**2)
+        cov = float((up * x + down * y) @ b)
+        fourth = float(up @ x**4 + down @ y**4), float(even @ b**4)
+        return cls(even, odd, step.a, b, np.array([[var_b, cov], [cov, var_a]]), fourth)
+
+    def sup_outside(self, box: tuple[float, float], ends: tuple[float, float], steps: int) -> float:
+        """Over [0, ends] without the box: the largest |E e^{i(t b + w a)}|^steps, by cells."""
+        spread = math.sqrt(max(self.covariance[0, 0], 1e-300)), math.sqrt(self.covariance[1, 1])
+        widest = 12.0 if steps < 1000 else 30.0
+        nets = [_net(end, 0.02 / sd, widest) for end, sd in zip(ends, spread, strict=True)]
+        if len(nets[0]) * len(nets[1]) > _MAX_CELLS:
+            return 1.0
+        t_low, t_high, w_low, w_high = nets[0][:-1], nets[0][1:], nets[1][:-1], nets[1][1:]
+        keep = (t_high[:, None] > box[0]) | (w_high[None, :] > box[1])
+        slack = 0.5 * ((t_high - t_low) * spread[0])[:, None] + 0.5 * ((w_high - w_low) * spread[1])[None, :]
+        worst = 0.0
+        for sign in (1.0, -1.0) if np.any(self.odd) else (1.0,):
+            near = self._quartic(t_low, t_high, w_low, w_high, sign)
+            far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
+            worst = max(worst, float(np.max(np.where(keep, np.minimum(near, far), 0.0))))
+        return math.exp(min(0.5 * steps * math.log(max(worst, 1e-300)), 0.0))
+
+    def _quartic(
+        self, t_low: np.ndarray, t_high: np.ndarray, w_low: np.ndarray, w_high: np.ndarray, sign: float
+    ) -> np.ndarray:
+        """1 - v + u bounded over each cell: v from below by its low corner, u from above by its high corner."""
+        vb, va, cov = self.covariance[0, 0], self.covariance[1, 1], sign * self.covariance[0, 1]
+        low = vb * t_low[:, None] ** 2 + va * w_low[None, :] ** 2
+        low = low + 2.0 * (cov * t_low[:, None] * w_low[None, :] if cov > 0 else cov * np.outer(t_high, w_high))
+        high = (np.sqrt(vb) * t_high[:, None] + np.sqrt(va) * w_high[None, :]) ** 2
+        # Minkowski in L4: E (t b + w a)^4 <= (t |b|_4 + w |a|_4)^4.
+        fourth = (self.fourth[1] ** 0.25 * t_high[:, None] + self.fourth[0] ** 0.25 * w_high[None, :]) ** 4
+        return 1.0 - low + (2.0 * fourth + 6.0 * high**2) / 24.0
+
+    def moduli(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """|E e^{i(t b + w a)}| on the grid ``t`` x ``w``."""
+        phase, angle = np.outer(t, self.b), np.outer(self.a, w)
+        cosines = np.cos(angle)
+        real, imag = (np.cos(phase) * self.even) @ cosines, (np.sin(phase) * self.even) @ cosines
+        if np.any(self.odd):
+            sines = np.sin(angle)
+            real, imag = real - (np.sin(phase) * self.odd) @ sines, imag + (np.cos(phase) * self.odd) @ sines
+        return np.hypot(real, imag)
+
+
+def _net(end: float, first: float, widest: float) -> np.ndarray:
+    """0 < ... < end with steps of ``first`` that grow by 6 % up to ``widest`` times that."""
+    points, width = [0.0], first
+    while points[-1] < end and len(points) < _MAX_CELLS:
+        points.append(points[-1] + width)
+        width = min(width * 1.06, widest * first)
+    return np.array(points)
+
+
+def _node_spacing(plan: _Plan, frequencies: tuple[float, float], exponent: float, reach: float = _REACH) -> float:
+    """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
+    y = np.arange(-reach - 2.0 * plan.slope, reach + 2.0 * plan.slope, 0.04)
+    best = 1e-4
+    for d in np.geomspace(0.01, min(6.0, 0.9 * math.pi / plan.slope), 16):
+        a, b = losses(y + 1j * d, plan.rate, plan.slope)
+        level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
+        level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
+        best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
+    return min(best, 0.25)
+
+
+def _transforms(plan: _Plan, step: Step) -> tuple[np.ndarray, np.ndarray, float]:
+    """H(s_j) under P and under the mean of Q+ and Q-, and a bound on the sum of the moduli of all terms."""
+    tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
+    cosines, sines = np.cos(np.outer(step.a, w)), np.sin(np.outer(step.a, w))
+    half = 2.0 * np.sin(0.5 * np.outer(step.a, w)) ** 2
+    share = np.exp(step.b) * np.cosh(step.a)
+    missing = step.weight @ half, (step.weight * share) @ half
+    gamma = _GammaTable(plan)
+    absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
+    total = 0.0
+    block = max(1, 400_000 // plan.omegas)
+    for start in range(0, plan.taus, block):
+        part = slice(start, min(start + block, plan.taus))
+        s = plan.line + 1j * tau[part]
+        growth = np.expm1(np.outer(s, step.b))
+        kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.drift * s)[:, None]
+        kernel -= 0.5 * (plan.blur_a * w) ** 2
+        even = (growth * step.weight) @ cosines - missing[0]
+        doubt = _doubt(plan, step, s)
+        terms = np.exp(kernel + plan.steps * _log1p(even))
+        absent[part] = _sum_over(terms, plan)
+        total += float(doubt @ np.abs(terms).sum(axis=1))
+        even = (growth * (step.weight * share)) @ cosines - missing[1]
+        odd = 1j * (((1.0 + growth) * (step.weight * np.exp(step.b) * np.sinh(step.a))) @ sines)
+        terms = np.exp(kernel + plan.steps * _log1p(even + odd)) + np.exp(kernel + plan.steps * _log1p(even - odd))
+        present[part] = _sum_over(0.5 * terms, plan)
+        total += float(doubt @ np.abs(terms).sum(axis=1))
+    return absent, present, total * plan.dw * plan.dtau / math.pi**2
+
+
+def _doubt(plan: _Plan, step: Step, s: np.ndarray) -> np.ndarray:
+    """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
+    powers = plan.steps * np.abs(s) * float(step.weight @ np.abs(step.b)) + plan.steps**0.5
+    return (40.0 + 4.0 * np.abs(loggamma(-s)) + 4.0 * powers) / np.abs(s)
+
+
+def _sum_over(terms: np.ndarray, plan: _Plan) -> np.ndarray:
+    """Trapezoid in w over the whole axis, from w >= 0."""
+    return (terms.sum(axis=1) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
+
+
+class _GammaTable:
+    """log of K_s(w) = 2^{-s-1} Gamma((iw-s)/2) Gamma((-iw-s)/2) / Gamma(-s) on a commensurate grid."""
+
+    def __init__(self, plan: _Plan) -> None:
+        base = min(plan.dtau, plan.dw)
+        self.j, self.k = round(plan.dtau / base), round(plan.dw / base)
+        self.reach = self.j * (plan.taus - 1) + self.k * (plan.omegas - 1)
+        argument = 0.5 * (-plan.line + 1j * base * np.arange(self.reach + 1))
+        self.table = loggamma(argument)
+        self.plan = plan
+
+    def log_kernel(self, part: slice) -> np.ndarray:
+        j = self.j * np.arange(part.start, part.stop)[:, None]
+        k = self.k * np.arange(self.plan.omegas)[None, :]
+        s = self.plan.line + 1j * self.plan.dtau * np.arange(part.start, part.stop)
+        down = self._at(k - j)
+        up = self._at(-k - j)
+        return down + up - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
+
+    def _at(self, index: np.ndarray) -> np.ndarray:
+        value = self.table[np.abs(index)]
+        return np.where(index < 0, value.conj(), value)
+
+
+def _log1p(z: np.ndarray) -> np.ndarray:
+    x, y = z.real, z.imag
+    with np.errstate(divide="ignore"):
+        return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)
+
+
+def _error(plan: _Plan, step: Step, size: float, thresholds: np.ndarray) -> np.ndarray:
+    """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
+
+    Times e^l it bounds that of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
+    """
+    far = 2.0 * erfc(_CUT / math.sqrt(2.0))
+    whole = 0.5 * math.pi / (plan.blur_a * plan.blur_b)
+    edges = (1.0 + plan.blur_b * plan.dtau) * (1.0 + plan.blur_a * plan.dw)
+    moment = max(_log_size(plan, step, 0.0), _log_size(plan, step, 1.0))
+    level = math.exp(_log_kernel_at_zero(plan.line) + moment) / (2.0 * math.pi**2 * abs(plan.line))
+    truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
+    return np.exp(-plan.line * thresholds) * (truncation + _EPS * size)
+
+
+def _log_kernel_at_zero(line: float) -> float:
+    """log of int cosh^c: the largest modulus of K_s on the line."""
+    return float(2.0 * loggamma(-0.5 * line) - loggamma(-line) - (line + 1.0) * math.log(2.0))
+
+
+def _log_size(plan: _Plan, step: Step, lift: float) -> float:
+    c = plan.line
+    return plan.steps * log_moment(step, c + lift, lift) + 0.5 * (plan.blur_b * c) ** 2 + plan.drift * c
+
+
+def _alias(plan: _Plan, step: Step, thresholds: np.ndarray) -> np.ndarray:
+    """Upper bound on what the shifted copies add to P(log LR <= l); they are all >= 0."""
+
+    def cumulant(s: float, w: float) -> float:
+        return plan.cumulant(step, s, w)
+
+    line, period, width = -plan.line, 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
+    scale = math.sqrt(plan.steps * float(step.weight @ step.a**2) + plan.blur_a**2)
+    total = np.zeros_like(thresholds)
+    # Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back.
+    best = np.full_like(thresholds, np.inf)
+    for theta in np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) / scale:
+        fence = _copies(theta, width)
+        back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
+        reach = min(cumulant(-theta, t) - 0.5 * t * width for t in np.geomspace(0.1, 40.0, 30) / scale)
+        value = 2.0 * fence * math.exp(min(reach, 600.0)) + back * math.exp(min(cumulant(-theta, 0.0), 600.0))
+        best = np.minimum(best, np.exp(np.minimum(theta * thresholds, 600.0)) * value)
+    total += best
+    for theta in (0.25 * line,):
+        fence = _copies(theta, width) * math.exp(cumulant(-theta, 0.0))
+        total += fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
+    best = np.full_like(thresholds, np.inf)
+    for theta in line * np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0]):
+        log_size = cumulant(-theta, 0.0) + theta * thresholds
+        fence = _copies(theta, width) * _geometric((theta - line) * period)
+        best = np.minimum(best, fence * np.exp(np.minimum(log_size, 600.0)))
+    return total + best
+
+
+def _copies(theta: float, width: float) -> float:
+    """sup over x of sum over k of cosh^-theta(x + k width)."""
+    return 2.0 ** (1.0 + theta) / -math.expm1(-theta * width)
+
+
+def _geometric(exponent: float) -> float:
+    return math.exp(-exponent) / -math.expm1(-exponent)
+
+
+def _log_mixture(exponent: np.ndarray, rate: float) -> np.ndarray:
+    """log(1 - p + p e^y); exponents of DP-SGD steps stay far below overflow for the noise admitted here."""
+    with np.errstate(over="ignore"):
+        return np.log1p(rate * np.expm1(exponent))
