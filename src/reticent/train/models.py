@@ -57,9 +57,7 @@ def _build(
             return nn.Sequential(nn.Flatten(), *_dense((inputs, *widths), activation), nn.Linear(widths[-1], classes))
         case ConvNetConfig(channels=channels, activation=activation):
             if len(feature_shape) != 3:
-                raise ParameterError(
-                    "model.kind", "convnet", "logistic or mlp: these data hold no images"
-                )
+                raise ParameterError("model.kind", "convnet", "logistic or mlp: these data hold no images")
             layers = _convolutions((feature_shape[0], *channels), activation)
             return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels[-1], classes))
 
