@@ -88,12 +88,43 @@ def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorde
     assert max(norms) <= 0.25 * (1 + 1e-6)
 
 
-def test_layers_that_mix_records_are_refused(make_context):
-    model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+class Centred(nn.Module):
+    """Mixes records without a buffer or a known type."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x - x.mean(dim=0)
+
+
+class Counting(nn.Module):
+    """A trainable layer that keeps a statistic of the records in a buffer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(5, 2)
+        self.scale = nn.Parameter(torch.ones(2))
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scale * self.linear(x)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)), "BatchNorm"),
+        (nn.Sequential(nn.Linear(5, 4), Centred(), nn.Linear(4, 2)), "depends on the others"),
+        (Counting(), "buffers"),
+        (nn.Linear(5, 2).requires_grad_(False), "no trainable parameters"),
+    ],
+    ids=["batch-norm", "centred", "buffer", "frozen"],
+)
+def test_models_without_gradients_per_record_are_refused(make_context, model, message):
     settings = Settings(noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.5, divisor=1.0, steps=1)
     sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
-    with pytest.raises(UnsupportedError, match="BatchNorm"):
+    before = [p.clone() for p in model.parameters()]
+    with pytest.raises(UnsupportedError, match=message):
         fit(make_context(model), settings, lambda p: torch.optim.SGD(p, lr=0.1), *sources)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
 
 
 def test_the_model_is_left_plain(make_context):

@@ -47,6 +47,11 @@ def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
     )
 
 
+def test_the_configuration_comes_back(make_config, dataset, tmp_path):
+    config = make_config(trace={"every": 3, "masks": True}, sampler="fixed-size", momentum=0.5, divisor=7.0)
+    assert train(config, tmp_path / "run", dataset=dataset).config == config
+
+
 def test_accuracy_is_that_of_the_final_weights(make_config, dataset, tmp_path):
     run = train(make_config(), tmp_path / "run", dataset=dataset)
     model = run.model()

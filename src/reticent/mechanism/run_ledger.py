@@ -106,7 +106,11 @@ class Seeds(_Frozen):
 
 
 class Utility(_Frozen):
-    """Quality on the test records, which take no part in training; None without test records."""
+    """Quality on the test records; None without test records.
+
+    They take no part in training, so these numbers do not weaken the guarantee of the training records.
+    They are computed from the test records without noise, so no guarantee covers those.
+    """
 
     test_accuracy: Share | None
     test_loss: Finite | None

@@ -103,12 +103,12 @@ def fit(
         progress: called with (steps done, steps planned) after each step.
 
     Raises:
-        UnsupportedError: the model has no per-record gradients (BatchNorm).
+        UnsupportedError: the model has no per-record gradients (it mixes records, as BatchNorm does).
         ParameterError: the records are empty or the batch larger than the data.
     """
-    check_private_model(context.model)
     if len(context.train_features) == 0:
         raise ParameterError("train_features", 0, "at least one record")
+    check_private_model(context.model, context.train_features)
     batches = draw_batches(
         settings.sampler, sampling, len(context.train_features), settings.sample_rate, settings.batch_size
     )

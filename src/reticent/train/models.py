@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 
 import torch
+from opacus.grad_sample import GradSampleModule
 from opacus.validators import ModuleValidator
 from torch import nn
 
@@ -29,21 +30,39 @@ def build_model(
         return _build(config, feature_shape, classes)
 
 
-def check_private_model(model: nn.Module) -> None:
+def check_private_model(model: nn.Module, features: torch.Tensor) -> None:
     """Refuse models whose per-record gradients do not exist.
 
+    Args:
+        model: what is to be trained.
+        features: some records, at least one; the first four are used.
+
     Raises:
-        UnsupportedError: a layer mixes the records of a batch (BatchNorm), or a tensor that is not
-            trained is updated from the records (buffers), so clipping single records bounds nothing.
+        UnsupportedError: a layer mixes the records of a batch (BatchNorm, or any layer that makes the output
+            for one record depend on another, seen on ``features`` in evaluation mode), a trainable layer
+            holds buffers, or nothing is trainable.
     """
-    was_training = model.training
+    training = model.training
     model.train()
-    problems = ModuleValidator.validate(model, strict=False)
-    model.train(was_training)
+    problems = [*ModuleValidator.validate(model, strict=False), *GradSampleModule.validate(model, strict=False)]
+    model.train(training)
     if problems:
         raise UnsupportedError(f"DP-SGD cannot train this model: {' '.join(str(problems[0]).split())}")
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedError("DP-SGD cannot train this model: it has no trainable parameters")
+    if _mixes_records(model, features[:4]):
+        raise UnsupportedError("DP-SGD cannot train this model: its output for one record depends on the others")
+
+
+def _mixes_records(model: nn.Module, features: torch.Tensor) -> bool:
+    training = model.training
+    model.eval()
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
+        together = model(features)
+        alone = torch.cat([model(record[None]) for record in features])
+    model.train(training)
+    scale = 1.0 + float(alone.abs().max())
+    return together.shape != alone.shape or not bool((together - alone).abs().max() <= 1e-3 * scale)
 
 
 def _build(
