@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import reticent
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import DPSGD, Sampler
 from reticent.mechanism.run_ledger import RunLedger, RunWarning
-from reticent.train import StopTraining, load_run, train
+from reticent.train import StopTraining, load_config, load_run, train
 
 
 def final(run) -> np.ndarray:
@@ -236,12 +238,19 @@ def test_an_interrupted_run_leaves_nothing(make_config, dataset, tmp_path):
 
 
 def test_demo_configuration_trains_in_seconds(tmp_path):
-    from pathlib import Path
-
-    from reticent.train import load_config
-
     config = load_config(Path(__file__).parents[2] / "configs" / "demo.yaml")
     run = train(config, tmp_path / "run")
     assert run.ledger.utility.test_accuracy > 0.85
     assert run.ledger.diagnostics.seconds < 60
     assert load_run(tmp_path / "run").dataset().content_hash == run.ledger.data.content_hash
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("RETICENT_DATA"), reason="RETICENT_DATA is not set")
+def test_adult_configuration_trains_in_minutes(tmp_path):
+    config = load_config(Path(__file__).parents[2] / "configs" / "adult.yaml")
+    run = train(config, tmp_path / "run")
+    assert run.ledger.data.dataset_size == 32_561
+    assert run.ledger.num_parameters == 108 * 128 + 128 + 128 * 2 + 2
+    assert run.ledger.utility.test_accuracy > 0.83
+    assert run.ledger.diagnostics.seconds < 240
