@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import Bracket, compose, sampling_notes
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
+from reticent.composition import Bracket, compose, relaxed_dpsgd, sampling_notes
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
@@ -17,6 +17,8 @@ _MEANING = (
     "a record whose direction can be guessed gets no relief.",
     "For scalar releases, and under subsampling, the relief is at most log 2 in epsilon.",
 )
+
+_SUBSAMPLED = "Subsampled: one unknown sign shared by all steps, composed exactly; safe for any number of parameters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,9 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
         case Laplace(noise_multiplier=b, releases=1) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
+        case DPSGD(sampler=Sampler.POISSON) if mechanism.noise_multiplier > 0.0 and size == 1.0:
+            keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
+            return relaxed_dpsgd(mechanism), keys, (_SUBSAMPLED,)
         case _:
             return _worst_case(mechanism, neighbouring)
 
