@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
@@ -168,7 +170,7 @@ def test_rate_one_changes_nothing(name: str) -> None:
 def test_sampling_less_often_is_safer(name: str) -> None:
     curve, log_alpha = SIMPLE[name], np.linspace(-30.0, -0.01, 25)
     betas = [Subsampled(curve, rate).log_beta(log_alpha) for rate in (0.01, 0.3, 0.9, 1.0)]
-    for safer, weaker in zip(betas[:-1], betas[1:], strict=True):
+    for safer, weaker in itertools.pairwise(betas):
         assert _at_most(weaker, safer)
 
 

@@ -10,17 +10,22 @@ from scipy.special import logsumexp
 from reticent.tradeoff._logs import log_sub
 from reticent.tradeoff.base import LogErrors
 
+_LogAlpha = Callable[[np.ndarray], np.ndarray]
+
 _CLOSE = 2e-3
 """Relative difference of the two tails below which their difference is replaced by the integral."""
 _SPAN = 42.0
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-_EDGES = np.linspace(0.0, 1.0, 11) ** 2
-_POINTS = (_EDGES[:-1, None] + np.diff(_EDGES)[:, None] * 0.5 * (1.0 + _NODES)).ravel()
-_LOG_WEIGHTS = np.log((0.5 * np.diff(_EDGES)[:, None] * _WEIGHTS).ravel())
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
+_POINTS = (0.5 * (1.0 + _NODES)) ** 2
+_LOG_WEIGHTS = np.log(0.5 * _WEIGHTS * (1.0 + _NODES))
+"""Gauss-Legendre in the square root of the distance: dense where the integrand is large."""
 
 
 def smooth_log_delta(
-    errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray, largest: float = np.inf
+    errors: Callable[[np.ndarray], LogErrors],
+    log_alpha: _LogAlpha,
+    epsilon: np.ndarray,
+    largest: float = np.inf,
 ) -> np.ndarray:
     """log delta(epsilon) = log of (1 - beta - e^epsilon alpha) for epsilon >= 0.
 
@@ -29,6 +34,7 @@ def smooth_log_delta(
 
     Args:
         errors: the four log rates at a threshold.
+        log_alpha: the first of them alone.
         epsilon: thresholds >= 0.
         largest: supremum of the log likelihood ratio. If finite, alpha must be smooth in
             ``sqrt(largest - l)``, as for a ratio that is extreme at a point of its sample space.
@@ -37,25 +43,26 @@ def smooth_log_delta(
     rates = errors(epsilon)
     with np.errstate(invalid="ignore"):
         cost = np.where(np.isneginf(rates.fpr), -np.inf, epsilon + rates.fpr)
-        close = np.isfinite(cost) & (rates.tpr - cost < _CLOSE) & (epsilon < largest)
+        gap = rates.tpr - cost
+        close = np.isfinite(cost) & (gap < _CLOSE) & (epsilon < largest)
     value = log_sub(rates.tpr, cost)
     if np.any(close):
         value = np.array(value)
         integrate = _integrate if np.isinf(largest) else _integrate_to
-        value[close] = integrate(errors, epsilon[close], largest)
+        value[close] = integrate(log_alpha, epsilon[close], gap[close], largest)
     return value
 
 
-def _integrate(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray, largest: float) -> np.ndarray:
+def _integrate(log_alpha: _LogAlpha, epsilon: np.ndarray, gap: np.ndarray, largest: float) -> np.ndarray:
     def log_term(step: np.ndarray) -> np.ndarray:
         ratio = epsilon[:, None] + step
-        return ratio + errors(ratio).fpr
+        return ratio + log_alpha(ratio)
 
-    width = _width(log_term, 1e-15 * np.maximum(1.0, epsilon), np.full(epsilon.shape, largest))
+    width = _width(log_term, _start(epsilon, gap), np.full(epsilon.shape, largest))
     return np.log(width) + logsumexp(_LOG_WEIGHTS + log_term(width[:, None] * _POINTS), axis=1)
 
 
-def _integrate_to(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray, largest: float) -> np.ndarray:
+def _integrate_to(log_alpha: _LogAlpha, epsilon: np.ndarray, gap: np.ndarray, largest: float) -> np.ndarray:
     """The same in y with l = largest - y^2."""
     top = np.sqrt(largest - epsilon)
 
@@ -63,10 +70,16 @@ def _integrate_to(errors: Callable[[np.ndarray], LogErrors], epsilon: np.ndarray
         y = np.maximum(top[:, None] - step, 0.0)
         ratio = largest - y * y
         with np.errstate(divide="ignore"):
-            return ratio + errors(ratio).fpr + np.log(2.0 * y)
+            return ratio + log_alpha(ratio) + np.log(2.0 * y)
 
-    width = _width(log_term, 1e-15 * top, top)
+    width = _width(log_term, 0.5 * _start(epsilon, gap) / top, top)
     return np.log(width) + logsumexp(_LOG_WEIGHTS + log_term(width[:, None] * _POINTS), axis=1)
+
+
+def _start(epsilon: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """A distance that is too short: a few times the mean excess of the log ratio over epsilon."""
+    rounding = 1e-15 * np.maximum(1.0, epsilon)
+    return np.where(gap > 1e4 * rounding, 4.0 * gap, rounding)
 
 
 def _width(log_term: Callable[[np.ndarray], np.ndarray], start: np.ndarray, limit: np.ndarray) -> np.ndarray:

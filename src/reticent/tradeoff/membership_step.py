@@ -12,7 +12,7 @@ from reticent.errors import ParameterError
 from reticent.tradeoff import _ncx2
 from reticent.tradeoff._integral import smooth_log_delta
 from reticent.tradeoff._logs import log1mexp
-from reticent.tradeoff.base import LogErrors, TradeOff
+from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
 
 _RTOL = 1e-13
 
@@ -74,5 +74,21 @@ class MembershipStepTradeOff(TradeOff):
         rates = self._rates(distance)
         return rates.fnr, rates.tpr
 
+    @property
+    def reversed(self) -> TradeOff:
+        return _MembershipStepReverse(self)
+
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
-        return smooth_log_delta(self.errors, epsilon, self._largest)
+        return smooth_log_delta(self.errors, lambda ratio: self.errors(ratio).fpr, epsilon, self._largest)
+
+
+class _MembershipStepReverse(Reversed):
+    """H0: the target is in the batch. The quantile is that of the law under H1 of the curve."""
+
+    curve: MembershipStepTradeOff
+
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        n, d, k = self.curve.effective_size, self.curve.dimension, self.curve.susceptibility
+        scaled = _ncx2.quantile(log1mexp(log_alpha), log_alpha, d, (n - 1.0) * k)
+        rates = self.curve._rates(scaled * ((n - 1.0) / n))
+        return rates.fpr, rates.tnr

@@ -58,11 +58,15 @@ class RelaxedGaussianTradeOff(TradeOff):
         ratio = np.asarray(log_ratio, dtype=float)
         if self.noncentrality == 0.0:
             return GaussianTradeOff(0.0).errors(ratio)
-        length = np.sqrt(self.noncentrality)
-        norm = inverse_log_mean_exponential(ratio + 0.5 * self.noncentrality, float(self.dimension)) / length
+        norm = self._norm(ratio)
         tnr, fpr = self._tails(norm, 0.0)
         fnr, tpr = self._tails(norm, self.noncentrality)
         return LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr)
+
+    def _norm(self, ratio: np.ndarray) -> np.ndarray:
+        """Norm of the observation at which the log likelihood ratio is ``ratio``."""
+        product = inverse_log_mean_exponential(ratio + 0.5 * self.noncentrality, float(self.dimension))
+        return product / np.sqrt(self.noncentrality)
 
     def _tails(self, norm: np.ndarray, noncentrality: float) -> tuple[np.ndarray, np.ndarray]:
         """log P(norm of the observation <= ``norm``) and its complement."""
@@ -82,7 +86,7 @@ class RelaxedGaussianTradeOff(TradeOff):
         return self._tails(norm, self.noncentrality)
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
-        return smooth_log_delta(self.errors, epsilon)
+        return smooth_log_delta(self.errors, lambda ratio: self._tails(self._norm(ratio), 0.0)[1], epsilon)
 
 
 class _RelaxedGaussianRemove(Reversed):
@@ -98,4 +102,9 @@ class _RelaxedGaussianRemove(Reversed):
         return beta, power
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
-        return smooth_log_delta(self.errors, epsilon, 0.5 * self.curve.noncentrality)
+        curve, noncentrality = self.curve, self.curve.noncentrality
+
+        def log_alpha(ratio: np.ndarray) -> np.ndarray:
+            return curve._tails(curve._norm(-ratio), noncentrality)[0]
+
+        return smooth_log_delta(self.errors, log_alpha, epsilon, 0.5 * noncentrality)

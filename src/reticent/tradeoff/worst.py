@@ -15,7 +15,10 @@ from reticent.tradeoff.base import LogErrors, TradeOff, follow_segment
 
 _TIE = 1e-11
 """log delta differences below this count as ties: they are rounding."""
-_PER_DECADE = 40
+_PER_DECADE = 24
+
+
+_Lead = tuple[float, float, int]
 
 
 class _Piece(NamedTuple):
@@ -35,7 +38,7 @@ class Worst(TradeOff):
     threshold test jumps and the segment in between is the common tangent. Unlike the recipe of
     taking a maximum of a curve and its inverse, this is right whichever direction dominates.
 
-    The lead is found on a grid of thresholds, 40 per decade, and each change is refined to the last
+    The lead is found on a grid of thresholds, 24 per decade, and each change is refined to the last
     bit; two changes inside one grid cell would be missed. ``log_delta`` does not depend on the grid.
 
     Attributes:
@@ -53,14 +56,17 @@ class Worst(TradeOff):
     @cached_property
     def _pieces(self) -> tuple[_Piece, ...]:
         """Ordered by threshold, from minus infinity to infinity."""
-        mirrored = [curve.reversed for curve in self.curves]
-        left = [(-high, -low, k) for low, high, k in reversed(_leads(mirrored))]
+        left, right = self._halves()
         pieces = []
-        for low, high, k in left + _leads(self.curves):
+        for low, high, k in [(-high, -low, k) for low, high, k in reversed(left)] + right:
             curve = self.curves[k]
             ends = curve.errors(np.array([low, high]))
             pieces.append(_Piece(curve, low, high, _take(ends, 0), _take(ends, 1)))
         return tuple(pieces)
+
+    def _halves(self) -> tuple[list[_Lead], list[_Lead]]:
+        """Who leads at minus the threshold, and who at the threshold, for thresholds >= 0."""
+        return _leads([curve.reversed for curve in self.curves]), _leads(self.curves)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
@@ -112,6 +118,10 @@ class Symmetrised(Worst):
     def __init__(self, curve: TradeOff) -> None:
         super().__init__([curve, curve.reversed])
 
+    def _halves(self) -> tuple[list[_Lead], list[_Lead]]:
+        right = _leads(self.curves)
+        return [(low, high, 1 - k) for low, high, k in right], right
+
     @property
     def reversed(self) -> TradeOff:
         """The curve itself."""
@@ -138,7 +148,7 @@ def _between(log_alpha: np.ndarray, larger: LogErrors, smaller: LogErrors) -> np
     return (log_alpha <= larger.fpr) & (log_alpha >= smaller.fpr)
 
 
-def _leads(curves: Sequence[TradeOff]) -> list[tuple[float, float, int]]:
+def _leads(curves: Sequence[TradeOff]) -> list[_Lead]:
     """(low, high, index of the curve with the largest delta) over [0, infinity]."""
     if len(curves) == 1:
         return [(0.0, np.inf, 0)]
