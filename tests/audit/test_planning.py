@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
+from scipy.stats import beta as beta_law
 from scipy.stats import binom, norm
 
 from reticent.audit import Design, Finding, Guesses, Ranks, Scores, Unit, audit_claim, audit_claim_one_run, plan_audit
-from reticent.audit.planning import best_level
+from reticent.audit._claims import GaussianClaim
+from reticent.audit.planning import best_level, rank_power
+from reticent.audit.thresholds import RankCounts, rank_for
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.tradeoff import GaussianTradeOff, Subsampled
 
@@ -41,6 +45,20 @@ def test_planned_one_run_power() -> None:
         verdict = audit_claim_one_run(scores, GaussianTradeOff(0.3), Guesses(split, number - split))
         refuted += verdict.finding is Finding.INCONSISTENT
     assert binom.ppf(0.005, audits, plan.power) <= refuted <= binom.ppf(0.995, audits, plan.power)
+
+
+def test_power_is_the_integral_from_below() -> None:
+    claimed, truth, members, others, level = GaussianClaim(0.4), GaussianClaim(1.1), 60, 80, 0.25
+    rank = rank_for(level, others)
+    p_values = [RankCounts(0.0, rank, others, misses, members).p_value(claimed) for misses in range(members + 1)]
+    critical = sum(p <= 0.05 for p in p_values) - 1
+
+    def integrand(u: float) -> float:
+        beta = norm.cdf(norm.isf(u) - 1.1)
+        return beta_law.pdf(u, rank, others - rank + 1) * binom.cdf(critical, members, beta)
+
+    exact = quad(integrand, 0, 1, limit=200)[0]
+    assert 0.98 * exact <= rank_power(claimed, truth, members, others, level, 0.05) <= exact
 
 
 def test_size_is_near_the_normal_approximation() -> None:

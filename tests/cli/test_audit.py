@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -16,20 +18,7 @@ from reticent.cli import main
 from reticent.cli._audit_input import parse_guesses, parse_rule
 from reticent.errors import ParameterError
 
-BOUND = {"ceiling", "claim", "confidence", "delta", "notes", "quantity", "rule", "theorems", "thresholds", "value"}
-INTERVAL = {"claim", "confidence", "lower", "method", "upper", "validity", "value"}
-VERDICT = {
-    "claim",
-    "confidence",
-    "finding",
-    "guessing_p_value",
-    "notes",
-    "p_value",
-    "perfect_p_value",
-    "reason",
-    "refuted_at",
-    "theorems",
-}
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/audit-1.schema.json").read_text())
 
 
 def run(capsys, arguments: Sequence[str]) -> tuple[int, str, str]:
@@ -42,7 +31,9 @@ def run(capsys, arguments: Sequence[str]) -> tuple[int, str, str]:
 def audit(capsys, *arguments: str) -> dict:
     code, out, err = run(capsys, ["audit", *arguments, "--json"])
     assert (code, err) == (0, "")
-    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+    document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+    jsonschema.validate(document, SCHEMA)
+    return document
 
 
 @pytest.fixture
@@ -62,15 +53,19 @@ def test_json_has_the_promised_shape(capsys, scores: Path) -> None:
     assert (document["members"], document["non_members"]) == (400, 400)
     assert (document["design"], document["meta"]) == ("independent", {"attack": "canary"})
     assert {b["quantity"] for b in document["bounds"]} == {"epsilon", "mu", "advantage"}
-    assert all(set(b) == BOUND and b["claim"] == "empirical" and b["theorems"] for b in document["bounds"])
+    assert all(b["claim"] == "empirical" and b["theorems"] for b in document["bounds"])
     assert {b["delta"] for b in document["bounds"] if b["quantity"] == "epsilon"} == {1e-3}
-    assert set(document["auc"]) == set(document["auc_asymptotic"]) == INTERVAL
     assert set(document["tpr_at_fpr"]) == {"0.05"}
     assert set(document["curve"]) >= {"alpha", "beta", "alpha_radius", "beta_radius", "confidence"}
     assert set(document["verdicts"]) == {"worst-case (add-remove)", "mu=0.2"}
-    assert all(set(v) == VERDICT for v in document["verdicts"].values())
     assert document["verdicts"]["worst-case (add-remove)"]["finding"] == "consistent"
     assert document["verdicts"]["mu=0.2"]["finding"] == "inconsistent"
+
+
+def test_the_published_schema_is_closed() -> None:
+    for part in (SCHEMA, *SCHEMA["$defs"].values()):
+        assert part["additionalProperties"] is False
+        assert set(part["required"]) == set(part["properties"])
 
 
 def test_confidence_and_rules_arrive(capsys, scores: Path) -> None:
@@ -212,3 +207,51 @@ def test_scores_are_audited_without_torch(scores: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["schema"] == "reticent.audit/1"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("audited")
+    (folder / "tiny.yaml").write_text(
+        "data: {name: breast-cancer}\nmodel: {kind: logistic}\nnoise_multiplier: 0.5\n"
+        "max_grad_norm: 1.0\nbatch_size: 64\nepochs: 1\nlearning_rate: 1.0\nrandomness: fresh\n"
+    )
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", str(folder / "tiny.yaml"), "--out", str(folder / "run")])
+    assert not stopped.value.code
+    return folder / "run"
+
+
+@pytest.mark.parametrize(("attack", "design"), [("loss", "population"), ("canary", "independent")])
+def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: str, design: str) -> None:
+    document = audit(capsys, trained, "--attack", attack, "--canaries", "200", "--against", "membership")
+    assert document["design"] == design
+    assert document["meta"]["attack"] == attack
+    assert {name.split(" ")[0] for name in document["verdicts"]} == {"membership", "worst-case"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--attack", "magic"], "--attack"),
+        (["--engine", "abacus"], "--engine"),
+        (["--engine", "dask"], "--address"),
+        (["--workers", "0"], "--workers"),
+        (["--canaries", "0", "--attack", "canary"], "--canaries"),
+        (["--against", "attribute"], "--gradient-change"),
+    ],
+)
+def test_bad_options_for_a_run(capsys, trained: Path, arguments: list[str], words: str) -> None:
+    code, out, err = run(capsys, ["audit", trained, *arguments])
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_a_damaged_run_is_refused(capsys, trained: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(trained, copy)
+    (copy / "ledger.json").write_text("{")
+    code, out, err = run(capsys, ["audit", copy])
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1

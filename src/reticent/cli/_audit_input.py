@@ -22,7 +22,7 @@ from reticent.audit import (
     load_scores,
 )
 from reticent.cli._options import adversaries_of, method_of, neighbouring_of
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Mechanism
 from reticent.threat import assess, assess_answerable
 from reticent.tradeoff import GaussianTradeOff, TradeOff
@@ -134,8 +134,10 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
 
 def ledger_mechanism(source: Path) -> Mechanism:
     """What a finished run says it ran."""
-    from reticent.train import load_run  # torch is needed for a run only
-
+    try:
+        from reticent.train import load_run
+    except ImportError as error:
+        raise UnsupportedError(f"auditing a run needs an extra: pip install 'reticent[train]' ({error})") from None
     return load_run(source).ledger.mechanism()
 
 

@@ -142,7 +142,7 @@ def _attack(
     *,
     quiet: bool,
 ) -> Scores:
-    from reticent.attack.registry import AttackSettings, find_attack  # torch is needed for a run only
+    from reticent.attack.registry import AttackSettings, find_attack
 
     found = find_attack(name)
     with progress_bar(f"attack {name}") as bar:
