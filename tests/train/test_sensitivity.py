@@ -276,3 +276,18 @@ def test_brute_force_can_fail():
     distances, _ = _measure(model, x, y, attribute, 2.4)
     assert float((distances - expected).abs().max()) > 1e-4
     assert len(list(itertools.islice(GradientSensitivity(model, attribute).blocks(x[:0], y[:0]), 1))) == 0
+
+
+@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("steps", [0, 60, 300])
+@pytest.mark.parametrize("kind", ["tanh", "relu", "sigmoid", "convnet"])
+def test_pruning_is_exact(kind, steps, precision):
+    model, x, y, attribute = _case(kind, steps)
+    for clip in (0.05, 0.5, 50.0):
+        for records in (1, 5, len(x)):
+            meter = GradientSensitivity(model, attribute, max_grad_norm=clip, precision=precision, memory=4000)
+            full = float(meter.diameters(x[:records], y[:records]).max())
+            assert meter.largest(x[:records], y[:records]) == pytest.approx(full, rel=1e-12, abs=0)
+            pruned = meter.largest(x[:records], y[:records], prune=True)
+            assert pruned == pytest.approx(full, rel=2e-6, abs=0)
+    assert meter.largest(x[:0], y[:0], prune=True) == 0.0

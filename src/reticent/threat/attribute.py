@@ -247,7 +247,9 @@ class _Constant:
         if len(self.parts) == 1:
             (part,) = self.parts
             unit = part.change / part.noise if part.noise > 0.0 else math.inf
-            bounds.append(revealed_mask_log_delta(unit, part.steps, part.rate))
+            mask = revealed_mask_log_delta(unit, part.steps, part.rate)
+            if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):
+                bounds.append(mask)
         return TangentEnvelope(bounds)
 
     def instance(self) -> TradeOff:

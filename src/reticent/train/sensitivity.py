@@ -166,10 +166,23 @@ class GradientSensitivity:
         parts = [diameters(block.squared, method) for block in self.blocks(features, labels)]
         return torch.cat(parts) if parts else torch.zeros(0)
 
-    def largest(self, features: torch.Tensor, labels: torch.Tensor) -> float:
-        """Largest distance over all records, R_t of CHERUBIN2024 over the clip norm; 0 for no records."""
-        squares = [block.squared.amax() for block in self.blocks(features, labels)]
-        return float(torch.stack(squares).max().sqrt()) if squares else 0.0
+    def largest(self, features: torch.Tensor, labels: torch.Tensor, *, prune: bool = False) -> float:
+        """Largest distance over all records, R_t of CHERUBIN2024 over the clip norm; 0 for no records.
+
+        Exact either way. ``prune`` lets fully connected networks skip records that the triangle inequality
+        excludes: a gain where few records move far, a loss where all move alike.
+        """
+        engine = self._engine
+        if not prune or isinstance(engine, LayeredEngine):
+            squares = [block.squared.amax() for block in self.blocks(features, labels)]
+            return float(torch.stack(squares).max().sqrt()) if squares else 0.0
+        best, step = 0.0, self._block_size()
+        with torch.no_grad():
+            engine.refresh()
+            for first in range(0, len(features), step):
+                last = first + step
+                best = engine.largest_square(features[first:last], labels[first:last], self._clip, best)
+        return math.sqrt(best)
 
     def _block_size(self) -> int:
         per_record = self._engine.bytes_per_record()

@@ -15,7 +15,15 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
-from reticent.train.sensitivity_gram import Centred, Workspace, affine_gram, clip_factors, linear_gram
+from reticent.train.sensitivity_gram import (
+    Centred,
+    Workspace,
+    affine_gram,
+    affine_radii,
+    clip_factors,
+    linear_gram,
+    squared_distances,
+)
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """(outputs (m, ...), targets (m,)) -> each record's own loss, (m,); record k may depend on row k only."""
@@ -62,10 +70,13 @@ class DenseEngine:
             values: (n, k) in the scale of the model; their dtype is that of all arithmetic.
         """
         self._layers, self._loss, self._columns, self._values = layers, loss, columns, values
-        self._moved = values - values[0]
+        # A value in the middle is close to all others, so that distances to it prune best.
+        self._reference = len(values) // 2
+        origin = values[self._reference]
+        self._moved = values - origin
         self._input_gram = (self._moved @ self._moved.T)[None]
-        self._input_cross = (self._moved @ values[0])[None, :, None]
-        self._rise = (values * values).sum(1) - (values[0] * values[0]).sum()
+        self._input_cross = (self._moved @ origin)[None, :, None]
+        self._rise = (values * values).sum(1) - (origin * origin).sum()
         self._work = Workspace(values)
         last = layers[-1]
         self._one_line = loss is None and last.linear.out_features == 2 and last.activation is None and len(layers) > 1
@@ -88,15 +99,39 @@ class DenseEngine:
             self._biases[-1] = None if bias is None else (bias[1:] - bias[:1]) * math.sqrt(0.5)
 
     def centred_gram(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Centred:
-        """Products of clipped gradients minus that of the first completion, in units of the clip norm.
+        """Products of clipped gradients minus that of a reference completion, in units of the clip norm.
 
         Args:
             features: (records, ...); the attribute's columns are overwritten in a copy.
             labels: (records,).
             clip: clip norm.
         """
+        block = self._prepare(features, labels, clip)
+        return Centred(self._gram(block), block.norms)
+
+    def largest_square(self, features: torch.Tensor, labels: torch.Tensor, clip: float, least: float) -> float:
+        """Largest squared distance within the block, or ``least`` if none is larger.
+
+        Exact, but products of pairs are taken only for records that the triangle inequality leaves open:
+        two completions are no further apart than their distances to the reference together.
+        """
+        block = self._prepare(features, labels, clip)
+        two = self._radii(block).clamp_(min=0.0).sqrt_().topk(min(2, len(self._values)), dim=1).values
+        reach = two.sum(1).square_() * (1.0 + 64.0 * torch.finfo(two.dtype).eps)
+        best, leader = least, reach.argmax()
+        for chosen in (leader[None], None):
+            if chosen is None:
+                chosen = torch.nonzero(reach > best).squeeze(1)
+                chosen = chosen[chosen != leader]
+            elif float(reach[leader]) <= best:
+                break
+            if len(chosen):
+                best = max(best, float(squared_distances(self._gram(block.only(chosen))).max()))
+        return best
+
+    def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
         base = features.reshape(len(features), -1).to(self._values.dtype, copy=True)
-        base[:, self._columns] = self._values[0]
+        base[:, self._columns] = self._values[self._reference]
         inputs, errors, scale = self._passes(base, labels)
         size = torch.linalg.vector_norm(base, dim=1).square_() + self._has_bias(0)
         square = (size[:, None] + self._rise) * _square(errors[0])
@@ -104,14 +139,33 @@ class DenseEngine:
             square += (_square(inputs[k]) + self._has_bias(k)) * _square(errors[k])
         factors, norms = clip_factors(square * scale * scale, clip)
         factors = (factors * scale)[:, :, None]
-        first = errors[0].mul_(factors)
-        part = affine_gram(first, self._input_gram, self._input_cross, size[:, None, None], self._work)
-        if len(inputs) == 1:
-            return Centred(part, norms)
+        return _Block(size, inputs[1:], [e.mul_(factors) for e in errors], norms)
+
+    def _gram(self, block: _Block) -> torch.Tensor:
+        """Products of all pairs; the errors of the block are overwritten."""
+        r = self._reference
+        size = block.size[:, None, None]
+        part = affine_gram(block.errors[0], self._input_gram, self._input_cross, size, self._work, r)
+        if not block.inputs:
+            return part
         total = self._work.take("total", *part.shape).copy_(part)
-        for k in range(1, len(inputs)):
-            total += linear_gram(inputs[k], errors[k].mul_(factors), self._work, bias=self._biases[k] is not None)
-        return Centred(total, norms)
+        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
+            total += linear_gram(a, e, self._work, bias=self._biases[k] is not None, reference=r)
+        return total
+
+    def _radii(self, block: _Block) -> torch.Tensor:
+        """Squared distances to the reference completion, (records, n), rounded up."""
+        r = self._reference
+        own = self._input_gram.diagonal(dim1=1, dim2=2)
+        total = affine_radii(block.errors[0], own, self._input_cross[:, :, 0], block.size[:, None], r)
+        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
+            first = a[:, r : r + 1]
+            power = torch.linalg.vector_norm(first, dim=2).square_()
+            cross = torch.bmm(a, first.transpose(1, 2)).squeeze(2) - power
+            moved = torch.linalg.vector_norm(a, dim=2).square_() - power - 2.0 * cross
+            moved += 16.0 * torch.finfo(a.dtype).eps * (power + moved.abs())
+            total += affine_radii(e, moved, cross, power + self._has_bias(k), r)
+        return total
 
     def _passes(
         self, base: torch.Tensor, labels: torch.Tensor
@@ -166,6 +220,22 @@ class DenseEngine:
 
     def _has_bias(self, k: int) -> float:
         return 0.0 if self._biases[k] is None else 1.0
+
+
+@dataclass(frozen=True)
+class _Block:
+    """What the passes over a block leave: squared norms of the first input (with bias), the other inputs,
+    the errors with clipping, and the clipped norms."""
+
+    size: torch.Tensor
+    inputs: list[torch.Tensor]
+    errors: list[torch.Tensor]
+    norms: torch.Tensor
+
+    def only(self, chosen: torch.Tensor) -> _Block:
+        """A copy with the chosen records."""
+        inputs, errors = [a[chosen] for a in self.inputs], [e[chosen] for e in self.errors]
+        return _Block(self.size[chosen], inputs, errors, self.norms[chosen])
 
 
 def _square(x: torch.Tensor) -> torch.Tensor:

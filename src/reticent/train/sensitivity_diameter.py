@@ -7,6 +7,7 @@ from enum import StrEnum
 import torch
 
 _BALL_ROUNDS = 64
+_BALL_TOLERANCE = 1e-6
 
 
 class Diameter(StrEnum):
@@ -54,14 +55,25 @@ def _squared_to_centre(squared: torch.Tensor, weights: torch.Tensor) -> torch.Te
 
 
 def _ball_radius(squared: torch.Tensor) -> torch.Tensor:
-    """Badoiu and Clarkson: step towards the farthest point. Every centre on the way gives an upper bound."""
+    """Badoiu and Clarkson: step towards the farthest point. Every centre on the way gives an upper bound.
+
+    Start halfway between the two points farthest apart; where that ball holds all points it is optimal.
+    """
     records, n = squared.shape[:2]
-    # Start between the two points farthest apart: for a set on a line this is the answer.
-    far = squared.flatten(1).argmax(1)
-    weights = squared.new_zeros(records, n)
     rows = torch.arange(records, device=squared.device)
+    widest, far = squared.flatten(1).max(1)
+    weights = squared.new_zeros(records, n)
     weights[rows, far // n] += 0.5
     weights[rows, far % n] += 0.5
+    best = _radius(squared, weights)
+    open_ = torch.nonzero(best > 0.5 * widest.sqrt() * (1.0 + _BALL_TOLERANCE)).squeeze(1)
+    if len(open_):
+        best[open_] = torch.minimum(best[open_], _shrink(squared[open_], weights[open_]))
+    return best
+
+
+def _shrink(squared: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    rows = torch.arange(len(squared), device=squared.device)
     best = _radius(squared, weights)
     for k in range(1, _BALL_ROUNDS):
         distance = _squared_to_centre(squared, weights)

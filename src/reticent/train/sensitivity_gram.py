@@ -1,6 +1,6 @@
 """Inner products of clipped gradients, centred so that close gradients do not cancel.
 
-For completions i of one record let ``g_i`` be the clipped gradients over the clip norm, and 0 the first
+For completions i of one record let ``g_i`` be the clipped gradients over the clip norm, and 0 a reference
 completion. All products are those of ``u_i = g_i - g_0``. A linear layer with inputs a and output errors
 e (scaled by the clip factor) has the gradient e a^T, and
 
@@ -55,7 +55,7 @@ def clip_factors(square: torch.Tensor, clip: float) -> tuple[torch.Tensor, torch
     return 1.0 / (clip * norms.clamp(min=1.0)), norms.clamp(max=1.0)
 
 
-def linear_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, *, bias: bool) -> torch.Tensor:
+def linear_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, *, bias: bool, reference: int = 0) -> torch.Tensor:
     """<u_i, u_j> of a linear layer on one vector per completion.
 
     Args:
@@ -63,19 +63,20 @@ def linear_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, *, bias: bool
         e: output errors times clip factor, (records, n, width out); overwritten.
         work: buffers; the result lies in ``gram``.
         bias: whether the layer has one; it is an input that is always 1.
+        reference: position of the reference completion.
     """
     if e.shape[2] == 1:
-        return _rank_one_gram(a, e, work, bias)
-    first = a[:, :1]
+        return _rank_one_gram(a, e, work, bias, reference)
+    first = a[:, reference : reference + 1]
     moved = torch.sub(a, first, out=work.take("moved", *a.shape))
     inputs = torch.bmm(moved, moved.transpose(1, 2), out=work.take("inputs", *_square_shape(a)))
     k = torch.bmm(moved, first.transpose(1, 2))
     size = torch.linalg.vector_norm(first, dim=2, keepdim=True).square_() + float(bias)
-    return affine_gram(e, inputs, k, size, work)
+    return affine_gram(e, inputs, k, size, work, reference)
 
 
 def affine_gram(
-    e: torch.Tensor, inputs: torch.Tensor, k: torch.Tensor, size: torch.Tensor, work: Workspace
+    e: torch.Tensor, inputs: torch.Tensor, k: torch.Tensor, size: torch.Tensor, work: Workspace, reference: int = 0
 ) -> torch.Tensor:
     """<u_i, u_j> from the products of the moved inputs a_i - a_0.
 
@@ -85,9 +86,10 @@ def affine_gram(
         k: <a_i - a_0, a_0>, (records or 1, n, 1).
         size: |a_0|^2, plus 1 for a bias, (records, 1, 1).
         work: buffers; the result lies in ``gram``.
+        reference: position of the reference completion.
     """
     shape = _square_shape(e)
-    first = e[:, :1].clone()
+    first = e[:, reference : reference + 1].clone()
     e -= first
     total = torch.bmm(e, e.transpose(1, 2), out=work.take("gram", *shape))
     m = torch.bmm(e, first.transpose(1, 2))
@@ -102,13 +104,34 @@ def affine_gram(
     return total.addcmul_(m.transpose(1, 2), k)
 
 
-def _rank_one_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, bias: bool) -> torch.Tensor:
+def affine_radii(
+    e: torch.Tensor, inputs: torch.Tensor, k: torch.Tensor, size: torch.Tensor, reference: int
+) -> torch.Tensor:
+    """|u_i|^2, (records, n): the diagonal of ``affine_gram`` without its products of pairs.
+
+    Args:
+        e: as in ``affine_gram``, left as it is.
+        inputs: |a_i - a_0|^2, (records or 1, n).
+        k: <a_i - a_0, a_0>, (records or 1, n).
+        size: |a_0|^2, plus 1 for a bias, (records, 1).
+        reference: position of the reference completion.
+    """
+    first = e[:, reference : reference + 1]
+    power = torch.linalg.vector_norm(first, dim=2).square_()
+    m = torch.bmm(e, first.transpose(1, 2)).squeeze(2) - power
+    moved = torch.linalg.vector_norm(e, dim=2).square_() - power - 2.0 * m
+    # Rounding of the subtraction must not make an upper bound smaller.
+    moved += 16.0 * torch.finfo(e.dtype).eps * (power + moved.abs())
+    return moved * (inputs + 2.0 * k + size) + (2.0 * m + power) * inputs + 2.0 * m * k
+
+
+def _rank_one_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, bias: bool, reference: int) -> torch.Tensor:
     """With one output the gradient is no larger than its factors: centre it as it is."""
     u = torch.mul(a, e, out=work.take("moved", *a.shape))
-    u -= u[:, :1].clone()
+    u -= u[:, reference : reference + 1].clone()
     total = torch.bmm(u, u.transpose(1, 2), out=work.take("gram", *_square_shape(a)))
     if bias:
-        e -= e[:, :1].clone()
+        e -= e[:, reference : reference + 1].clone()
         total.addcmul_(e, e.transpose(1, 2))
     return total
 
