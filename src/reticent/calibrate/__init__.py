@@ -1,1 +1,33 @@
-"""Least noise that meets a target; the safe side of the root."""
+"""Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target."""
+
+from reticent.calibrate.solve import Calibration, UnreachableError, calibrate
+from reticent.calibrate.targets import (
+    Advantage,
+    BayesSecurity,
+    EpsilonAtDelta,
+    Mu,
+    Reconstruction,
+    Success,
+    Target,
+    TprAtFpr,
+)
+from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+
+__all__ = [
+    "Advantage",
+    "BatchSize",
+    "BayesSecurity",
+    "Calibration",
+    "EpsilonAtDelta",
+    "Mu",
+    "NoiseMultiplier",
+    "Reconstruction",
+    "SampleRate",
+    "Steps",
+    "Success",
+    "Target",
+    "TprAtFpr",
+    "Unknown",
+    "UnreachableError",
+    "calibrate",
+]

@@ -1,0 +1,88 @@
+"""A bracketed secant search for the edge between safe and unsafe values of one parameter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_MAX_EVALUATIONS = 80
+
+
+@dataclass
+class Edge:
+    """Search state in u = log(parameter), oriented so that risk grows with u.
+
+    ``gap(u)`` is log(equivalent mu) minus that of the target: at most 0 where the target is met. It is
+    increasing; the search keeps the largest safe and the smallest unsafe u seen and never leaves them.
+
+    Attributes:
+        gap: the function; every call counts.
+        low: smallest u allowed.
+        high: largest u allowed.
+        tolerance: aimed distance to the root in u.
+    """
+
+    gap: Callable[[float], float]
+    low: float
+    high: float
+    tolerance: float
+    safe: tuple[float, float] | None = None
+    unsafe: tuple[float, float] | None = None
+    evaluations: int = 0
+    seen: list[tuple[float, float]] = field(default_factory=list)
+
+    def probe(self, u: float) -> float:
+        """Evaluate at ``u`` and update the bracket."""
+        value = self.gap(u)
+        self.evaluations += 1
+        self.seen.append((u, value))
+        if value <= 0.0:
+            if self.safe is None or u > self.safe[0]:
+                self.safe = (u, value)
+        elif self.unsafe is None or u < self.unsafe[0]:
+            self.unsafe = (u, value)
+        return value
+
+    def find(self, start: float, slope: float) -> None:
+        """Close in on the root from ``start`` with the guess ``slope`` of the gap.
+
+        Afterwards ``safe`` and ``unsafe`` are within the tolerance of the root, as far as their gaps tell,
+        or one of them is None because an end of the range was reached.
+        """
+        u, step = min(max(start, self.low), self.high), 0.5
+        for _ in range(_MAX_EVALUATIONS):
+            value = self.probe(u)
+            if abs(value) <= self.tolerance * slope or self._closed():
+                return
+            slope = self.last_slope(slope)
+            following = u - value / slope
+            if not math.isfinite(following):
+                following = u - math.copysign(step, value)
+            if abs(following - u) > step and (self.safe is None or self.unsafe is None):
+                following, step = u - math.copysign(step, value), 2.0 * step
+            following = self.guarded(following)
+            if following == u or (u in (self.low, self.high) and following in (u,)):
+                return
+            u = following
+
+    def _closed(self) -> bool:
+        if self.safe is None or self.unsafe is None:
+            return False
+        return self.unsafe[0] - self.safe[0] <= self.tolerance
+
+    def last_slope(self, guess: float) -> float:
+        """Secant through the last two values; the guess where they do not tell."""
+        if len(self.seen) < 2:
+            return guess
+        (a, fa), (b, fb) = self.seen[-2:]
+        slope = (fb - fa) / (b - a) if b != a else math.nan
+        return slope if math.isfinite(slope) and slope > 1e-3 else guess
+
+    def guarded(self, u: float) -> float:
+        """Inside the bracket, if there is one; bisection where the secant would leave it."""
+        low = self.low if self.safe is None else self.safe[0]
+        high = self.high if self.unsafe is None else self.unsafe[0]
+        if self.safe is not None and self.unsafe is not None and not low < u < high:
+            return 0.5 * (low + high)
+        return min(max(u, low), high)

@@ -1,0 +1,233 @@
+"""``calibrate``: the parameter at which an attacker gains at most what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reticent.calibrate.search import Edge
+from reticent.calibrate.steer import formula_mu, is_formula, start_of, steering
+from reticent.calibrate.targets import Reconstruction, Target
+from reticent.calibrate.unknowns import Unknown
+from reticent.errors import NumericalError, ReticentError, UnsupportedError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.threat import Adversary, Interval, Method, WorstCase
+from reticent.tradeoff import GaussianTradeOff
+
+_SLACK = 5e-5
+_STEERING = 1e-7
+_MAX_CLAIMS = 30
+
+
+class UnreachableError(ReticentError):
+    """No allowed value of the parameter meets the target.
+
+    Attributes:
+        closest: the value that comes closest.
+        achieved: the risk there.
+    """
+
+    def __init__(self, unknown: Unknown, target: Target, closest: float, achieved: float) -> None:
+        self.closest, self.achieved = closest, achieved
+        super().__init__(
+            f"{target} is out of reach: {unknown.name} may not pass {closest:.6g}, where the risk is still "
+            f"{achieved:.6g}; allow another range, or change another parameter"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A value of one parameter that meets a target, and how close to the edge it is.
+
+    Attributes:
+        unknown: what was searched.
+        target: what had to be reached.
+        adversary: who attacks.
+        neighbouring: between which data sets.
+        method: how the adversary's curve is evaluated.
+        mechanism: the release at the answer.
+        value: the answer: the least noise, or the largest rate, steps or batch size, up to ``slack``.
+        achieved: the claimed risk at ``value``, with its enclosure; it meets the target.
+        slack: relative distance of ``value`` from the edge, estimated from the slope there; 0 if the end of
+            the range meets the target, at most one unit for whole numbers.
+        evaluations: how often a curve or a profile was evaluated.
+    """
+
+    unknown: Unknown
+    target: Target
+    adversary: Adversary
+    neighbouring: Neighbouring
+    method: Method
+    mechanism: Mechanism
+    value: float
+    achieved: Interval
+    slack: float
+    evaluations: int
+
+    def worst_case(self) -> Interval:
+        """The same risk under the worst case at the answer."""
+        return WorstCase().assess(self.mechanism, self.neighbouring, Method.EXACT).measure(self.target.measure)
+
+
+def calibrate(
+    mechanism: Mechanism,
+    unknown: Unknown,
+    target: Target,
+    adversary: Adversary | None = None,
+    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    method: Method = Method.EXACT,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Find the least noise (or the largest sample rate, steps or batch size) that meets ``target``.
+
+    The risk is monotone in each unknown, with a direction known by type, so the edge between safe and unsafe
+    values is bracketed and closed in on by a secant in log(value) and log(equivalent mu). What is returned
+    has been re-evaluated by ``adversary.assess`` itself and met the target; estimates only steer.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        adversary: who attacks; None means the worst case.
+        progress: called with the number of evaluations after each claim.
+
+    Raises:
+        UnreachableError: no allowed value meets the target; it says which comes closest.
+        UnsupportedError: nothing is proven for this combination.
+    """
+    adversary = WorstCase() if adversary is None else adversary
+    if isinstance(target, Reconstruction) and not isinstance(adversary, WorstCase):
+        raise UnsupportedError("reconstruction has a bound under the worst case only; use --adversary worst-case")
+    search = _Search(mechanism, unknown, target, adversary, neighbouring, method, progress)
+    value, achieved, slack = search.whole() if unknown.whole else search.real()
+    return Calibration(
+        unknown=unknown,
+        target=target,
+        adversary=adversary,
+        neighbouring=neighbouring,
+        method=method,
+        mechanism=unknown.put(mechanism, value),
+        value=value,
+        achieved=achieved,
+        slack=slack,
+        evaluations=search.evaluations,
+    )
+
+
+class _Search:
+    """One calibration in progress; u = log(value), or its negative where risk falls with the value."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        unknown: Unknown,
+        target: Target,
+        adversary: Adversary,
+        neighbouring: Neighbouring,
+        method: Method,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        self.mechanism, self.unknown, self.target = mechanism, unknown, target
+        self.adversary, self.neighbouring, self.method = adversary, neighbouring, method
+        self.progress = progress
+        self.sign = 1.0 if unknown.risk_grows else -1.0
+        self.wanted = math.log(target.equivalent_mu(target.value))
+        self.evaluations = 0
+        self.claims: dict[float, Interval] = {}
+        ends = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
+        self.low, self.high = ends
+
+    def value(self, u: float) -> float:
+        """The parameter at ``u``; whole numbers are rounded."""
+        low, high = self.unknown.ends(self.mechanism)
+        value = min(max(math.exp(self.sign * u), low), high)
+        return float(round(value)) if self.unknown.whole else value
+
+    def claim(self, value: float) -> Interval:
+        """The risk that is claimed at ``value``."""
+        if value not in self.claims:
+            release = self.unknown.put(self.mechanism, value)
+            self.claims[value] = self._measured(release)
+            self.evaluations += 1
+            if self.progress is not None:
+                self.progress(self.evaluations)
+        return self.claims[value]
+
+    def _measured(self, release: Mechanism) -> Interval:
+        """By formula where the claimed curve is one: ``assess`` would compose the exact curve beside it."""
+        if is_formula(release, self.adversary, self.method):
+            curve = GaussianTradeOff(formula_mu(release, self.neighbouring, self.method))
+            value = self.target.measure(curve)
+            return Interval(value, value, value)
+        return self.adversary.assess(release, self.neighbouring, self.method).measure(self.target.measure)
+
+    def gap(self, u: float) -> float:
+        """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""
+        achieved = self.claim(self.value(u)).value
+        gap = math.log(self.target.equivalent_mu(achieved)) - self.wanted
+        return min(gap, 0.0) if self.target.met_by(achieved) else max(gap, 1e-15)
+
+    def steered(self) -> tuple[float, float]:
+        """(u, slope of the gap) near the edge, from estimates where there are any."""
+        u, slope = start_of(self.mechanism, self.unknown, self.target, self.neighbouring)
+        estimate = steering(self.mechanism, self.unknown, self.target, self.adversary, self.neighbouring, self.method)
+        u = min(max(u, self.low), self.high)
+        if estimate is None:
+            return u, slope
+        edge = Edge(lambda v: estimate(math.exp(self.sign * v)) - self.wanted, self.low, self.high, _STEERING)
+        edge.find(u, slope)
+        self.evaluations += edge.evaluations
+        known = [end for end in (edge.safe, edge.unsafe) if end is not None]
+        return min(known, key=lambda end: abs(end[1]))[0], edge.last_slope(slope)
+
+    def real(self) -> tuple[float, Interval, float]:
+        """The answer for a parameter that varies continuously: step to the safe side, then confirm."""
+        u, slope = self.steered()
+        edge = Edge(self.gap, self.low, self.high, 0.0)
+        offset = 0.2 * _SLACK
+        for _ in range(_MAX_CLAIMS):
+            value = edge.probe(min(max(u, self.low), self.high))
+            slope = edge.last_slope(slope)
+            if edge.safe is not None and (edge.safe[0] >= self.high or -edge.safe[1] <= _SLACK * slope):
+                break
+            if edge.safe is None and edge.unsafe is not None and edge.unsafe[0] <= self.low:
+                self._unreachable(self.value(self.low))
+            if edge.safe is not None and edge.unsafe is not None and edge.unsafe[0] - edge.safe[0] <= _SLACK:
+                break
+            u = edge.guarded(u - value / slope - offset) if len(edge.seen) > 1 else u - value / slope - offset
+        if edge.safe is None:
+            raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
+        best, gap = edge.safe
+        slack = 0.0 if best >= self.high else min(-gap / slope, _width(edge))
+        return self.value(best), self.claim(self.value(best)), slack
+
+    def whole(self) -> tuple[float, Interval, float]:
+        """The answer for whole numbers: the last that meets the target, its successor does not."""
+        low, high = (
+            float(math.ceil(self.unknown.ends(self.mechanism)[0])),
+            float(self.unknown.ends(self.mechanism)[1]),
+        )
+        high = float(math.floor(high))
+        if not self._meets(low):
+            self._unreachable(low)
+        guess = min(max(float(math.floor(math.exp(self.steered()[0]))), low), high)
+        safe, unsafe, step = low, math.inf, 1.0
+        while safe < high and unsafe - safe > 1.0:
+            if self._meets(guess):
+                safe, guess = guess, min(guess + step, high)
+            else:
+                unsafe, guess = guess, max(guess - step, low)
+            step *= 2.0
+            if not safe < guess < unsafe:
+                guess = math.floor(0.5 * (safe + min(unsafe, high + 1.0)))
+                guess = guess if guess > safe else min(safe + 1.0, high)
+        return safe, self.claim(safe), 0.0 if safe >= high else 1.0 / safe
+
+    def _meets(self, value: float) -> bool:
+        return self.target.met_by(self.claim(value).value)
+
+    def _unreachable(self, value: float) -> None:
+        raise UnreachableError(self.unknown, self.target, value, self.claim(value).value)
+
+
+def _width(edge: Edge) -> float:
+    return math.inf if edge.safe is None or edge.unsafe is None else edge.unsafe[0] - edge.safe[0]

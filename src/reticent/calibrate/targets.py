@@ -1,0 +1,203 @@
+"""What a calibration must reach: one type per risk, each an upper limit on what the attacker gains."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scipy.optimize import brentq
+from scipy.special import erfcinv, erfinv, ndtri
+
+from reticent import _check, risk
+from reticent.errors import ParameterError
+from reticent.tradeoff import GaussianTradeOff, TradeOff
+
+_LEAST_MU, _LARGEST_MU = 1e-12, 60.0
+_SQRT_8 = 2.8284271247461903
+
+
+class Target(ABC):
+    """A limit on one risk number.
+
+    Attributes:
+        name: as the command line spells it.
+        value: the limit, in the units of the risk.
+    """
+
+    name: ClassVar[str]
+    value: float
+
+    @abstractmethod
+    def measure(self, curve: TradeOff) -> float:
+        """The risk of ``curve``, in the units of ``value``."""
+
+    def met_by(self, achieved: float) -> bool:
+        """Whether a measured risk keeps within the limit."""
+        return achieved <= self.value
+
+    def equivalent_mu(self, achieved: float) -> float:
+        """The mu of the Gaussian curve with this risk, clipped to (1e-12, 60); grows with risk."""
+
+        def excess(log_mu: float) -> float:
+            value = self.measure(GaussianTradeOff(math.exp(log_mu)))
+            return -1.0 if math.isnan(value) else value - achieved
+
+        low, high = math.log(_LEAST_MU), math.log(_LARGEST_MU)
+        rising = excess(high) >= excess(low)
+        if (excess(low) >= 0.0) == rising:
+            return _LEAST_MU
+        if (excess(high) <= 0.0) == rising:
+            return _LARGEST_MU
+        return math.exp(float(brentq(excess, low, high, xtol=1e-12)))
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Advantage(Target):
+    """Membership advantage (total variation) at most ``value``, in (0, 1)."""
+
+    value: float
+    name: ClassVar[str] = "advantage"
+
+    def __post_init__(self) -> None:
+        _check.open_fraction(advantage=self.value)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.advantage(curve)
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return _clipped(_SQRT_8 * float(erfinv(achieved)))
+
+
+@dataclass(frozen=True, slots=True)
+class BayesSecurity(Target):
+    """Bayes security at least ``value``, in (0, 1): the only risk of which more is better."""
+
+    value: float
+    name: ClassVar[str] = "bayes-security"
+
+    def __post_init__(self) -> None:
+        _check.open_fraction(bayes_security=self.value)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.bayes_security(curve)
+
+    def met_by(self, achieved: float) -> bool:
+        return achieved >= self.value
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return _clipped(_SQRT_8 * float(erfcinv(achieved)))
+
+
+@dataclass(frozen=True, slots=True)
+class Success(Target):
+    """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess."""
+
+    value: float
+    prior: float
+    name: ClassVar[str] = "success"
+
+    def __post_init__(self) -> None:
+        prior = _check.open_fraction(prior=self.prior)
+        _limit("success", self.value, max(prior, 1.0 - prior))
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.success(curve, self.prior)
+
+    def __str__(self) -> str:
+        return f"success={self.value:g}@{self.prior:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class TprAtFpr(Target):
+    """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``."""
+
+    value: float
+    fpr: float
+    name: ClassVar[str] = "tpr"
+
+    def __post_init__(self) -> None:
+        _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.tpr_at_fpr(curve, self.fpr)
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return _clipped(float(ndtri(achieved) - ndtri(self.fpr)))
+
+    def __str__(self) -> str:
+        return f"tpr={self.value:g}@{self.fpr:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonAtDelta(Target):
+    """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1)."""
+
+    value: float
+    delta: float
+    name: ClassVar[str] = "epsilon"
+
+    def __post_init__(self) -> None:
+        _check.positive(epsilon=self.value)
+        _check.open_fraction(delta=self.delta)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.epsilon_at_delta(curve, self.delta)
+
+    def __str__(self) -> str:
+        return f"epsilon={self.value:g}@{self.delta:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mu(Target):
+    """Smallest mu-GDP curve below, down to error rates of ``risk.MU_FLOOR``, with mu at most ``value``."""
+
+    value: float
+    name: ClassVar[str] = "mu"
+
+    def __post_init__(self) -> None:
+        _check.positive(mu=self.value)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.mu(curve)
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return _clipped(achieved)
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction(Target):
+    """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
+
+    Valid for the worst case only: a reconstruction is a one-sided test (erratum R10).
+    """
+
+    value: float
+    baseline: float
+    name: ClassVar[str] = "reconstruction"
+
+    def __post_init__(self) -> None:
+        _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.reconstruction_success(curve, self.baseline)
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return _clipped(float(ndtri(achieved) - ndtri(self.baseline)))
+
+    def __str__(self) -> str:
+        return f"reconstruction={self.value:g}@{self.baseline:g}"
+
+
+def _clipped(mu: float) -> float:
+    return min(max(mu, _LEAST_MU), _LARGEST_MU)
+
+
+def _limit(name: str, value: float, least: float) -> None:
+    _check.open_fraction(**{name: value})
+    if not value > least:
+        raise ParameterError(name, value, f"above {least:g}, which needs no attack")

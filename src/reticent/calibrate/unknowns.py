@@ -1,0 +1,135 @@
+"""What a calibration may change: one type per parameter; whether risk grows with it is part of the type."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from reticent import _check
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism
+
+
+class Unknown(ABC):
+    """A parameter of a mechanism, searched between ``low`` and ``high`` (inclusive).
+
+    Attributes:
+        name: as the library spells it.
+        risk_grows: whether risk grows with the parameter. A theorem for each type here, not a guess.
+        whole: whether only whole numbers are allowed.
+    """
+
+    name: ClassVar[str]
+    risk_grows: ClassVar[bool]
+    whole: ClassVar[bool] = False
+    low: float
+    high: float
+
+    @abstractmethod
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        """``mechanism`` with the parameter set to ``value``.
+
+        Raises:
+            UnsupportedError: the mechanism has no such parameter.
+        """
+
+    def ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        """(low, high) for ``mechanism``."""
+        return self.low, self.high
+
+    def _ordered(self) -> None:
+        _check.positive(low=self.low)
+        if not self.high >= _check.positive(high=self.high) >= self.low:
+            raise ParameterError("high", self.high, f"at least {self.low!r}")
+
+    def _refuse(self, mechanism: Mechanism) -> UnsupportedError:
+        return UnsupportedError(f"{type(mechanism).__name__} has no {self.name} that could be calibrated")
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseMultiplier(Unknown):
+    """Noise over the largest contribution of one record; more noise is post-processing, so risk falls."""
+
+    low: float = 1e-2
+    high: float = 1e5
+    name: ClassVar[str] = "noise_multiplier"
+    risk_grows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        Unknown._ordered(self)
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if isinstance(mechanism, DPSGD | Gaussian | Laplace):
+            return replace(mechanism, noise_multiplier=float(value))
+        raise Unknown._refuse(self, mechanism)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRate(Unknown):
+    """Poisson inclusion probability; a lower rate is a mixture with the absent law, so risk grows with it."""
+
+    low: float = 1e-9
+    high: float = 1.0
+    name: ClassVar[str] = "sample_rate"
+    risk_grows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Unknown._ordered(self)
+        _check.rate(high=self.high)
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if isinstance(mechanism, DPSGD):
+            return replace(mechanism, sample_rate=min(float(value), 1.0))
+        raise Unknown._refuse(self, mechanism)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Unknown):
+    """Number of noisy releases; seeing more never hurts the attacker."""
+
+    low: float = 1
+    high: float = 10**8
+    name: ClassVar[str] = "steps"
+    risk_grows: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Unknown._ordered(self)
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if isinstance(mechanism, DPSGD):
+            return replace(mechanism, steps=round(value))
+        if isinstance(mechanism, Gaussian | Laplace):
+            return replace(mechanism, releases=round(value))
+        raise Unknown._refuse(self, mechanism)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize(Unknown):
+    """Expected records per batch at a fixed number of training records: the sample rate in other words."""
+
+    low: float = 1
+    high: float = 10**12
+    name: ClassVar[str] = "batch_size"
+    risk_grows: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Unknown._ordered(self)
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        size = self._dataset_size(mechanism)
+        if not isinstance(mechanism, DPSGD):
+            raise Unknown._refuse(self, mechanism)
+        return replace(mechanism, sample_rate=min(round(value) / size, 1.0), batch_size=round(value))
+
+    def ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        return self.low, min(self.high, self._dataset_size(mechanism))
+
+    def _dataset_size(self, mechanism: Mechanism) -> int:
+        if not isinstance(mechanism, DPSGD):
+            raise Unknown._refuse(self, mechanism)
+        if mechanism.dataset_size is None:
+            raise ParameterError("dataset_size", None, "given: batch_size means sample_rate * dataset_size")
+        return mechanism.dataset_size

@@ -1,0 +1,225 @@
+"""Calibration: the answer is safe, its neighbour is not, and other libraries agree on the risk there."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from reticent.calibrate import (
+    Advantage,
+    BatchSize,
+    BayesSecurity,
+    EpsilonAtDelta,
+    Mu,
+    NoiseMultiplier,
+    Reconstruction,
+    SampleRate,
+    Steps,
+    Success,
+    Target,
+    TprAtFpr,
+    UnreachableError,
+    calibrate,
+)
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring
+from reticent.threat import Membership, Method, Relaxed, WorstCase
+from reticent.tradeoff import GaussianTradeOff
+
+RUN = DPSGD(1.0, 0.01, 1000)
+TARGETS = [
+    Advantage(0.1),
+    BayesSecurity(0.9),
+    Success(0.6, 0.5),
+    TprAtFpr(0.01, 0.001),
+    EpsilonAtDelta(1.0, 1e-5),
+    Mu(0.5),
+    Reconstruction(0.05, 0.02),
+]
+
+
+def random_target(rng: np.random.Generator) -> Target:
+    """Any of the targets with a limit that some noise meets and little noise does not."""
+    level = rng.uniform(0.02, 0.6)
+    prior, fpr = rng.uniform(0.2, 0.8), 10 ** rng.uniform(-4, -1)
+    return [
+        Advantage(level),
+        BayesSecurity(1 - level),
+        Success(max(prior, 1 - prior) + (1 - max(prior, 1 - prior)) * level, prior),
+        TprAtFpr(fpr + (1 - fpr) * level * 0.3, fpr),
+        EpsilonAtDelta(10 ** rng.uniform(-0.7, 0.8), 10 ** rng.uniform(-7, -3)),
+        Mu(10 ** rng.uniform(-1, 0.3)),
+        Reconstruction(fpr + (1 - fpr) * level * 0.3, fpr),
+    ][rng.integers(7)]
+
+
+def random_run(rng: np.random.Generator) -> DPSGD:
+    return DPSGD(1.0, 10 ** rng.uniform(-3.5, -0.5), int(10 ** rng.uniform(1.5, 4.5)))
+
+
+def check(run: DPSGD, target: Target, neighbouring: Neighbouring, method: Method = Method.EXACT) -> None:
+    """The re-evaluated risk keeps the target, and a little less noise does not."""
+    who = WorstCase() if method is Method.EXACT else Membership()
+    answer = calibrate(run, NoiseMultiplier(), target, who, neighbouring, method)
+    again = who.assess(answer.mechanism, neighbouring, method).measure(target.measure)
+    assert target.met_by(again.value)
+    assert again.value == answer.achieved.value
+    assert answer.slack <= 1e-4
+    if answer.value > 0.011:
+        louder = NoiseMultiplier().put(run, answer.value * (1 - 1e-4))
+        assert not target.met_by(who.assess(louder, neighbouring, method).measure(target.measure).value)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_worst_case_targets_are_met_and_tight(target: Target) -> None:
+    check(RUN, target, Neighbouring.ADD_REMOVE)
+
+
+def test_replace_needs_more_noise() -> None:
+    check(RUN, Advantage(0.1), Neighbouring.REPLACE)
+    values = [calibrate(RUN, NoiseMultiplier(), Advantage(0.1), None, n).value for n in Neighbouring]
+    assert values[1] > 1.5 * values[0]
+    assert values[2] == values[0]
+
+
+@pytest.mark.parametrize("method", [Method.CLT, Method.CLOSED_FORM, Method.PUBLISHED])
+def test_random_targets_by_closed_form(method: Method) -> None:
+    """70 random targets each: the formula, evaluated again, keeps the target; slack within 1e-4."""
+    rng = np.random.default_rng(3)
+    for _ in range(70):
+        run, target = random_run(rng), random_target(rng)
+        if isinstance(target, Reconstruction):
+            continue
+        relation = [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE][rng.integers(2)]
+        answer = calibrate(run, NoiseMultiplier(), target, Membership(), relation, method)
+        assert target.met_by(answer.achieved.value)
+        assert answer.slack <= 1e-4 or answer.value <= 0.01
+
+
+@pytest.mark.slow
+def test_2000_random_targets() -> None:
+    """No random target is exceeded when the risk is evaluated again."""
+    rng = np.random.default_rng(17)
+    for _ in range(2000):
+        relation = [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE][rng.integers(2)]
+        check(random_run(rng), random_target(rng), relation)
+
+
+def test_another_accountant_agrees() -> None:
+    """dp_accounting's PLD at the calibrated noise gives the epsilon that was asked for."""
+    from dp_accounting import dp_event
+    from dp_accounting.pld import PLDAccountant
+
+    answer = calibrate(RUN, NoiseMultiplier(), EpsilonAtDelta(1.0, 1e-5))
+    event = dp_event.PoissonSampledDpEvent(0.01, dp_event.GaussianDpEvent(answer.value))
+    accountant = PLDAccountant(value_discretization_interval=1e-4)
+    accountant.compose(dp_event.SelfComposedDpEvent(event, 1000))
+    assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_whole_numbers_stop_just_before_the_edge() -> None:
+    sized = DPSGD(1.0, 0.01, 1000, dataset_size=50_000)
+    for run, unknown, target in (
+        (RUN, Steps(), Advantage(0.1)),
+        (sized, BatchSize(), Advantage(0.1)),
+        (Gaussian(10.0), Steps(), EpsilonAtDelta(2.0, 1e-6)),
+    ):
+        answer = calibrate(run, unknown, target)
+        assert answer.value == round(answer.value)
+        assert target.met_by(answer.achieved.value)
+        following = WorstCase().assess(unknown.put(run, answer.value + 1)).measure(target.measure)
+        assert not target.met_by(following.value)
+    assert answer.mechanism == Gaussian(10.0, int(answer.value))
+
+
+def test_sample_rate_is_the_largest_that_is_safe() -> None:
+    answer = calibrate(RUN, SampleRate(), Advantage(0.1))
+    above = WorstCase().assess(SampleRate().put(RUN, answer.value * (1 + 2e-4))).measure(Advantage(0.1).measure)
+    assert answer.achieved.value <= 0.1 < above.value
+
+
+def test_plain_releases_match_closed_forms() -> None:
+    answer = calibrate(Gaussian(1.0, 4), NoiseMultiplier(), Mu(0.5))
+    assert answer.value == pytest.approx(4.0, rel=1e-4)
+    assert answer.value >= 4.0
+    answer = calibrate(Laplace(1.0), NoiseMultiplier(), Advantage(0.1))
+    exact = 1 / (-2 * math.log(1 - 0.1))
+    assert exact <= answer.value <= exact * (1 + 1e-4)
+
+
+def test_published_noise_is_too_small_and_the_exact_one_is_not() -> None:
+    """Errata B1 and B3: noise from Equation 4 leaves more risk than asked for."""
+    run = DPSGD(1.0, 1e-3, 5000)
+    printed = calibrate(
+        run, NoiseMultiplier(), BayesSecurity(0.96), Membership(), Neighbouring.REPLACE, Method.PUBLISHED
+    )
+    really = WorstCase().assess(printed.mechanism, Neighbouring.REPLACE).measure(BayesSecurity(0.96).measure)
+    assert really.upper < 0.96
+    exact = calibrate(run, NoiseMultiplier(), BayesSecurity(0.96), Membership(), Neighbouring.REPLACE)
+    assert exact.value > printed.value
+    assert exact.achieved.lower >= 0.96 - 1e-6
+
+
+def test_relaxed_adversary_allows_less_noise_and_the_worst_case_is_reported() -> None:
+    run = DPSGD(1.0, 0.02, 2000)
+    answer = calibrate(run, NoiseMultiplier(), Advantage(0.1), Relaxed())
+    assert answer.achieved.value <= 0.1
+    assert answer.value < calibrate(run, NoiseMultiplier(), Advantage(0.1)).value
+    assert answer.worst_case().value > 0.1
+
+
+def test_unreachable_targets_say_what_is_closest() -> None:
+    with pytest.raises(UnreachableError, match="out of reach") as caught:
+        calibrate(Gaussian(0.5), Steps(), Advantage(0.1))
+    assert caught.value.closest == 1
+    assert caught.value.achieved == pytest.approx(float(GaussianTradeOff(2.0).delta(0.0)), rel=1e-12, abs=0)
+    with pytest.raises(UnreachableError) as caught:
+        calibrate(DPSGD(1.0, 0.1, 1000), NoiseMultiplier(low=0.5, high=2.0), Advantage(0.1))
+    assert caught.value.closest == pytest.approx(2.0)
+    assert caught.value.achieved > 0.1
+
+
+def test_targets_met_everywhere_return_the_end_of_the_range() -> None:
+    answer = calibrate(DPSGD(1.0, 1e-5, 10), NoiseMultiplier(), Advantage(0.5))
+    assert answer.value == pytest.approx(0.01)
+    assert answer.slack == 0.0
+    answer = calibrate(DPSGD(1.0, 0.5, 10), Steps(high=20), Advantage(0.999999))
+    assert answer.value == 20
+
+
+def test_what_has_no_bound_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="worst case only"):
+        calibrate(RUN, NoiseMultiplier(), Reconstruction(0.1, 0.01), Relaxed())
+    with pytest.raises(UnsupportedError, match="sample_rate"):
+        calibrate(Gaussian(1.0), SampleRate(), Advantage(0.1))
+    with pytest.raises(ParameterError, match="dataset_size"):
+        calibrate(RUN, BatchSize(), Advantage(0.1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (Advantage, (0.0,)),
+        (BayesSecurity, (1.0,)),
+        (Success, (0.5, 0.5)),
+        (TprAtFpr, (0.01, 0.01)),
+        (EpsilonAtDelta, (0.0, 1e-5)),
+        (Mu, (-1.0,)),
+        (Reconstruction, (0.01, 0.5)),
+        (NoiseMultiplier, (2.0, 1.0)),
+        (SampleRate, (0.1, 1.5)),
+    ],
+)
+def test_limits_are_checked(kind: type, arguments: tuple) -> None:
+    with pytest.raises(ParameterError):
+        kind(*arguments)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_equivalent_mu_inverts_the_gaussian_risk(target: Target) -> None:
+    for mu in (0.05, 0.4, 1.7):
+        achieved = target.measure(GaussianTradeOff(mu))
+        if 0.0 < achieved < math.inf:
+            assert target.equivalent_mu(achieved) == pytest.approx(mu, rel=1e-8, abs=0)
