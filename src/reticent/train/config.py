@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from reticent.data import NAMES
 from reticent.errors import ArtifactError
-from reticent.mechanism import Sampler
+from reticent.mechanism import Neighbouring, Sampler
 from reticent.mechanism.run_ledger import Randomness, first_problem
 
 _LARGEST_CONFIG = 1 << 20
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Inside = Annotated[float, Field(gt=0.0, lt=1.0)]
 Width = Annotated[int, Field(ge=1, le=65_536)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -101,11 +102,59 @@ class TraceConfig(_Strict):
     masks: bool = False
 
 
+_PARTNERS = {
+    "advantage": None,
+    "bayes_security": None,
+    "mu": None,
+    "success": "prior",
+    "tpr": "fpr",
+    "epsilon": "delta",
+    "reconstruction": "baseline",
+}
+
+
+class TargetConfig(_Strict):
+    """What the worst-case attacker may gain; the least noise that keeps to it is computed before training.
+
+    Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
+    ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``.
+
+    Attributes:
+        neighbouring: between which data sets.
+    """
+
+    advantage: Inside | None = None
+    bayes_security: Inside | None = None
+    mu: Positive | None = None
+    success: Inside | None = None
+    prior: Inside | None = None
+    tpr: Inside | None = None
+    fpr: Inside | None = None
+    epsilon: Positive | None = None
+    delta: Inside | None = None
+    reconstruction: Inside | None = None
+    baseline: Inside | None = None
+    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
+
+    @model_validator(mode="after")
+    def _one_target(self) -> TargetConfig:
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None} - {"neighbouring"}
+        targets = given & set(_PARTNERS)
+        if len(targets) != 1:
+            raise ValueError(f"exactly one of {', '.join(_PARTNERS)} must be given")
+        (name,) = targets
+        partner = _PARTNERS[name]
+        if given != {name} | ({partner} if partner else set()):
+            raise ValueError(f"{name} goes with {partner}" if partner else f"{name} stands alone")
+        return self
+
+
 class TrainConfig(_Strict):
     """One DP-SGD run.
 
     Attributes:
-        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
+        noise_multiplier, target: exactly one; noise standard deviation over ``max_grad_norm``, on the sum,
+            or the risk that it must keep to.
         max_grad_norm: clip norm (L2) of each record's gradient.
         sample_rate, batch_size: exactly one; ``batch_size`` is the *expected* size under Poisson.
         epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded for the whole run.
@@ -120,7 +169,8 @@ class TrainConfig(_Strict):
 
     data: DataConfig
     model: ModelConfig
-    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
+    target: TargetConfig | None = None
     max_grad_norm: Positive = 1.0
     sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     batch_size: Annotated[int, Field(ge=1)] | None = None
@@ -139,7 +189,8 @@ class TrainConfig(_Strict):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> TrainConfig:
-        for first, second in (("sample_rate", "batch_size"), ("epochs", "steps")):
+        pairs = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("epochs", "steps"))
+        for first, second in pairs:
             if (getattr(self, first) is None) == (getattr(self, second) is None):
                 raise ValueError(f"exactly one of {first} and {second} must be given")
         if self.sampler is Sampler.SHUFFLED and self.batch_size is None:

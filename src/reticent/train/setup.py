@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100
 from reticent.errors import ParameterError
-from reticent.mechanism import Sampler
+from reticent.mechanism import DPSGD, Sampler
 from reticent.train.config import DataConfig, TrainConfig
 from reticent.train.loop import Settings
+from reticent.train.target import calibrated_noise
 
 
 def load_dataset(config: DataConfig) -> Dataset:
@@ -29,22 +28,34 @@ def load_dataset(config: DataConfig) -> Dataset:
 
 
 def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
-    """Rates, divisor and steps for ``dataset_size`` training records.
+    """Noise, rates, divisor and steps for ``dataset_size`` training records.
+
+    A target is turned into noise here, by certified calibration of the run as it is planned.
 
     Raises:
+        UnreachableError: no noise meets the target.
         ParameterError: the batch is larger than the data.
     """
     rate = _sample_rate(config, dataset_size)
+    steps = _steps(config, rate, dataset_size)
     return Settings(
-        noise_multiplier=config.noise_multiplier,
+        noise_multiplier=_noise(config, rate, steps),
         max_grad_norm=config.max_grad_norm,
         sample_rate=rate,
         divisor=config.divisor if config.divisor is not None else rate * dataset_size,
-        steps=_steps(config, rate, dataset_size),
+        steps=steps,
         sampler=config.sampler,
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
     )
+
+
+def _noise(config: TrainConfig, rate: float, steps: int) -> float:
+    if config.noise_multiplier is not None:
+        return config.noise_multiplier
+    if config.target is None:
+        raise ParameterError("noise_multiplier", None, "given, or target")
+    return calibrated_noise(config.target, DPSGD(1.0, rate, steps, sampler=config.sampler))
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
@@ -63,8 +74,3 @@ def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
     if config.sampler is Sampler.SHUFFLED and config.batch_size is not None:
         return max(1, round(config.epochs * -(-dataset_size // config.batch_size)))
     return max(1, round(config.epochs / rate))
-
-
-def with_noise(settings: Settings, noise_multiplier: float) -> Settings:
-    """The same settings with another noise multiplier."""
-    return replace(settings, noise_multiplier=noise_multiplier)
