@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from reticent.composition.lattice import compose_lattice
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.polygon import Polygon, hull, polygon_through
 from reticent.composition.sampling import accountable, shift
+from reticent.composition.spectral import SampledStep, SpectralComposition
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
@@ -39,13 +41,38 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
         return Bracket.exact(_both_ways(_disclosed(seen, both)))
     if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:
         return Bracket.exact(symmetrised(noisy[0].curve()))
-    steps = [(step.curve(), step.count) for step in noisy]
-    try:
-        pair = compose_lattice(steps)
-    except NumericalError:
-        pair = _disclosed(_ever_sampled(noisy), both), loudest_step(steps)
-    pessimistic, optimistic = (_both_ways(_reveal(curve, seen, both)) for curve in pair)
+    with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
+        pessimistic, optimistic = (_both_ways(_reveal(curve, seen, both)) for curve in _enclosing(noisy, both))
     return Bracket(pessimistic=pessimistic, optimistic=optimistic)
+
+
+def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
+    """The first route that certifies: characteristic function, lattice, noiseless against loudest step."""
+    spectral = spectral_composition(noisy)
+    if spectral is not None:
+        with contextlib.suppress(NumericalError):
+            return spectral.polygons()
+    steps = [(step.curve(), step.count) for step in noisy]
+    busiest = max(noisy, key=lambda step: step.count)
+    try:
+        return compose_lattice(steps, anchor=busiest.anchor)
+    except NumericalError:
+        return _disclosed(_ever_sampled(noisy), both), loudest_step(steps)
+
+
+def spectral_composition(noisy: Sequence[Step]) -> SpectralComposition | None:
+    """The characteristic-function route for these steps; None where a step is not a sampled Gaussian."""
+    plain, sampled = 0.0, []
+    for step in noisy:
+        if step.laplace or step.symmetric:
+            return None
+        if step.sample_rate == 1.0:
+            plain = step.shift / step.noise_multiplier
+        else:
+            # The antipodal pair is written with means -1 and +1, whatever the sensitivity.
+            noise = step.noise_multiplier if step.antipodal else step.noise_multiplier / step.shift
+            sampled.append(SampledStep(noise, step.sample_rate, step.antipodal, step.count))
+    return SpectralComposition(tuple(sampled), plain)
 
 
 def loudest_step(steps: Sequence[tuple[TradeOff, int]]) -> Polygon:
@@ -87,6 +114,13 @@ class Step:
     antipodal: bool = False
     symmetric: bool = False
     count: int = 1
+
+    @property
+    def anchor(self) -> float:
+        """A loss that carries an atom, or nearly one where the noise is small."""
+        if self.laplace:
+            return self.shift / self.noise_multiplier
+        return 0.0 if self.antipodal or self.sample_rate == 1.0 else math.log1p(-self.sample_rate)
 
     def curve(self) -> TradeOff:
         """The pair as a curve, H0 = absent."""

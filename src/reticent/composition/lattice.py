@@ -41,7 +41,7 @@ class _Plan:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Masses of one step: cell i is (l_i, l_{i+1}], l_i = (first + i) * spacing; plus both tails."""
+    """Masses of one step: cell i is (l_i, l_{i+1}], l_i = (first + i + offset) * spacing; plus both tails."""
 
     first: int
     p: np.ndarray
@@ -52,20 +52,24 @@ class _Cells:
     q_above: float
 
 
-def compose_lattice(steps: Steps, width: float = 5e-7, max_points: int = 2**20) -> tuple[Polygon, Polygon]:
+def compose_lattice(
+    steps: Steps, width: float = 5e-7, max_points: int = 2**20, anchor: float = 0.0
+) -> tuple[Polygon, Polygon]:
     """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
 
     Args:
         steps: (curve of one step, how many times it ran); curve with H0 = absent, H1 = present.
         width: aimed distance between the two, in beta; it is not guaranteed, the enclosure is.
         max_points: largest grid.
+        anchor: a loss that carries (nearly) an atom; the grid is made to contain it if it can.
 
     Raises:
         NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
     """
-    plan = _plan(steps, width, min(max_points, _MAX_POINTS))
-    parts = [(_cells(curve, plan), count) for curve, count in steps]
-    return _pessimistic(parts, plan), _optimistic(parts, plan)
+    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(anchor))
+    ends = [(_cells(curve, plan, 0.0), count) for curve, count in steps]
+    centred = [(_cells(curve, plan, -0.5), count) for curve, count in steps]
+    return _pessimistic(ends, plan), _optimistic(centred, plan)
 
 
 def _pessimistic(parts: list[tuple[_Cells, int]], plan: _Plan) -> Polygon:
@@ -104,7 +108,7 @@ def _shifted(losses: np.ndarray, tail: np.ndarray) -> np.ndarray:
 def _optimistic(parts: list[tuple[_Cells, int]], plan: _Plan) -> Polygon:
     labels = [(*_labels(cells), count) for cells, count in parts]
     rounding = sum(count for *_, count in labels) * _STEP_ERROR
-    # A label stands for losses above it: the sum of labels lags the loss by a drift known in advance.
+    # Labels lag the losses they stand for by a mean that is known in advance.
     drift = round(sum(count * _lag(first, p, q, plan.spacing) for first, p, q, count in labels))
     p_mass = [(first, p, count) for first, p, _, count in labels]
     q_mass = [(first, q, count) for first, _, q, count in labels]
@@ -149,7 +153,7 @@ def _connect_dots(cells: _Cells, spacing: float) -> tuple[np.ndarray, float, flo
 
 
 def _labels(cells: _Cells) -> tuple[int, np.ndarray, np.ndarray]:
-    """Each cell labelled by its lower end (both tails by the nearest cell), as P- and Q-masses."""
+    """Each cell labelled by its middle (both tails by the nearest cell), as P- and Q-masses."""
     p, q = cells.p.copy(), cells.q.copy()
     p[0] += cells.p_below
     q[0] += cells.q_below
@@ -163,7 +167,7 @@ def _lag(first: int, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
     both = (p > 0) & (q > 0)
     ratio = np.log(q[both] / p[both]) / spacing - (first + np.flatnonzero(both))
     weights = p[both] + q[both]
-    return float(np.sum(weights * np.clip(ratio, 0.0, 1.0)) / np.sum(weights))
+    return float(np.sum(weights * np.clip(ratio, -0.5, 0.5)) / np.sum(weights))
 
 
 @dataclass(frozen=True)
@@ -224,12 +228,12 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
     return np.append(total[1:], 0.0)
 
 
-def _cells(curve: TradeOff, plan: _Plan) -> _Cells:
+def _cells(curve: TradeOff, plan: _Plan, offset: float) -> _Cells:
     reach = plan.spacing * plan.points
     low, high = _support(curve, reach)
     first, last = int(np.floor(low / plan.spacing)), int(np.ceil(high / plan.spacing))
     last = max(last, first + 1)
-    rates = curve.errors(plan.spacing * np.arange(first, last + 1))
+    rates = curve.errors(plan.spacing * (np.arange(first, last + 1) + offset))
     return _Cells(
         first,
         p=_masses(rates.fpr, rates.tnr),
@@ -255,7 +259,7 @@ def _support(curve: TradeOff, reach: float, tail: float = 1e-26) -> tuple[float,
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Steps, width: float, max_points: int) -> _Plan:
+def _plan(steps: Steps, width: float, max_points: int, anchor: float) -> _Plan:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_coarse(curve), n) for curve, n in steps]
@@ -269,6 +273,8 @@ def _plan(steps: Steps, width: float, max_points: int) -> _Plan:
     spacing = np.sqrt(30.0 * width * max(spread, 1e-3 * span) / count)
     points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), 12, np.log2(max_points)))
     spacing = span / points
+    if anchor >= spacing:
+        spacing = anchor / np.floor(anchor / spacing)
     return _Plan(spacing, -int(np.ceil(1.025 * max(low, 0.0) / spacing)) - 2, points, up, down)
 
 

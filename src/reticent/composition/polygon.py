@@ -66,6 +66,8 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
     fnr = np.concatenate([right[0].fnr[::-1], left[0].fpr])
     tpr = np.concatenate([right[0].tpr[::-1], left[0].tnr])
     slopes = np.concatenate([right[1][::-1], -left[1][1:]])
+    if not (np.all(np.diff(fpr) >= 0.0) and np.all(np.diff(fnr) <= 0.0)):
+        raise NumericalError("tangent polygon: the bounds on both sides of threshold 0 contradict each other")
     return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), slopes)
 
 
@@ -148,7 +150,10 @@ def _half(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -
     A tangent left out because the bounds are not convex there costs tightness, never the side: delta is
     convex in e^l, so it stays below the chord of upper bounds.
     """
-    keep = np.isfinite(log_delta) | (thresholds == 0.0)
+    keep = np.append(
+        True, (np.diff(np.minimum.accumulate(log_delta)) < 0.0) | (np.diff(np.maximum.accumulate(log_rest)) > 0.0)
+    )
+    keep &= np.isfinite(log_delta) | (thresholds == 0.0)
     thresholds, log_delta, log_rest = thresholds[keep], log_delta[keep], log_rest[keep]
     for _ in range(_MAX_PASSES):
         fpr = _drops(thresholds, log_delta, log_rest)

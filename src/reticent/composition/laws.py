@@ -1,0 +1,388 @@
+"""Loss laws of one step, as transforms: M(lambda) = E_P[(dQ/dP)^lambda] with a bound on every error.
+
+The sampled Gaussian is integrated by the trapezoid rule in the observation x. Bounds, derived in
+docs/composition.md: rule (analyticity in a strip), nodes left out (Gaussian tails), rounding; and a bound
+on |M(c + it)| / M(c) for all t beyond a given one (layers of a unimodal minorant of the loss density).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from reticent.errors import NumericalError
+
+_EPS = 2.0**-52
+_HALF_LOG_TWO_PI = 0.9189385332046727
+_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
+_SINC_FLOOR = 0.217233628211222
+_LAYER_CELLS = 400
+_MAX_NODES = 20_000
+_MAX_WORK = 20_000_000
+_CHUNK = 500_000
+
+
+class Transform(NamedTuple):
+    """M(c + it) - 1 per frequency (complex), and a bound on its absolute error."""
+
+    excess: np.ndarray
+    error: np.ndarray
+
+
+class Law(Protocol):
+    """The loss law of one step."""
+
+    def transform(self, c: float, frequencies: np.ndarray) -> Transform:
+        """M(c + it) - 1 at ``frequencies`` t, increasing from 0."""
+
+    def log_moment(self, exponents: np.ndarray) -> np.ndarray:
+        """Upper bounds on log M(c) at real ``exponents`` c; inf where there is none."""
+
+    def moments(self, c: float) -> tuple[float, float]:
+        """Mean and variance of the loss under the law tilted by e^(cL): not certified, they only plan."""
+
+    def decay(self, c: float) -> Decay:
+        """Bounds on |M(c + it)| / M(c) beyond any frequency."""
+
+
+class Decay(Protocol):
+    """At one real part c."""
+
+    def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
+        """Per frequency, an upper bound on log |M(c + it)| / M(c) for all t at least that large."""
+
+
+@dataclass(frozen=True)
+class PlainGaussian:
+    """N(0, 1) against N(mu, 1): M(lambda) = exp(lambda (lambda - 1) mu^2 / 2), no error but rounding."""
+
+    mu: float
+
+    def transform(self, c: float, frequencies: np.ndarray) -> Transform:
+        exponents = c + 1j * frequencies
+        power = 0.5 * self.mu**2 * exponents * (exponents - 1.0)
+        value = np.expm1(power)
+        return Transform(value, 8 * _EPS * (np.abs(value) + np.abs(power) * np.exp(power.real)))
+
+    def log_moment(self, exponents: np.ndarray) -> np.ndarray:
+        return 0.5 * self.mu**2 * exponents * (exponents - 1.0) * (1.0 + 8 * _EPS) + 8 * _EPS
+
+    def moments(self, c: float) -> tuple[float, float]:
+        return self.mu**2 * (c - 0.5), self.mu**2
+
+    def decay(self, c: float) -> Decay:
+        return _NormalDecay(self.mu)
+
+
+@dataclass(frozen=True, slots=True)
+class _NormalDecay:
+    mu: float
+
+    def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
+        return -0.5 * (self.mu * frequencies) ** 2 * (1.0 - 8 * _EPS)
+
+
+@dataclass(frozen=True, slots=True)
+class _LayeredDecay:
+    """A law that contains a mixture of uniforms: each contributes at most the envelope of its sinc."""
+
+    widths: np.ndarray
+    weights: np.ndarray
+
+    def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
+        parts = _chunks(frequencies, len(self.widths))
+        lost = np.concatenate(
+            [(1.0 - _sinc_envelope(0.5 * np.multiply.outer(t, self.widths))) @ self.weights for t in parts]
+        )
+        return np.log1p(-np.minimum(lost, 1.0 - 1e-12) * (1.0 - 1e-9))
+
+
+@dataclass(frozen=True)
+class SampledGaussian:
+    """One Poisson-sampled Gaussian step, H0 = absent.
+
+    P = N(0, s^2) against (1 - rate) P + rate N(1, s^2); or, ``antipodal``, the two mixtures with means -1
+    and +1. Only exponents c >= 1/2 are supported for the antipodal pair, which is symmetric.
+
+    Attributes:
+        noise_multiplier: s > 0, in units of the shift.
+        rate: in (0, 1).
+        antipodal: the pair of the replacement relation.
+        count: how often the step runs; the node range follows it.
+        reach: largest frequency times loss that the nodes must resolve.
+        largest: largest exponent c for which M is wanted.
+    """
+
+    noise_multiplier: float
+    rate: float
+    antipodal: bool
+    count: int
+    reach: float
+    largest: float
+
+    @cached_property
+    def _grid(self) -> _Nodes:
+        s, tail = self.noise_multiplier, np.log(1e-19 / self.count)
+        z = np.sqrt(-2.0 * tail)
+        high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
+        while high < furthest and self._right_tail(self.largest, high) > tail:
+            high += max(s, (furthest - high) / 64.0)
+        low = -high if self.antipodal else -z * s
+        # Strip of angle 0.92 pi: the rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
+        angle = _ANGLES[-1]
+        exponent = 42.0 + np.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
+        dx = min(2.0 * np.pi * angle * s**2 / exponent, 0.55 * s)
+        first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
+        if last - first > _MAX_NODES:
+            raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
+        return _nodes(self, dx * np.arange(first, last + 1), dx)
+
+    def _right_tail(self, c: float, high: float) -> float:
+        """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
+
+        With q the mixture ratio, q^c <= (1 - rate) + rate r^c for c outside (0, 1), the same with both
+        weights to the power c inside, and q^c <= ((1 + k) rate r)^c with k = (1 - rate) / (rate r(high)).
+        """
+        s = self.noise_multiplier
+        power = c if 0.0 < c < 1.0 else 1.0
+        bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
+        split = np.logaddexp(power * np.log1p(-self.rate) + _log_tail(high / s), power * np.log(self.rate) + bend)
+        if c > 1.0:
+            excess = np.log1p(np.exp(min(np.log1p(-self.rate) - np.log(self.rate) - (high - 0.5) / s**2, 600.0)))
+            split = min(split, c * (np.log(self.rate) + excess) + bend)
+        if self.antipodal and c > 1.0:
+            split += (1.0 - c) * np.log1p(-self.rate)
+        return float(split)
+
+    def _left_tail(self, c: float, low: float) -> float:
+        """log of a bound on the integrand's mass below ``low`` < 0."""
+        s = self.noise_multiplier
+        if self.antipodal:
+            return max(self._right_tail(1.0 - c, -low) if c < 1.0 else -np.inf, _log_tail(-low / s))
+        if c < 0.0:
+            return c * np.log1p(-self.rate) + _log_tail(-low / s)
+        return _log_tail(-low / s)  # the ratio is below 1 there
+
+    def transform(self, c: float, frequencies: np.ndarray) -> Transform:
+        grid = self._grid
+        if len(grid.x) * len(frequencies) > _MAX_WORK:
+            raise NumericalError("characteristic function: nodes times frequencies exceed 20 million")
+        tilted = grid.weight * np.exp(np.minimum(c * grid.loss, 700.0))
+        real = self._real_excess(c)
+        turn = np.concatenate([_turned(part, grid.loss, tilted) for part in _chunks(frequencies, len(grid.x))])
+        return Transform(real + turn, self._error(c, frequencies, tilted))
+
+    def _real_excess(self, c: float) -> float:
+        grid = self._grid
+        growth = grid.weight * np.expm1(np.minimum(c * grid.loss, 700.0)) - c * grid.weight * np.expm1(grid.loss)
+        return float(np.sum(growth))
+
+    def _error(self, c: float, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
+        grid, rule = self._grid, self._strip(c, frequencies)
+        at_zero = rule[0] if frequencies[0] == 0.0 else self._strip(c, np.zeros(1))[0]
+        unit = float(self._strip(0.0, np.zeros(1))[0] + self._strip(1.0, np.zeros(1))[0])
+        left_out = 4.0 * self._left_out(c) + (1.0 + abs(c)) * (self._left_out(0.0) + self._left_out(1.0))
+        blur = 6.0 + grid.size
+        steady = np.sum(
+            grid.weight * (np.abs(np.expm1(np.minimum(c * grid.loss, 700.0))) + abs(c * np.expm1(grid.loss))) * blur
+        )
+        turning = np.sum(tilted * np.abs(grid.loss) * blur)
+        rounding = 16 * _EPS * (steady + frequencies * turning)
+        return rule + 2.0 * at_zero + (1.0 + abs(c)) * unit + left_out + rounding
+
+    def _strip(self, c: float, frequencies: np.ndarray) -> np.ndarray:
+        """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
+
+        |integrand| on the line Im x = angle s^2 is at most its modulus on the real line times
+        e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
+        with t, so it is evaluated at few frequencies and rounded up to the next.
+        """
+        grid = self._grid
+        marks = np.unique(frequencies[np.linspace(0, len(frequencies) - 1, 9).round().astype(int)])
+        best = np.full(len(marks), np.inf)
+        cells = self._cell_bounds(c)
+        for angle in _ANGLES:
+            decay = 2.0 * np.pi * angle * self.noise_multiplier**2 / grid.dx
+            if decay < 1.0:
+                continue
+            log_factor = 0.5 * (angle * self.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
+            log_factor += _shrink(c, angle) + (_shrink(1.0 - c, angle) if self.antipodal else 0.0)
+            turn = grid.argument(angle)
+            exponents = np.multiply.outer(marks, turn) + cells + log_factor
+            best = np.minimum(best, np.sum(np.exp(np.minimum(exponents, 700.0)), axis=1))
+            best = np.where(np.max(exponents, axis=1) > 690.0, np.inf, best)
+        return best[np.searchsorted(marks, frequencies)]
+
+    def _cell_bounds(self, c: float) -> np.ndarray:
+        """log of bounds on the integral of |integrand| over each cell between nodes, and over both tails."""
+        grid = self._grid
+        inner = np.log(grid.dx) + _cell_extreme(self, grid.x, c, largest=True)
+        outer = np.log(max(self._left_out(c), 1e-300))
+        return np.concatenate([[outer], inner, [outer]])
+
+    def _left_out(self, c: float) -> float:
+        """Bound on the sum (and integral) of the integrand outside the nodes."""
+        x = self._grid.x
+        both = np.logaddexp(self._left_tail(c, float(x[0])), self._right_tail(c, float(x[-1])))
+        return float(np.exp(np.minimum(both, 700.0)))
+
+    def log_moment(self, exponents: np.ndarray) -> np.ndarray:
+        result = np.empty(len(exponents))
+        for k, c in enumerate(exponents):
+            error = self._error(c, np.zeros(1), self._grid.weight)[0]
+            excess = self._real_excess(c)
+            result[k] = np.log1p(excess + error) if np.isfinite(error) and excess + error < 1e280 else np.inf
+        return result
+
+    def moments(self, c: float) -> tuple[float, float]:
+        grid = self._grid
+        tilted = grid.weight * np.exp(np.minimum(c * grid.loss, 700.0))
+        total = tilted.sum()
+        mean = float(np.sum(tilted * grid.loss) / total)
+        return mean, float(np.sum(tilted * (grid.loss - mean) ** 2) / total)
+
+    def decay(self, c: float) -> Decay:
+        grid = self._grid
+        x = np.linspace(grid.x[0], grid.x[-1], _LAYER_CELLS + 1)
+        log_ratio, _, _ = _log_ratio(self, x)
+        widths = np.diff(log_ratio)
+        slope = _posterior(self, x)
+        steepest = slope[1:] + (_posterior(self, -x)[:-1] if self.antipodal else 0.0)
+        norm = np.log1p(self._real_excess(c) + self._error(c, np.zeros(1), grid.weight)[0])
+        density = np.exp(
+            _cell_extreme(self, x, c, largest=False) - norm + 2 * np.log(self.noise_multiplier) - np.log(steepest)
+        )
+        top = int(np.argmax(density))
+        left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
+        right = np.minimum.accumulate(density[top:])[1:]
+        minorant = np.concatenate([left, right])
+        order = np.argsort(-minorant, kind="stable")
+        heights, spans = minorant[order], np.cumsum(widths[order])
+        return _LayeredDecay(spans, (heights - np.append(heights[1:], 0.0)) * spans)
+
+
+@dataclass(frozen=True)
+class _Nodes:
+    """Quadrature nodes: observations, losses, P-weights, and the size of the exponents behind a loss."""
+
+    x: np.ndarray
+    dx: float
+    loss: np.ndarray
+    weight: np.ndarray
+    size: np.ndarray
+    odds: np.ndarray
+    mirrored_odds: np.ndarray | None
+
+    def argument(self, angle: float) -> np.ndarray:
+        """Bounds per cell (and both tails) on |arg (dQ/dP)| on the line Im x = angle s^2."""
+        turn = _argument(self.odds, angle)
+        if self.mirrored_odds is None:
+            return np.concatenate([[turn[0]], turn[1:], [angle]])
+        back = _argument(self.mirrored_odds, angle)
+        return np.concatenate([[2.0 * angle], turn[1:] + back[:-1], [2.0 * angle]])
+
+
+def _nodes(law: SampledGaussian, x: np.ndarray, dx: float) -> _Nodes:
+    loss, log_p, size = _log_ratio(law, x)
+    weight = dx * np.exp(log_p)
+    log_odds = np.log(law.rate) - np.log1p(-law.rate)
+    odds = np.exp(np.minimum(log_odds + _exponent(law, x), 600.0))
+    mirrored = np.exp(np.minimum(log_odds + _exponent(law, -x), 600.0)) if law.antipodal else None
+    return _Nodes(x, dx, loss, weight, size, odds, mirrored)
+
+
+def _chunks(frequencies: np.ndarray, nodes: int) -> list[np.ndarray]:
+    return np.array_split(frequencies, max(1, len(frequencies) * nodes // _CHUNK))
+
+
+def _turned(frequencies: np.ndarray, losses: np.ndarray, tilted: np.ndarray) -> np.ndarray:
+    """Sum of tilted weights times e^(itL) - 1, by half angles so that small losses keep their digits."""
+    half = 0.5 * np.multiply.outer(frequencies, losses)
+    sine = np.sin(half)
+    return (-2.0 * sine**2) @ tilted + 1j * ((2.0 * sine * np.cos(half)) @ tilted)
+
+
+def _exponent(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
+    """log of N(1, s^2) / N(0, s^2) at x."""
+    return (x - 0.5) / law.noise_multiplier**2
+
+
+def _log_mixture(rate: float, exponent: np.ndarray) -> np.ndarray:
+    """log(1 - rate + rate e^exponent), relative accuracy near 0."""
+    small = np.log1p(rate * np.expm1(np.minimum(exponent, 30.0)))
+    return np.where(exponent > 30.0, np.logaddexp(np.log1p(-rate), np.log(rate) + exponent), small)
+
+
+def _log_ratio(law: SampledGaussian, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Losses, log density of P, and the size of the exponents, at observations x."""
+    s = law.noise_multiplier
+    log_normal = -0.5 * (x / s) ** 2 - _HALF_LOG_TWO_PI - np.log(s)
+    exponent = _exponent(law, x)
+    loss = _log_mixture(law.rate, exponent)
+    if not law.antipodal:
+        return loss, log_normal, np.abs(exponent)
+    back = _log_mixture(law.rate, _exponent(law, -x))
+    return loss - back, log_normal + back, np.abs(exponent) + 1.0 / s**2
+
+
+def _posterior(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
+    """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
+    log_odds = np.log(law.rate) - np.log1p(-law.rate) + _exponent(law, x)
+    return np.exp(-np.logaddexp(0.0, -log_odds))
+
+
+def _cell_extreme(law: SampledGaussian, x: np.ndarray, c: float, largest: bool) -> np.ndarray:
+    """log of the largest (or smallest) value of P (dQ/dP)^c on each cell, bounded factor by factor."""
+    s = law.noise_multiplier
+    log_normal = -0.5 * (x / s) ** 2 - _HALF_LOG_TWO_PI - np.log(s)
+    if largest:
+        straddles = (x[:-1] < 0.0) & (x[1:] > 0.0)
+        normal = np.where(straddles, -_HALF_LOG_TWO_PI - np.log(s), np.maximum(log_normal[:-1], log_normal[1:]))
+    else:
+        normal = np.minimum(log_normal[:-1], log_normal[1:])
+    pick = np.maximum if largest else np.minimum
+    power = c * _log_mixture(law.rate, _exponent(law, x))
+    total = normal + pick(power[:-1], power[1:])
+    if law.antipodal:
+        power = (1.0 - c) * _log_mixture(law.rate, _exponent(law, -x))
+        total = total + pick(power[:-1], power[1:])
+    return total
+
+
+def _argument(odds: np.ndarray, angle: float) -> np.ndarray:
+    """arg(1 + odds e^(i angle)), increasing in odds."""
+    return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
+
+
+def _shrink(power: float, angle: float) -> float:
+    """log of what |1 - rate + rate e^(i angle) r|^power can exceed its value at angle 0 by."""
+    return power * float(np.log(np.cos(0.5 * angle))) if power < 0.0 else 0.0
+
+
+def _log_tail(z: float) -> float:
+    """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
+    return float(log_ndtr(-z)) if z > 0.0 else 0.25
+
+
+def _sinc_envelope(y: np.ndarray) -> np.ndarray:
+    """sup of |sin z / z| over z >= y."""
+    y = np.maximum(y, 1e-300)
+    floor = np.minimum(_SINC_FLOOR, 1.0 / y)
+    return np.where(y < np.pi, np.maximum(np.sinc(np.minimum(y, np.pi) / np.pi), floor), floor)
+
+
+def argument_reach(noise_multiplier: float, rate: float, antipodal: bool, variance: float) -> float:
+    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs."""
+    s = noise_multiplier
+    x = s * np.linspace(-12.0, 12.0, 97) + 0.0
+    law = SampledGaussian(s, rate, antipodal, 1, 0.0, 1.0)
+    odds = np.exp(np.minimum(np.log(rate) - np.log1p(-rate) + _exponent(law, x), 600.0))
+    turn = _argument(odds, float(_ANGLES[-1]))
+    turn = turn + turn[::-1] if antipodal else turn
+    t = np.linspace(0.0, 10.0 / np.sqrt(variance), 41)
+    growth = np.multiply.outer(t, turn) - 0.5 * (x / s) ** 2 - 0.5 * variance * t[:, None] ** 2
+    return float(max(np.max(growth), 0.0) + 4.0)

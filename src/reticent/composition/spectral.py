@@ -1,0 +1,254 @@
+"""Polygons and point values from contours: which line to integrate on for which threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from reticent.composition.laws import Law, PlainGaussian, SampledGaussian, argument_reach
+from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.spectrum import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
+from reticent.errors import NumericalError
+from reticent.tradeoff import LogErrors
+
+_DEEPEST = -41.0  # log delta at which curves end
+_ERROR_GOAL = 1e-11
+_SLACK = 1e-12
+_TIGHT = 1e-8
+_MAX_SPANS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class SampledStep:
+    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``laws.SampledGaussian``."""
+
+    noise_multiplier: float
+    rate: float
+    antipodal: bool
+    count: int
+
+
+@dataclass(frozen=True)
+class SpectralComposition:
+    """Sampled Gaussian steps and one plain Gaussian release, composed; H0 = absent.
+
+    Attributes:
+        steps: the sampled steps.
+        plain: GDP parameter of everything that was not sampled, 0 if nothing.
+
+    Raises:
+        NumericalError: from any method, where the certificate cannot be had.
+    """
+
+    steps: Sequence[SampledStep]
+    plain: float = 0.0
+    _contours: dict[tuple[float, float, float], Contour] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the composed curve is its own inverse."""
+        return all(step.antipodal for step in self.steps)
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Enclosure of delta(epsilon) of this direction, any real epsilon; relative, not only absolute."""
+        if epsilon < 0.0:
+            low, high = self.reversed_delta(-epsilon)
+            return -np.expm1(epsilon) + np.exp(epsilon) * low, -np.expm1(epsilon) + np.exp(epsilon) * high
+        return self._tightest(float(epsilon), Contour.delta)
+
+    def reversed_delta(self, epsilon: float) -> tuple[float, float]:
+        """The same for H0 and H1 exchanged, epsilon >= 0."""
+        if self.symmetric:
+            return self.delta(epsilon)
+        return self._tightest(-float(epsilon), Contour.reversed_delta)
+
+    def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
+        """Intersection of enclosures from contours ever further out, until they are tight or end."""
+        lower, upper, c = 0.0, 1.0, self._saddle(threshold)
+        limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
+        for _ in range(4):
+            bounds = value(self._contour(c, threshold, threshold), np.array([threshold]))
+            lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
+            if upper - lower <= _TIGHT * lower or c < self._rightmost or c >= limit:
+                break
+            c = min(1.4 * c, limit)
+        return lower, upper
+
+    def polygons(self, per_block: int = 1600) -> tuple[Polygon, Polygon]:
+        """(pessimistic, optimistic) polygons of this direction."""
+        blocks = [self._block(c, low, high, per_block) for c, low, high in self._blocks()]
+        thresholds = np.concatenate([block.thresholds for block in blocks])
+        log_delta = np.concatenate([block.log_delta for block in blocks])
+        log_rest = np.concatenate([block.log_rest for block in blocks])
+        points = LogErrors(*(np.concatenate([block.points[k] for block in blocks])[::-1] for k in range(4)))
+        if self.symmetric:
+            thresholds = np.concatenate([-thresholds[:0:-1], thresholds])
+            log_delta, log_rest = (np.concatenate([x[:0:-1], x]) for x in (log_delta, log_rest))
+            order = (2, 3, 0, 1)
+            points = LogErrors(*(np.concatenate([points[k], points[order[k]][-2::-1]]) for k in range(4)))
+        return polygon_above(thresholds, log_delta, log_rest), polygon_through(points)
+
+    @cached_property
+    def _spread(self) -> float:
+        """Standard deviation of the loss at c = 1/2, for planning."""
+        return float(np.sqrt(self._cumulants(0.5)[1]))
+
+    @cached_property
+    def _moments(self) -> Moments:
+        """Chernoff exponents on both sides, up to where rare large losses take over."""
+        top = min(0.5 + 80.0 / self._spread, min((_explosion(step) for step in self.steps), default=np.inf))
+        top = max(top, 1.5)
+        low = np.linspace(-0.05, 0.5 - 80.0 / self._spread, 2)[1]
+        right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, 40)
+        left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), 32)
+        exponents = np.concatenate([left[::-1], right])
+        if self.symmetric:
+            logs = chernoff_moments(self._laws(top, 0.0), right).logs
+            return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
+        return chernoff_moments(self._laws(top, 0.0), exponents)
+
+    def _laws(self, largest: float, reach: float) -> Laws:
+        laws: list[tuple[Law, int]] = [
+            (SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0)), s.count)
+            for s in self.steps
+        ]
+        return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
+
+    @cached_property
+    def _planning_laws(self) -> Laws:
+        return self._laws(float(self._moments.exponents[-1]), 0.0)
+
+    def _cumulants(self, c: float) -> tuple[float, float]:
+        """Mean and variance of the composed loss under the law tilted by c."""
+        laws = self._laws(1.0, 0.0) if c == 0.5 else self._planning_laws
+        if self.symmetric and c < 0.5:
+            mean, variance = self._cumulants(1.0 - c)
+            return -mean, variance
+        pairs = [(count, law.moments(c)) for law, count in laws]
+        return sum(n * m for n, (m, _) in pairs), sum(n * v for n, (_, v) in pairs)
+
+    def _saddle(self, threshold: float) -> float:
+        """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""
+        if self._rightmost == 0.5:
+            return 0.5
+        exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
+        low, high = float(exponents[1]), self._rightmost
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._cumulants(middle)[0] < threshold else (low, middle)
+            if high - low < 0.05 / self._spread:
+                break
+        c, away = 0.5 * (low + high), 0.25 / self._spread
+        if threshold >= 0.0:
+            return max(c, 1.0 + away, 0.5 + away) if abs(c - 0.5) > 0.5 - away else c
+        return min(c, -away, 0.5 - away) if abs(c - 0.5) > 0.5 - away else c
+
+    @cached_property
+    def _rightmost(self) -> float:
+        """Largest c for contours: Chernoff needs room beyond it, and rare large losses limit Chernoff.
+
+        1/2 where the losses are so small that no contour between the poles and that limit fits them: then
+        the one between the poles serves all thresholds, at the price of many frequencies.
+        """
+        finite = self._moments.exponents[np.isfinite(self._moments.logs)]
+        least = 1.0 + 0.25 / self._spread
+        if len(finite) < 4 or finite[-2] <= 1.0:
+            raise NumericalError("characteristic function: rare large losses leave no room for Chernoff bounds")
+        if least > finite[-2]:
+            return 0.5
+        return float(max(min(finite[-2], 0.5 + 0.35 * (finite[-1] - 0.5)), least))
+
+    def _contour(self, c: float, low: float, high: float) -> Contour:
+        key = (c, low, high)
+        if key not in self._contours:
+            self._contours[key] = self._built(c, low, high)
+        return self._contours[key]
+
+    def _built(self, c: float, low: float, high: float) -> Contour:
+        """Nodes are refined until the quadrature error is at rounding level."""
+        variance = self._cumulants(c)[1]
+        needs = [argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance) for s in self.steps]
+        reach = max(needs, default=0.0)
+        best = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
+        goal = _ERROR_GOAL + 2e-15 * sum(step.count for step in self.steps)
+        for _ in range(3):
+            if best.errors.sum() < goal:
+                break
+            reach *= 3.0
+            finer = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
+            improved, best = finer.errors.sum() < 0.5 * best.errors.sum(), finer
+            if not improved:
+                break
+        return best
+
+    def _blocks(self) -> list[tuple[float, float, float]]:
+        """(c, lowest threshold, highest threshold) per contour; 0 is a border."""
+        if self._rightmost == 0.5:
+            reach = 7.5 * self._spread
+            return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
+        exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
+        blocks, edges = [], {1: 0.0, -1: 0.0}
+        for side in (1,) if self.symmetric else (1, -1):
+            limit = self._rightmost if side > 0 else exponents[1]
+            for k in range(60):
+                c = 0.5 + side * (k + 0.5) * 1.4 / self._spread
+                c = min(c, float(limit)) if side > 0 else max(c, float(limit))
+                mean, variance = self._cumulants(c)
+                edge = mean + side * 0.7 * np.sqrt(variance)
+                if c == limit:
+                    edge = self._tail_end(edge, side)
+                if side * (edge - edges[side]) > 0:
+                    blocks.append((c, *sorted((edges[side], edge))))
+                    edges[side] = edge
+                if self._log_tail(edge, side) < _DEEPEST or c == limit:
+                    break
+        return sorted(blocks, key=lambda block: block[1])
+
+    def _tail_end(self, threshold: float, side: int) -> float:
+        """The first threshold from ``threshold`` on, in steps of half a deviation, where the tail ends."""
+        for _ in range(200):
+            if self._log_tail(threshold, side) < _DEEPEST:
+                break
+            threshold += side * 0.5 * self._spread
+        return threshold
+
+    def _log_tail(self, threshold: float, side: int) -> float:
+        moments = self._moments
+        exponents, logs = moments.right(1.0, 1.0) if side > 0 else moments.left(0.0, 0.0)
+        offset = 1.0 if side > 0 else 0.0
+        return float(np.min(logs + (offset - exponents) * threshold))
+
+    def _block(self, c: float, low: float, high: float, count: int) -> _Block:
+        contour = self._contour(c, low, high)
+        # Each block owns its end nearer to 0; the block right of 0 owns 0.
+        spans = min(max(1, int(np.ceil((high - low) / (1.5 * self._spread)))), _MAX_SPANS)
+        thresholds = np.linspace(low, high, spans * count + 1)
+        thresholds = thresholds[:-1] if low >= 0.0 else thresholds[1:]
+        if high == 0.0:
+            thresholds = thresholds[:-1]
+        fpr, tnr = (contour.fpr(thresholds), contour.tnr(thresholds))
+        fnr, tpr = (contour.fnr(thresholds), contour.tpr(thresholds))
+        bounds = contour.delta(thresholds) if low >= 0 else contour.reversed_delta(thresholds)
+        upper = np.clip(bounds.upper * (1.0 + _SLACK), 1e-300, 1.0)
+        points = [np.clip(x, 1e-300, 1.0) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
+        return _Block(
+            thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), LogErrors(*(np.log(x) for x in points))
+        )
+
+
+@dataclass(frozen=True)
+class _Block:
+    thresholds: np.ndarray
+    log_delta: np.ndarray
+    log_rest: np.ndarray
+    points: LogErrors
+
+
+def _explosion(step: SampledStep) -> float:
+    """Exponent c beyond which count * rate^c e^(c (c - 1) / (2 s^2)) exceeds e^60."""
+    variance = step.noise_multiplier**2
+    linear = -np.log(step.rate) + 0.5 / variance
+    return float((linear + np.sqrt(linear**2 + 2.0 / variance * max(60.0 - np.log(step.count), 1.0))) * variance)

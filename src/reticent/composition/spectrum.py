@@ -1,0 +1,270 @@
+"""The characteristic-function route: composed losses from transforms on a vertical line.
+
+With M the product of the steps' transforms and S the composed loss, for any real c other than 0 and 1
+
+    delta(l) = e^((1-c) l) (h / 2 pi) sum_k M(c + ikh) e^(-ikhl) / (lambda_k (lambda_k - 1))
+               - 1 / (e^((c-1)W) - 1) + e^l / (e^(cW) - 1)  -  aliases,      W = 2 pi / h:
+
+the trapezoid rule in frequency, whose error is a sum of images of delta shifted by multiples of W. The
+images tend to known exponentials, which the two closed terms remove; what is left is bounded by
+Chernoff. False rates come from differences of delta over a tiny step in l, evaluated inside the sum.
+Every other error is bounded in ``laws``. Derivations: docs/composition.md. Shares no code with ``lattice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent.composition.laws import Law
+from reticent.errors import NumericalError
+
+_EPS = 2.0**-52
+_TARGET = 44.0  # errors are planned below e^-44 of the quantity; what is reached is computed afterwards
+_MAX_FREQUENCIES = 2**17
+_STEP = 1e-7
+
+_QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
+
+Laws = Sequence[tuple[Law, int]]
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """Arrays ``lower <= truth <= upper``."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Upper bounds on log E_P[e^(cS)] at some exponents, for Chernoff bounds."""
+
+    exponents: np.ndarray
+    logs: np.ndarray
+
+    def right(self, c: float, above: float) -> tuple[np.ndarray, np.ndarray]:
+        """Usable (exponent, log moment) pairs with exponent > max(c, above)."""
+        keep = (self.exponents > max(c, above)) & np.isfinite(self.logs)
+        return self.exponents[keep], self.logs[keep]
+
+    def left(self, c: float, below: float) -> tuple[np.ndarray, np.ndarray]:
+        keep = (self.exponents < min(c, below)) & np.isfinite(self.logs)
+        return self.exponents[keep], self.logs[keep]
+
+
+def chernoff_moments(laws: Laws, exponents: np.ndarray) -> Moments:
+    """Bounds for the composition at ``exponents``."""
+    logs = np.zeros(len(exponents))
+    for law, count in laws:
+        logs += count * law.log_moment(exponents)
+    return Moments(exponents, logs)
+
+
+@dataclass(frozen=True)
+class Contour:
+    """Transforms of the composition on Re lambda = c, divided by M(c).
+
+    Attributes:
+        c: real part, not 0 or 1.
+        log_scale: log M(c).
+        spacing: h.
+        frequencies: t_k = k h, from 0.
+        values: M(c + i t_k) / M(c).
+        errors: bounds on the absolute errors of ``values``.
+        beyond: bound on |M(c + it)| / M(c) for t past the last frequency.
+        moments: for the aliases.
+    """
+
+    c: float
+    log_scale: float
+    spacing: float
+    frequencies: np.ndarray
+    values: np.ndarray
+    errors: np.ndarray
+    beyond: float
+    moments: Moments
+
+    @property
+    def window(self) -> float:
+        """W: distance of neighbouring images."""
+        return 2.0 * np.pi / self.spacing
+
+    @_QUIET
+    def delta(self, thresholds: np.ndarray) -> Enclosed:
+        """delta(l) = E_P[(e^S - e^l)_+]."""
+        c, w = self.c, self.window
+        scale = np.exp((1.0 - c) * thresholds + self.log_scale)
+        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), 1.0)
+        known = -1.0 / np.expm1((c - 1.0) * w) + np.exp(thresholds) / np.expm1(c * w)
+        size = abs(1.0 / np.expm1((c - 1.0) * w)) + np.exp(thresholds) / abs(np.expm1(c * w))
+        value, error = scale * total + known, scale * error + 8 * _EPS * size
+        return _ordered([(value, error)], self._right(thresholds) + self._left(thresholds))
+
+    @_QUIET
+    def reversed_delta(self, thresholds: np.ndarray) -> Enclosed:
+        """E_P[(1 - e^(S - l))_+] = e^-l (delta(l) - 1 + e^l): delta of the reversed experiment at -l."""
+        c, w = self.c, self.window
+        scale = np.exp(-c * thresholds + self.log_scale)
+        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), 1.0)
+        left, right = -1.0 / np.expm1(-c * w), 1.0 / np.expm1((1.0 - c) * w)
+        known = left + np.exp(-thresholds) * right
+        size = abs(left) + np.exp(-thresholds) * abs(right)
+        value, error = scale * total + known, scale * error + 8 * _EPS * size
+        aliases = np.exp(-thresholds) * (self._right(thresholds) + self._left(thresholds))
+        return _ordered([(value, error)], aliases)
+
+    def fpr(self, thresholds: np.ndarray) -> Enclosed:
+        """P(S > l), or where c < 0 its complement's complement: see ``tnr``."""
+        return self._false_positive(thresholds, sign=1.0)
+
+    def tnr(self, thresholds: np.ndarray) -> Enclosed:
+        """P(S <= l)."""
+        return self._false_positive(thresholds, sign=-1.0)
+
+    def fnr(self, thresholds: np.ndarray) -> Enclosed:
+        """Q(S <= l)."""
+        return self._false_negative(thresholds, sign=1.0)
+
+    def tpr(self, thresholds: np.ndarray) -> Enclosed:
+        """Q(S > l)."""
+        return self._false_negative(thresholds, sign=-1.0)
+
+    @_QUIET
+    def _false_positive(self, thresholds: np.ndarray, sign: float) -> Enclosed:
+        """Slopes of delta just left and just right of e^l enclose alpha; ``sign`` -1 for 1 - alpha."""
+        c, w, ends = self.c, self.window, []
+        scale = np.exp(-c * thresholds + self.log_scale)
+        known = -1.0 / np.expm1(c * w) if sign > 0 else -1.0 / np.expm1(-c * w)
+        spill = np.exp(-thresholds) * (self._right(thresholds, _STEP) + self._left(thresholds, _STEP)) / _STEP
+        for eta in (_STEP, -_STEP):
+            factor = np.expm1((c - 1.0 + 1j * self.frequencies) * eta) / -np.expm1(-eta)
+            total, error = self._sum(thresholds, factor, 2.2 / _STEP)
+            value = sign * scale * total + known
+            ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
+        return _ordered(ends)
+
+    @_QUIET
+    def _false_negative(self, thresholds: np.ndarray, sign: float) -> Enclosed:
+        """Slopes of the reversed delta in e^-l enclose beta; ``sign`` -1 for 1 - beta."""
+        c, w, ends = self.c, self.window, []
+        scale = np.exp((1.0 - c) * thresholds + self.log_scale)
+        known = -1.0 / np.expm1((1.0 - c) * w) if sign > 0 else -1.0 / np.expm1((c - 1.0) * w)
+        spill = (self._right(thresholds, _STEP) + self._left(thresholds, _STEP)) / _STEP
+        for eta in (_STEP, -_STEP):
+            factor = np.expm1(-(c + 1j * self.frequencies) * eta) / -np.expm1(-eta)
+            total, error = self._sum(thresholds, factor, 2.2 / _STEP)
+            value = sign * scale * total + known
+            ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
+        return _ordered(ends)
+
+    def _sum(self, thresholds: np.ndarray, factor: np.ndarray, largest: float) -> tuple[np.ndarray, float]:
+        """(h / 2 pi) sum over all k of factor * value * e^(-i t l) / (lambda (lambda - 1)), and its error.
+
+        ``largest`` bounds |factor| past the last frequency. 16 thresholds and more must be evenly spaced.
+        """
+        exponents = self.c + 1j * self.frequencies
+        kernel = factor / (exponents * (exponents - 1.0)) * (self.spacing / np.pi)
+        kernel[0] *= 0.5
+        total = _fourier(self.frequencies, kernel * self.values, thresholds)
+        sizes = np.abs(kernel)
+        blur = 64.0 + 4.0 * self.frequencies * np.max(np.abs(thresholds), initial=0.0)
+        error = float(np.sum(sizes * (self.errors + _EPS * blur * np.abs(self.values))))
+        last = len(self.frequencies) - 1
+        return total, error + largest * self.beyond / (np.pi * self.spacing * last)
+
+    def _right(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
+        """Bound on the sum over m >= 1 of e^((c-1) m W) delta(l + mW)."""
+        exponents, logs = self.moments.right(self.c, 1.0)
+        gap = exponents - self.c
+        shifted = thresholds[:, None] - margin
+        bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0))
+
+    def _left(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
+        """Bound on e^l times the sum over m >= 1 of e^(-c m W) times the reversed delta at l - mW."""
+        exponents, logs = self.moments.left(self.c, 0.0)
+        gap = self.c - exponents
+        shifted = thresholds[:, None] + margin
+        bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0))
+
+
+def build_contour(laws: Laws, moments: Moments, c: float, low: float, high: float, target: float = _TARGET) -> Contour:
+    """A contour at c that serves thresholds in [low, high] to about e^-target of the quantities' scale.
+
+    Raises:
+        NumericalError: more than 131072 frequencies would be needed, or quadrature cannot resolve them.
+    """
+    log_scale = _log_scale(laws, c)
+    spacing = 2.0 * np.pi / _window(moments, c, log_scale, low, high, target)
+    decays = [(law.decay(c), count) for law, count in laws]
+
+    def decay(t: np.ndarray) -> np.ndarray:
+        return np.sum([count * part.log_bound(t) for part, count in decays], axis=0)
+
+    last = _last_frequency(decay, spacing, target + np.log(1.0 / _STEP))
+    frequencies = spacing * np.arange(last + 1)
+    logs, relative = np.zeros(last + 1, dtype=complex), np.zeros(last + 1)
+    for law, count in laws:
+        part = law.transform(c, frequencies)
+        excess = part.excess
+        modulus = 0.5 * np.log1p(2.0 * excess.real + excess.real**2 + excess.imag**2)
+        logs += count * (modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
+        # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
+        relative += count * (np.log1p(part.error * np.exp(-modulus)) + 8 * _EPS * np.abs(np.log1p(excess)))
+    values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
+    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 8 * _EPS)
+    # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
+    ceiling = np.exp(decay(frequencies))
+    drowned = ~(errors <= ceiling)
+    values, errors = np.where(drowned, 0.0, values), np.where(drowned, ceiling, errors)
+    beyond = np.exp(decay(frequencies[-1:] + 0.5 * spacing))
+    return Contour(c, float(logs.real[0]), spacing, frequencies, values, errors, float(beyond[0]), moments)
+
+
+def _log_scale(laws: Laws, c: float) -> float:
+    return sum(count * float(np.log1p(law.transform(c, np.zeros(1)).excess.real[0])) for law, count in laws)
+
+
+def _window(moments: Moments, c: float, log_scale: float, low: float, high: float, target: float) -> float:
+    """Least distance of images that puts both neighbours below e^-target of the scale."""
+    right, right_logs = moments.right(c, 1.0)
+    left, left_logs = moments.left(c, 0.0)
+    if len(right) == 0 or len(left) == 0:
+        raise NumericalError("characteristic function: no Chernoff exponent beyond the contour")
+    upper = np.min((right_logs - log_scale + target) / (right - c)) - low
+    lower = np.min((left_logs - log_scale + target) / (c - left)) + high
+    return float(max(upper, lower, high - low))
+
+
+def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, target: float) -> int:
+    """The first frequency past which the certified decay exceeds e^-target, within 5 %."""
+    grid = np.unique(np.geomspace(8, _MAX_FREQUENCIES, 150).astype(int))
+    enough = decay((grid + 0.5) * spacing) <= -target
+    if not enough[-1]:
+        raise NumericalError("characteristic function: the loss law is too close to atomic")
+    return int(grid[np.argmax(enough)])
+
+
+def _fourier(frequencies: np.ndarray, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Re sum_k coefficient_k e^(-i t_k l); evenly spaced thresholds cost two small matrix products."""
+    count = len(thresholds)
+    if count < 16:
+        return np.real(np.exp(-1j * np.multiply.outer(thresholds, frequencies)) @ coefficients)
+    fine = int(np.sqrt(count))
+    step = (thresholds[-1] - thresholds[0]) / (count - 1)
+    coarse = np.exp(-1j * np.multiply.outer(thresholds[::fine], frequencies)) * coefficients
+    within = np.exp(-1j * np.multiply.outer(frequencies, step * np.arange(fine)))
+    return np.real(coarse @ within).ravel()[:count]
+
+
+def _ordered(ends: list[tuple[np.ndarray, np.ndarray]], aliases: np.ndarray | float = 0.0) -> Enclosed:
+    """The enclosure of all ends, less one-sided aliases; the trivial one where anything overflowed."""
+    lower = np.min([value - error for value, error in ends], axis=0) - aliases
+    upper = np.max([value + error for value, error in ends], axis=0)
+    sound = np.isfinite(lower) & np.isfinite(upper)
+    return Enclosed(np.where(sound, lower, 0.0), np.where(sound, upper, 1.0))
