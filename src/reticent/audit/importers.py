@@ -33,12 +33,10 @@ class ShadowScores:
         keep: models x records, whether the model trained on the record.
         values: models x records x augmentations, the scaled confidence
             log p_y - log sum of the other p; higher for members.
-        source: the folder, for messages.
     """
 
     keep: np.ndarray
     values: np.ndarray
-    source: str = ""
 
     def __post_init__(self) -> None:
         if self.keep.dtype != bool or self.keep.ndim != 2 or self.values.ndim != 3:
@@ -70,7 +68,7 @@ def import_lira(folder: str | os.PathLike[str]) -> ShadowScores:
     if any(k.dtype.kind not in "bu" or k.max(initial=0) > 1 for k in keep) or values[0].dtype.kind != "f":
         raise ArtifactError(f"{root}: keep.npy must be boolean and scores floating point")
     try:
-        return ShadowScores(np.stack(keep).astype(bool), np.stack(values).astype(float), str(root))
+        return ShadowScores(np.stack(keep).astype(bool), np.stack(values).astype(float))
     except ParameterError as error:
         raise ArtifactError(f"{root}: {error}") from error
 
@@ -97,7 +95,7 @@ def import_privacy_meter(path: str | os.PathLike[str], model: int = 0) -> Scores
         raise ArtifactError(f"{file}: memberships must be 0 or 1")
     member = memberships.astype(bool).ravel()
     try:
-        return Scores(scores.ravel()[member], scores.ravel()[~member], {"attack": "privacy-meter", "source": str(file)})
+        return Scores(scores.ravel()[member], scores.ravel()[~member], {"attack": "privacy-meter", "source": file.name})
     except ParameterError as error:
         raise ArtifactError(f"{file}: {error}") from error
 
