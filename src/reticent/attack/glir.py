@@ -158,18 +158,24 @@ class _Scorer:
         """Score one step."""
         rows = self._gradients(step.weights, self._all.features, self._all.labels)
         known = self._gradients(step.weights, self._background.features, self._background.labels)
-        background = Background.estimated(known, self._estimator)
         sketch = self._gradients.sketch
         total = step.total if sketch is None else sketch.apply(step.total)
-        if self._design.noise == 0.0 and not background.shrunk:
-            keep = background.independent_coordinates()
-            if len(keep) < background.dimension:
-                background, rows, total = background.restricted(keep), rows[:, keep], total[keep]
+        keep = self._coordinates(known)
+        if keep is not None:
+            known, rows, total = known[:, keep], rows[:, keep], total[keep]
+        background = Background.estimated(known, self._estimator)
         self._steps.append(statistics.score_step(total, rows, background, self._design))
         self._shrunk |= background.shrunk
         if self._normality is None:
             self._normality = statistics.normality(background, rows, self._design.batch_size)
         self._add_p(total, rows[: self._split], background)
+
+    def _coordinates(self, known: np.ndarray) -> np.ndarray | None:
+        """Coordinates to keep, where some are redundant and no noise hides that; None for all."""
+        if self._design.noise > 0.0 or len(known) <= known.shape[1] + 3:
+            return None
+        keep = Background.estimated(known, Estimator.SAMPLE).independent_coordinates()
+        return keep if len(keep) < known.shape[1] else None
 
     def _add_p(self, total: np.ndarray, rows: np.ndarray, background: Background) -> None:
         if self._log_p is None:
