@@ -184,6 +184,14 @@ def test_shards_cannot_point_elsewhere(run_path):
         read_everything(run_path)
 
 
+def test_a_model_that_no_machine_holds_is_refused_without_building_it(run_path):
+    ledger = json.loads((run_path / "ledger.json").read_text())
+    ledger["config"]["model"]["widths"] = [65_536] * 16
+    seal(run_path, ledger__json=json.dumps(ledger))
+    with pytest.raises(ArtifactError, match="do not fit the model"):
+        load_run(run_path).model()
+
+
 def test_extra_files_do_no_harm(run_path):
     (run_path / "certificate.json").write_text("{}")
     read_everything(run_path)

@@ -86,12 +86,19 @@ class Run:
         return {name: tensors[name] for name in shapes}
 
     def model(self) -> nn.Module:
-        """The trained model."""
-        model = build_model(self.config.model, self.ledger.data.feature_shape, self.ledger.data.classes, seed=0)
-        try:
-            model.load_state_dict(self.weights())
-        except RuntimeError as error:
-            raise ArtifactError(f"{WEIGHTS}: does not fit the model ({' '.join(str(error).split())})") from None
+        """The trained model, in evaluation mode.
+
+        Raises:
+            ArtifactError: configuration and weights do not fit each other.
+        """
+        weights, data = self.weights(), self.ledger.data
+        # Shapes first, without memory: a forged configuration may name a model that no machine holds.
+        with torch.device("meta"):
+            model = build_model(self.config.model, data.feature_shape, data.classes, seed=0)
+        shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
+        if shapes != {name: tuple(tensor.shape) for name, tensor in weights.items()}:
+            raise ArtifactError(f"{self.path}: the weights do not fit the model of the configuration")
+        model.load_state_dict(weights, assign=True)
         return model.eval()
 
     def dataset(self) -> Dataset:
