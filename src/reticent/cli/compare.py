@@ -1,0 +1,228 @@
+"""``reticent compare``: the noise that each adversary would allow, for one run and one target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import Field
+from rich.console import Console
+from rich.table import Table
+
+from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
+from reticent.certificate.numbers import Record, mechanism_record
+from reticent.cli._app import app
+from reticent.cli._options import (
+    JsonOption,
+    MethodOption,
+    NeighbouringOption,
+    adversaries_of,
+    method_of,
+    neighbouring_of,
+)
+from reticent.cli._tables import print_json
+from reticent.cli.calibrate import (
+    BatchOption,
+    ChangeOption,
+    DatasetOption,
+    DimensionOption,
+    MixOption,
+    ReleasesOption,
+    SamplerOption,
+    SusceptibilityOption,
+    TargetOption,
+    dpsgd_of,
+    shown,
+    strict,
+    target_of,
+    with_status,
+)
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring
+from reticent.threat import Adversary, Method
+
+SCHEMA = "reticent.comparison/1"
+
+compare = typer.Typer(help="The noise that each adversary would allow.", no_args_is_help=True)
+app.add_typer(compare, name="compare")
+
+ManyAdversaries = Annotated[
+    list[str] | None, typer.Option("--adversary", help="Adversaries to compare; repeatable; default: all.")
+]
+
+
+class ComparisonRow(Record):
+    """One adversary: the least noise that keeps it within the target, and what the worst case has there."""
+
+    adversary: str
+    neighbouring: str
+    method: str
+    noise_multiplier: float
+    achieved: float | None
+    worst_case_achieved: float | None
+    noise_ratio: float | None
+
+
+class ComparisonDocument(Record):
+    """What ``reticent compare --json`` prints; ``skipped`` says why an adversary is not in it."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    target: str
+    mechanism: dict[str, Any]
+    rows: list[ComparisonRow]
+    skipped: dict[str, str]
+
+
+@compare.command()
+def dpsgd(
+    target: TargetOption,
+    sample_rate: Annotated[float | None, typer.Option("--sample-rate", help="Poisson inclusion probability.")] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="Number of noisy updates.")] = None,
+    adversary: ManyAdversaries = None,
+    neighbouring: NeighbouringOption = "add-remove",
+    method: MethodOption = "exact",
+    batch_size: BatchOption = None,
+    dataset_size: DatasetOption = None,
+    dimension: DimensionOption = None,
+    sampler: SamplerOption = "poisson",
+    susceptibility: SusceptibilityOption = None,
+    gradient_change: ChangeOption = None,
+    relaxed_probability: MixOption = 0.5,
+    json: JsonOption = False,
+) -> None:
+    """DP-SGD with given sampling and steps."""
+    run = dpsgd_of("noise-multiplier", None, sample_rate, steps, batch_size, dataset_size, dimension, sampler)
+    chosen, _ = adversaries_of(
+        adversary or ["all"],
+        gradient_change=gradient_change,
+        susceptibility=susceptibility,
+        relaxed_probability=relaxed_probability,
+    )
+    _answer(run, target, chosen, neighbouring, method, json)
+
+
+@compare.command()
+def gaussian(
+    target: TargetOption,
+    releases: ReleasesOption = None,
+    adversary: ManyAdversaries = None,
+    neighbouring: NeighbouringOption = "add-remove",
+    method: MethodOption = "exact",
+    dimension: DimensionOption = None,
+    relaxed_probability: MixOption = 0.5,
+    json: JsonOption = False,
+) -> None:
+    """A sum released with Gaussian noise."""
+    chosen, _ = adversaries_of(adversary or ["all"], relaxed_probability=relaxed_probability)
+    _answer(Gaussian(1.0, releases or 1, dimension or 1), target, chosen, neighbouring, method, json)
+
+
+@compare.command()
+def laplace(
+    target: TargetOption,
+    releases: ReleasesOption = None,
+    adversary: ManyAdversaries = None,
+    neighbouring: NeighbouringOption = "add-remove",
+    method: MethodOption = "exact",
+    relaxed_probability: MixOption = 0.5,
+    json: JsonOption = False,
+) -> None:
+    """A scalar sum released with Laplace noise."""
+    chosen, _ = adversaries_of(adversary or ["all"], relaxed_probability=relaxed_probability)
+    _answer(Laplace(1.0, releases or 1), target, chosen, neighbouring, method, json)
+
+
+@compare.command("run")
+def of_run(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")],
+    target: TargetOption,
+    adversary: ManyAdversaries = None,
+    neighbouring: NeighbouringOption = "add-remove",
+    method: MethodOption = "exact",
+    susceptibility: SusceptibilityOption = None,
+    gradient_change: ChangeOption = None,
+    relaxed_probability: MixOption = 0.5,
+    json: JsonOption = False,
+) -> None:
+    """A finished run: its sampling and steps, with other noise."""
+    chosen, _ = adversaries_of(
+        adversary or ["all"],
+        gradient_change=gradient_change,
+        susceptibility=susceptibility,
+        relaxed_probability=relaxed_probability,
+    )
+    _answer(_mechanism_of(folder), target, chosen, neighbouring, method, json)
+
+
+def compared(
+    mechanism: Mechanism,
+    target: Target,
+    adversaries: tuple[Adversary, ...],
+    relation: Neighbouring,
+    method: Method,
+    json: bool = True,
+) -> ComparisonDocument:
+    """Calibrate the noise against each adversary; one that cannot be answered is named with its reason."""
+    rows, skipped = [], {}
+    for who in adversaries:
+        try:
+            answer = with_status(mechanism, NoiseMultiplier(), target, who, relation, method, json)
+        except (UnsupportedError, UnreachableError, ParameterError) as error:
+            skipped[who.name] = str(error)
+            continue
+        rows.append((answer, answer.worst_case().value))
+    reference = next((a.value for a, _ in rows if a.adversary.name == "worst-case"), None)
+    return ComparisonDocument(
+        target=str(target),
+        mechanism=mechanism_record(mechanism),
+        rows=[
+            ComparisonRow(
+                adversary=a.adversary.name,
+                neighbouring=a.neighbouring.value,
+                method=a.method.value,
+                noise_multiplier=a.value,
+                achieved=strict(a.achieved.value),
+                worst_case_achieved=strict(worst),
+                noise_ratio=None if reference is None else a.value / reference,
+            )
+            for a, worst in rows
+        ],
+        skipped=skipped,
+    )
+
+
+def _answer(
+    mechanism: Mechanism, target: str, chosen: tuple[Adversary, ...], neighbouring: str, method: str, json: bool
+) -> None:
+    relation, how = neighbouring_of(neighbouring), method_of(method)
+    document = compared(mechanism, target_of(target), chosen, relation, how, json)
+    if json:
+        print_json(document)
+        return
+    console = Console()
+    console.print(_table(document))
+    for name, reason in document.skipped.items():
+        console.print(f"{name} left out: {reason}", markup=False, highlight=False)
+
+
+def _table(document: ComparisonDocument) -> Table:
+    table = Table(title=f"Least noise multiplier for {document.target}", title_justify="left")
+    for title in ("adversary", "noise multiplier", "against worst case", "achieved", "worst case at this noise"):
+        table.add_column(title, justify="left" if title == "adversary" else "right")
+    for row in document.rows:
+        ratio = "" if row.noise_ratio is None else f"{row.noise_ratio:.3f}"
+        table.add_row(
+            row.adversary,
+            f"{row.noise_multiplier:.6g}",
+            ratio,
+            shown(row.achieved),
+            shown(row.worst_case_achieved),
+        )
+    return table
+
+
+def _mechanism_of(folder: Path) -> DPSGD:
+    from reticent.train import load_run  # torch is needed for a run only
+
+    return load_run(folder).ledger.mechanism()

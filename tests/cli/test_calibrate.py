@@ -1,0 +1,125 @@
+"""The contract of ``reticent calibrate`` and ``reticent compare`` that scripts rely on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reticent.cli import main
+from reticent.mechanism import DPSGD
+from reticent.threat import WorstCase
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+def document(capsys, *arguments: str) -> dict:
+    code, out, err = run(capsys, *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not strict JSON"))
+
+
+DPSGD_RUN = ("--sample-rate", "0.01", "--steps", "1000")
+
+
+def test_json_has_the_promised_shape(capsys) -> None:
+    answer = document(capsys, "calibrate", "dpsgd", "--target", "advantage=0.1", *DPSGD_RUN)
+    assert answer["schema"] == "reticent.calibration/1"
+    assert {"unknown", "value", "target", "achieved", "adversary", "worst_case", "evaluations"} <= set(answer)
+    assert (answer["unknown"], answer["target"]) == ("noise-multiplier", "advantage=0.1")
+    assert answer["adversary"] == "worst-case"
+    assert 0.0999 <= answer["achieved"] <= 0.1
+    assert answer["worst_case"]["achieved"] == answer["achieved"]
+    assert answer["worst_case"]["advantage"]["value"] == answer["achieved"]
+    again = WorstCase().assess(DPSGD(answer["value"], 0.01, 1000))
+    assert float(again.curve.delta(0.0)) <= 0.1
+
+
+@pytest.mark.parametrize(
+    "target", ["bayes-security=0.9", "success=0.6@0.5", "tpr=0.01@0.001", "epsilon=1@1e-05", "reconstruction=0.1@0.05"]
+)
+def test_every_target_can_be_typed(capsys, target: str) -> None:
+    answer = document(capsys, "calibrate", "gaussian", "--target", target, "--releases", "3")
+    assert answer["target"] == target
+    wanted = float(target.split("=")[1].split("@")[0])
+    assert answer["achieved"] >= wanted if "bayes" in target else answer["achieved"] <= wanted
+
+
+def test_other_unknowns(capsys) -> None:
+    steps = ("--noise-multiplier", "1.5", "--steps", "2000")
+    common = ("calibrate", "dpsgd", "--target", "advantage=0.1")
+    rate = document(capsys, *common, "--unknown", "sample-rate", *steps)
+    assert rate["achieved"] <= 0.1
+    batch = document(capsys, *common, "--unknown", "batch-size", "--dataset-size", "50000", *steps)
+    assert batch["value"] == int(rate["value"] * 50000)
+    longest = document(
+        capsys, *common, "--unknown", "steps", "--noise-multiplier", "1.5", "--sample-rate", str(rate["value"])
+    )
+    assert longest["value"] == pytest.approx(2000, abs=2)
+
+
+def test_closed_form_under_replacement(capsys) -> None:
+    answer = document(
+        capsys,
+        *("calibrate", "dpsgd", "--target", "bayes-security=0.98", "--adversary", "membership", "--method", "clt"),
+        *("--neighbouring", "replace", "--sample-rate", "0.00035", "--steps", "5000"),
+    )
+    assert (answer["adversary"], answer["method"], answer["neighbouring"]) == ("membership", "clt", "replace")
+    assert answer["worst_case"]["bayes_security"]["value"] >= 0.98
+
+
+def test_relaxed_shows_the_worst_case_beside_it(capsys) -> None:
+    answer = document(capsys, "calibrate", "gaussian", "--target", "epsilon=1@1e-05", "--adversary", "relaxed")
+    assert answer["value"] == pytest.approx(1 / 0.42570905, rel=1e-4)
+    assert answer["worst_case"]["achieved"] == pytest.approx(1.666, rel=1e-3)
+
+
+def test_compare_lists_every_adversary(capsys) -> None:
+    answer = document(capsys, "compare", "gaussian", "--target", "epsilon=1@1e-05", "--dimension", "100")
+    assert answer["schema"] == "reticent.comparison/1"
+    rows = {row["adversary"]: row for row in answer["rows"]}
+    assert rows["worst-case"]["noise_ratio"] == 1.0
+    assert rows["relaxed"]["noise_ratio"] == pytest.approx(0.148, abs=1e-3)
+    assert rows["relaxed"]["worst_case_achieved"] == pytest.approx(8.87, abs=0.02)
+    assert rows["relaxed"]["noise_ratio"] < rows["mixed"]["noise_ratio"] < 1.0
+    assert "gradient_change" in answer["skipped"]["attribute"]
+
+
+def test_people_get_a_few_lines(capsys) -> None:
+    code, out, _ = run(capsys, "calibrate", "laplace", "--target", "advantage=0.1")
+    assert code == 0
+    assert out.startswith("noise multiplier: 4.74")
+    assert "worst case" in out
+    code, out, _ = run(capsys, "compare", "laplace", "--target", "advantage=0.1", "--adversary", "worst-case")
+    assert code == 0
+    assert "worst-case" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target", "advantage", *DPSGD_RUN), "--target must be one of"),
+        (("--target", "tpr=0.1", *DPSGD_RUN), "--target must be one of"),
+        (("--target", "advantage=many", *DPSGD_RUN), "--target"),
+        (("--target", "advantage=1.5", *DPSGD_RUN), "advantage"),
+        (("--target", "advantage=0.1", "--steps", "10"), "--sample-rate must be given"),
+        (("--target", "advantage=0.1", "--unknown", "clip", *DPSGD_RUN), "--unknown must be one of"),
+        (("--target", "advantage=0.1", "--adversary", "all", *DPSGD_RUN), "--adversary"),
+        (("--target", "advantage=0.1", "--unknown", "batch-size", *DPSGD_RUN), "--noise-multiplier must be given"),
+        (("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN), "worst case only"),
+        (
+            ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),
+            "out of reach",
+        ),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(capsys, arguments: tuple, message: str) -> None:
+    code, out, err = run(capsys, "calibrate", "dpsgd", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
