@@ -40,8 +40,8 @@ from reticent.audit import (
     proportion,
     tpr_at_fpr,
 )
-from reticent.audit._claims import GaussianClaim
-from reticent.audit.one_run import binomial_p_value
+from reticent.audit._claims import ApproximateDP, GaussianClaim
+from reticent.audit.one_run import binomial_p_value, rejects
 from reticent.tradeoff import GaussianTradeOff, Mixture
 
 AUDITS = 1000
@@ -225,18 +225,26 @@ def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 1 / 3, 1.0])
-def test_one_run_bounds_in_full(share: float) -> None:
-    rng, number = np.random.default_rng(8), 300
-    truth = {"epsilon": gaussian_epsilon(MU, 1e-5), "mu": MU}
-    exceeded = {"binomial": 0, "f-dp": 0, "mu": 0, "null binomial": 0, "null f-dp": 0, "null mu": 0}
-    for _ in range(AUDITS):
-        guesses = Guesses.share(number, share)
-        for prefix, mu in (("", MU), ("null ", 0.0)):
-            scores = canaries(rng, number, mu)
-            epsilon, at = (truth["epsilon"], truth["mu"]) if mu else (0.0, 0.0)
-            exceeded[prefix + "binomial"] += audit_epsilon_one_run(scores, 1e-5, guesses).value > epsilon
-            exceeded[prefix + "f-dp"] += audit_epsilon_one_run_f_dp(scores, 1e-5, guesses).value > epsilon
-            exceeded[prefix + "mu"] += audit_mu_one_run(scores, guesses).value > at
+@pytest.mark.parametrize("mu", [0.0, MU])
+def test_one_run_bounds_in_full(share: float, mu: float) -> None:
+    rng, number, delta = np.random.default_rng(8), 300, 1e-5
+    guesses, epsilon = Guesses.share(number, share), gaussian_epsilon(mu, delta) if mu else 0.0
+    exceeded = {"binomial": 0, "f-dp": 0, "mu": 0}
+    for number_of_audit in range(AUDITS):
+        scores = canaries(rng, number, mu)
+        counts = count_guesses(scores, guesses)
+        # A bound exceeds the truth exactly when the test rejects the true member of the family.
+        found = {
+            "binomial": binomial_p_value(counts, epsilon, delta) <= SIGNIFICANCE,
+            "f-dp": rejects(counts, ApproximateDP(epsilon, delta), SIGNIFICANCE),
+            "mu": rejects(counts, GaussianClaim(mu), SIGNIFICANCE),
+        }
+        for name in exceeded:
+            exceeded[name] += found[name]
+        if number_of_audit < 10:
+            assert (audit_epsilon_one_run(scores, delta, guesses).value > epsilon) == found["binomial"]
+            assert (audit_epsilon_one_run_f_dp(scores, delta, guesses).value > epsilon) == found["f-dp"]
+            assert (audit_mu_one_run(scores, guesses).value > mu) == found["mu"]
     assert all(count <= allowed(AUDITS) for count in exceeded.values()), exceeded
 
 
