@@ -21,7 +21,7 @@ from torch import nn
 from benchmarks._rows import Row, interleave, main, spread
 from reticent import data
 from reticent.attack.shadow import BLOCK, ShadowPlan, train_shadow_models
-from reticent.attack.stacked import Stacked, StackedMLP, StackedModules
+from reticent.attack.stacked import Buffers, Stacked, StackedMLP, StackedModules
 from reticent.tasks import Local, Store
 from reticent.train import parse_config
 from reticent.train.models import build_model
@@ -74,13 +74,13 @@ def at_once(
     """Ours, in the blocks in which shadow models are trained."""
     trained = []
     everything = modules()
-    ones = torch.ones(BLOCK, BATCH)
+    ones, buffers = torch.ones(BLOCK, BATCH), Buffers()
     for start in range(0, MODELS, BLOCK):
         block = make(everything[start : start + BLOCK])
         optimiser = torch.optim.SGD(block.parameters, lr=LEARNING_RATE)
         for step in range(batches.shape[1]):
             batch = batches[start : start + BLOCK, step]
-            block.add_gradients(features[batch], labels[batch], ones, None)
+            block.add_gradients(buffers.rows("x", features, batch), buffers.rows("y", labels, batch), ones, None)
             for parameter in block.parameters:
                 parameter.grad.div_(BATCH)
             optimiser.step()
@@ -94,7 +94,7 @@ def difference(blocks: list[Stacked], alone: list[nn.Module]) -> float:
     for k, module in enumerate(alone):
         ours = blocks[k // BLOCK].parameters
         pairs = zip(ours, module.parameters(), strict=True)
-        worst = max(worst, *(float((p[k % BLOCK] - q).abs().max()) for p, q in pairs))
+        worst = max(worst, *(float((p[k % BLOCK] - q.detach()).abs().max()) for p, q in pairs))
     return worst
 
 

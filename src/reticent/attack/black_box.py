@@ -180,7 +180,11 @@ def _shadow(target: _Target, settings: AttackSettings) -> ShadowModels:
         raise ArtifactError(
             f"{store.root} holds an earlier attack: --resume goes on with it, --work names another place"
         )
-    plan = ShadowPlan(target.run.config, settings.models, len(target.dataset.train), settings.seed)
+    # The noise that ran, not the risk target that it was calibrated for.
+    ran = {"noise_multiplier": target.run.ledger.noise_multiplier, "target": None}
+    plan = ShadowPlan(
+        target.run.config.model_copy(update=ran), settings.models, len(target.dataset.train), settings.seed
+    )
     described = {
         "run": str(target.run.path),
         "data": target.dataset.content_hash,

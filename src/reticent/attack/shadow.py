@@ -23,7 +23,7 @@ from torch import nn
 
 from reticent import _check
 from reticent.attack.signals import scaled_confidence
-from reticent.attack.stacked import Stacked, stack
+from reticent.attack.stacked import Buffers, Stacked, stack
 from reticent.errors import ArtifactError, ParameterError
 from reticent.tasks import Engine, Local, Progress, Store, Task, execute
 from reticent.train.batches import draw_batches
@@ -311,14 +311,17 @@ def train_stacked(
         for seed, chosen in zip(seeds, members, strict=True)
     ]
     noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
-    optimiser = _optimiser(config, models.parameters)
+    optimiser, buffers = _optimiser(config, models.parameters), Buffers()
     for _ in range(steps):
         index, weights = _pad([chosen[next(stream)] for chosen, stream in zip(members, streams, strict=True)])
         where = torch.from_numpy(index).to(features.device)
         models.add_gradients(
-            features[where], labels[where], torch.from_numpy(weights).to(features.device), config.max_grad_norm
+            buffers.rows("x", features, where),
+            buffers.rows("y", labels, where),
+            torch.from_numpy(weights).to(features.device),
+            config.max_grad_norm,
         )
-        _add_noise(models.parameters, noise, config.noise_multiplier * config.max_grad_norm)
+        _add_noise(models.parameters, noise, settings.noise_multiplier * settings.max_grad_norm)
         for gradient in _gradients(models.parameters):
             gradient.div_(settings.divisor)
         optimiser.step()

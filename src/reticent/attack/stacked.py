@@ -10,6 +10,7 @@ what DP-SGD of :mod:`reticent.train` computes for one model.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -21,6 +22,27 @@ from reticent.errors import UnsupportedError
 
 _CLIP_MARGIN = 1e-6
 """Added to a norm before dividing, as Opacus does."""
+
+
+class Buffers:
+    """Memory that is used again in every step: fresh temporaries of this size cost more in page faults than in work."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, torch.Tensor] = {}
+
+    def take(self, name: str, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+        """An uninitialised tensor, valid until the same name is taken again."""
+        size = math.prod(shape)
+        kept = self._kept.get(name)
+        if kept is None or kept.numel() < size:
+            kept = self._kept[name] = torch.empty(size, dtype=like.dtype, device=like.device)
+        return kept[:size].view(tuple(shape))
+
+    def rows(self, name: str, pool: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        """``pool[index]`` for a rectangle of positions."""
+        out = self.take(name, (index.numel(), *pool.shape[1:]), pool)
+        torch.index_select(pool, 0, index.reshape(-1), out=out)
+        return out.view(*index.shape, *pool.shape[1:])
 
 
 class Stacked(Protocol):
@@ -69,6 +91,7 @@ class StackedMLP:
         self._weights = [_stacked([m[i].weight for m in layers]) for i in range(len(layers[0]))]
         self._biases = [_stacked([m[i].bias for m in layers]) for i in range(len(layers[0]))]
         self._tanh = any(isinstance(layer, nn.Tanh) for layer in modules[0].modules())
+        self._buffers = Buffers()
         self.parameters = [p for pair in zip(self._weights, self._biases, strict=True) for p in pair]
 
     @torch.no_grad()
@@ -76,38 +99,44 @@ class StackedMLP:
         self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
     ) -> None:
         """See :class:`Stacked`."""
-        inputs, output = self._forward(features.flatten(2))
-        errors = [torch.softmax(output, dim=-1)]
+        inputs, output = self._forward(features.flatten(2), self._buffers)
+        errors = [_softmax(output)]
         errors[0].scatter_add_(2, labels.unsqueeze(-1), errors[0].new_full((*labels.shape, 1), -1.0))
         for weight, hidden in zip(reversed(self._weights[1:]), reversed(inputs[1:]), strict=True):
-            errors.append(self._through_activation(torch.bmm(errors[-1], weight), hidden))
+            error = self._buffers.take(f"error {len(errors)}", hidden.shape, hidden)
+            torch.bmm(errors[-1], weight, out=error)
+            errors.append(self._through_activation(error, hidden))
         errors.reverse()
         factor = weights.unsqueeze(-1)
         if max_grad_norm is not None:
             factor = factor * _clip_factor(self._squared_norms(inputs, errors), max_grad_norm).unsqueeze(-1)
         for weight, bias, x, e in zip(self._weights, self._biases, inputs, errors, strict=True):
             e.mul_(factor)
-            weight.grad = _product(e, x, weight.grad)
-            bias.grad = e.sum(dim=1)
+            weight.grad = _into(weight.grad, weight)
+            torch.bmm(e.transpose(1, 2), x, out=weight.grad)
+            bias.grad = _into(bias.grad, bias)
+            torch.sum(e, dim=1, out=bias.grad)
 
     @torch.no_grad()
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         """See :class:`Stacked`."""
         flat = features.flatten(1)
-        return self._forward(flat.unsqueeze(0).expand(len(self._weights[0]), *flat.shape))[1]
+        return self._forward(flat.unsqueeze(0).expand(len(self._weights[0]), *flat.shape), Buffers())[1]
 
-    def _forward(self, x: torch.Tensor) -> tuple[list[torch.Tensor], torch.Tensor]:
+    def _forward(self, x: torch.Tensor, buffers: Buffers) -> tuple[list[torch.Tensor], torch.Tensor]:
         inputs = [x]
-        for weight, bias in zip(self._weights[:-1], self._biases[:-1], strict=True):
-            z = torch.baddbmm(bias.unsqueeze(1), inputs[-1], weight.transpose(1, 2))
-            inputs.append(z.tanh_() if self._tanh else z.relu_())
-        last = torch.baddbmm(self._biases[-1].unsqueeze(1), inputs[-1], self._weights[-1].transpose(1, 2))
-        return inputs, last
+        for layer, (weight, bias) in enumerate(zip(self._weights, self._biases, strict=True)):
+            z = buffers.take(f"output {layer}", (*x.shape[:2], weight.shape[1]), weight)
+            torch.baddbmm(bias.unsqueeze(1), inputs[-1], weight.transpose(1, 2), out=z)
+            if layer < len(self._weights) - 1:
+                inputs.append(z.tanh_() if self._tanh else z.relu_())
+        return inputs, z
 
     def _through_activation(self, error: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """The error before the activation, in place: one fused pass and no fresh memory."""
         if self._tanh:
-            return error.sub_(error * hidden.square())
-        return error.mul_(hidden > 0)
+            return torch.ops.aten.tanh_backward.grad_input(error, hidden, grad_input=error)
+        return torch.ops.aten.threshold_backward.grad_input(error, hidden, 0, grad_input=error)
 
     @staticmethod
     def _squared_norms(inputs: list[torch.Tensor], errors: list[torch.Tensor]) -> torch.Tensor:
@@ -174,15 +203,17 @@ class StackedModules:
         return one_model
 
 
+def _softmax(logits: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last axis, computed along the batch: torch is slow on a short last axis."""
+    return torch.softmax(logits.transpose(1, 2).contiguous(), dim=1).transpose(1, 2).contiguous()
+
+
 def _clip_factor(squared_norms: torch.Tensor, max_grad_norm: float) -> torch.Tensor:
     return (max_grad_norm / (squared_norms.sqrt() + _CLIP_MARGIN)).clamp(max=1.0)
 
 
-def _product(error: torch.Tensor, x: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
-    """Sum over records of e x^T, into the old buffer: fresh ones cost page faults."""
-    if out is None:
-        return torch.bmm(error.transpose(1, 2), x)
-    return torch.bmm(error.transpose(1, 2), x, out=out)
+def _into(old: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(like) if old is None else old
 
 
 def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
