@@ -54,7 +54,7 @@ SIMPLE: dict[str, TradeOff] = {
 
 COMPOUND: dict[str, TradeOff] = {
     "subsampled-gaussian": Subsampled(GaussianTradeOff(1.5), 0.1),
-    "subsampled-relaxed-gaussian": Subsampled(RelaxedGaussianTradeOff(2.0, 5), 0.05),
+    "subsampled-relaxed-gaussian": Subsampled(RelaxedGaussianTradeOff(2.0, 12), 0.05),
     "subsampled-relaxed-laplace": Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1),
     "subsampled-polygon": Subsampled(SIMPLE["polygon"], 0.5),
     "mixture": Mixture([RelaxedGaussianTradeOff(1.0, 1), GaussianTradeOff(1.0)], [0.8, 0.2]),

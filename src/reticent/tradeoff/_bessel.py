@@ -41,11 +41,12 @@ def inverse_log_mean_exponential(value: np.ndarray, d: float) -> np.ndarray:
 def _solve(goal: np.ndarray, d: float) -> np.ndarray:
     # log 0F1 lies between the lower and the upper Amos integral; both have this inverse to first order.
     z = np.sqrt(2.0 * goal * d + goal * goal)
-    for _ in range(60):
+    for _ in range(30):
         slope = z / (0.5 * d - 0.5 + np.sqrt(z * z + (0.5 * d + 0.5) ** 2))
         step = (goal - log_mean_exponential(z, d)) / slope
         z = np.maximum(z + step, 0.1 * z)
-        if np.all(np.abs(step) <= 4e-16 * z):
+        # each step gains a factor of 20 or more: what is left after this one is rounding
+        if np.all(np.abs(step) <= 1e-14 * z):
             break
     return z
 
@@ -56,10 +57,10 @@ def _log_cosh(z: np.ndarray) -> np.ndarray:
 
 
 def _series(z: np.ndarray, d: float) -> np.ndarray:
-    """log(1 + sum of positive terms); 60 terms reach 1e-17 for z <= 12."""
+    """log(1 + sum of positive terms); 34 terms reach 1e-20 for z <= 12."""
     quarter = 0.25 * z * z
     total = np.zeros_like(quarter)
-    for k in range(60, 0, -1):
+    for k in range(34, 0, -1):
         total = quarter / (k * (0.5 * d + k - 1.0)) * (1.0 + total)
     return np.log1p(total)
 

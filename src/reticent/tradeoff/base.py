@@ -14,7 +14,6 @@ follows from it, and a subclass overrides what it knows in closed form.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +21,8 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._thresholds import adjacent_thresholds
 
-_LARGEST_LOG_RATIO = 2.0**60
 _LOG_HALF = -0.6931471805599453
 
 
@@ -109,7 +108,7 @@ class TradeOff(ABC):
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(log beta, log power) at ``log_alpha``: solve for the threshold, then follow the segment."""
-        low, high = adjacent_thresholds(self.errors, log_alpha)
+        low, high = adjacent_thresholds(lambda ratio: self.errors(ratio)[:2], log_alpha)
         return follow_segment(log_alpha, self.errors(low), self.errors(high))
 
 
@@ -134,85 +133,6 @@ class Reversed(TradeOff):
 def _log(x: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return np.log(x)
-
-
-def adjacent_thresholds(
-    errors: Callable[[np.ndarray], LogErrors], log_alpha: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Thresholds ``low <= high`` with alpha(low) >= alpha >= alpha(high) and no double between them.
-
-    Equal where a threshold meets ``log_alpha`` to rounding, or where the curve ends before it.
-    Regula falsi with halved weights (Illinois) on the smaller of alpha and 1 - alpha; every third
-    step bisects, so that jumps of alpha (atoms of the likelihood ratio) are found to the last bit.
-    """
-    miss = _miss(errors, log_alpha)
-    tolerance = 1e-15 * np.maximum(1.0, np.abs(np.minimum(log_alpha, log1mexp(log_alpha))))
-    low, high, f_low, f_high = _enclose(miss, log_alpha.shape)
-    last = np.zeros(log_alpha.shape)
-    for k in range(600):
-        trial = _middle(low, high) if k % 3 == 0 else _secant(low, high, f_low, f_high)
-        active = (trial > low) & (trial < high)
-        if not np.any(active):
-            break
-        f = miss(trial)
-        met = np.abs(f) <= tolerance
-        above, below = active & ((f >= 0) | met), active & ((f < 0) | met)
-        f_high = np.where(above & (last == 1), 0.5 * f_high, f_high)
-        f_low = np.where(below & (last == -1), 0.5 * f_low, f_low)
-        low, f_low = np.where(above, trial, low), np.where(above, f, f_low)
-        high, f_high = np.where(below, trial, high), np.where(below, f, f_high)
-        last = np.where(above, 1.0, np.where(below, -1.0, last))
-    none, all_ = log_alpha == -np.inf, log_alpha == 0.0
-    low, high = (np.where(none, np.inf, np.where(all_, -np.inf, end)) for end in (low, high))
-    return low, high
-
-
-def _miss(errors: Callable[[np.ndarray], LogErrors], log_alpha: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """ratio -> log alpha(ratio) - log alpha, by the complement where alpha > 1/2; decreasing."""
-    log_rest = log1mexp(log_alpha)
-    upper = log_alpha > _LOG_HALF
-
-    def miss(ratio: np.ndarray) -> np.ndarray:
-        rates = errors(ratio)
-        with np.errstate(invalid="ignore"):
-            value = np.where(upper, log_rest - rates.tnr, rates.fpr - log_alpha)
-        return np.where(np.isnan(value), 0.0, np.clip(value, -1e300, 1e300))
-
-    return miss
-
-
-def _enclose(
-    miss: Callable[[np.ndarray], np.ndarray], shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    low, high = np.full(shape, -1.0), np.full(shape, 1.0)
-    f_low, f_high = miss(low), miss(high)
-    for _ in range(15):
-        short_low = (f_low < 0) & (low > -_LARGEST_LOG_RATIO)
-        short_high = (f_high > 0) & (high < _LARGEST_LOG_RATIO)
-        if not (np.any(short_low) or np.any(short_high)):
-            break
-        high, f_high = np.where(short_low, low, high), np.where(short_low, f_low, f_high)
-        low, f_low = np.where(short_high, high, low), np.where(short_high, f_high, f_low)
-        low, high = np.where(short_low, 16 * low, low), np.where(short_high, 16 * high, high)
-        f_low, f_high = np.where(short_low, miss(low), f_low), np.where(short_high, miss(high), f_high)
-    # The curve ends before alpha: an atom at plus or minus infinity.
-    low, high = np.where(f_high > 0, high, low), np.where(f_low < 0, low, high)
-    return low, high, f_low, f_high
-
-
-def _middle(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """A point between that halves the number of binary digits left, whatever the scale."""
-    small, large = np.minimum(np.abs(low), np.abs(high)), np.maximum(np.abs(low), np.abs(high))
-    geometric = np.sqrt(large) * np.sqrt(np.maximum(small, 1e-8 * large))
-    scaled = np.where(high > 0, geometric, -geometric)
-    straddles = (low < 0) & (high > 0)
-    return np.where(straddles, 0.0, np.where(large > 4 * small, scaled, 0.5 * (low + high)))
-
-
-def _secant(low: np.ndarray, high: np.ndarray, f_low: np.ndarray, f_high: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        point = low + (high - low) * (f_low / (f_low - f_high))
-    return np.where((point > low) & (point < high), point, 0.5 * (low + high))
 
 
 def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tuple[np.ndarray, np.ndarray]:
