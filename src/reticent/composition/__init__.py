@@ -3,11 +3,16 @@
 from reticent.composition.bracket import Bracket
 from reticent.composition.common_sign import common_sign, relaxed_dpsgd
 from reticent.composition.compose import compose
+from reticent.composition.composed import Composed
+from reticent.composition.fast import advantage, certified_advantage
 from reticent.composition.norm_only import norm_only, norm_only_both
 from reticent.composition.sampling import sampling_notes
 
 __all__ = [
     "Bracket",
+    "Composed",
+    "advantage",
+    "certified_advantage",
     "common_sign",
     "compose",
     "norm_only",

@@ -7,6 +7,7 @@ on |M(c + it)| / M(c) for all t beyond a given one (layers of a unimodal minoran
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -20,7 +21,7 @@ _EPS = 2.0**-52
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _SINC_FLOOR = 0.217233628211222
-_LAYER_CELLS = 400
+_LAYER_CELLS = 160
 _MAX_NODES = 20_000
 _MAX_WORK = 20_000_000
 _CHUNK = 500_000
@@ -147,52 +148,62 @@ class SampledGaussian:
         With q the mixture ratio, q^c <= (1 - rate) + rate r^c for c outside (0, 1), the same with both
         weights to the power c inside, and q^c <= ((1 + k) rate r)^c with k = (1 - rate) / (rate r(high)).
         """
-        s = self.noise_multiplier
+        s, log_rate, log_rest = self.noise_multiplier, math.log(self.rate), math.log1p(-self.rate)
         power = c if 0.0 < c < 1.0 else 1.0
         bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
-        split = np.logaddexp(power * np.log1p(-self.rate) + _log_tail(high / s), power * np.log(self.rate) + bend)
+        flat, steep = power * log_rest + _log_tail(high / s), power * log_rate + bend
+        split = max(flat, steep) + math.log1p(math.exp(-abs(flat - steep)))
         if c > 1.0:
-            excess = np.log1p(np.exp(min(np.log1p(-self.rate) - np.log(self.rate) - (high - 0.5) / s**2, 600.0)))
-            split = min(split, c * (np.log(self.rate) + excess) + bend)
-        if self.antipodal and c > 1.0:
-            split += (1.0 - c) * np.log1p(-self.rate)
-        return float(split)
+            excess = math.log1p(math.exp(min(log_rest - log_rate - (high - 0.5) / s**2, 600.0)))
+            split = min(split, c * (log_rate + excess) + bend)
+        return split + (1.0 - c) * log_rest if self.antipodal and c > 1.0 else split
 
     def _left_tail(self, c: float, low: float) -> float:
         """log of a bound on the integrand's mass below ``low`` < 0."""
         s = self.noise_multiplier
         if self.antipodal:
-            return max(self._right_tail(1.0 - c, -low) if c < 1.0 else -np.inf, _log_tail(-low / s))
+            return max(self._right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, _log_tail(-low / s))
         if c < 0.0:
-            return c * np.log1p(-self.rate) + _log_tail(-low / s)
+            return c * math.log1p(-self.rate) + _log_tail(-low / s)
         return _log_tail(-low / s)  # the ratio is below 1 there
 
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         grid = self._grid
         if len(grid.x) * len(frequencies) > _MAX_WORK:
             raise NumericalError("characteristic function: nodes times frequencies exceed 20 million")
-        tilted = grid.weight * np.exp(np.minimum(c * grid.loss, 700.0))
+        if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
+            raise NumericalError("characteristic function: e^(cL) overflows")
+        tilted = grid.weight * np.exp(c * grid.loss)
         real = self._real_excess(c)
         turn = np.concatenate([_turned(part, grid.loss, tilted) for part in _chunks(frequencies, len(grid.x))])
         return Transform(real + turn, self._error(c, frequencies, tilted))
 
     def _real_excess(self, c: float) -> float:
         grid = self._grid
-        growth = grid.weight * np.expm1(np.minimum(c * grid.loss, 700.0)) - c * grid.weight * np.expm1(grid.loss)
-        return float(np.sum(growth))
+        return float((np.expm1(c * grid.loss) - c * grid.growth) @ grid.weight)
 
     def _error(self, c: float, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
-        grid, rule = self._grid, self._strip(c, frequencies)
-        at_zero = rule[0] if frequencies[0] == 0.0 else self._strip(c, np.zeros(1))[0]
-        unit = float(self._strip(0.0, np.zeros(1))[0] + self._strip(1.0, np.zeros(1))[0])
-        left_out = 4.0 * self._left_out(c) + (1.0 + abs(c)) * (self._left_out(0.0) + self._left_out(1.0))
-        blur = 6.0 + grid.size
-        steady = np.sum(
-            grid.weight * (np.abs(np.expm1(np.minimum(c * grid.loss, 700.0))) + abs(c * np.expm1(grid.loss))) * blur
-        )
-        turning = np.sum(tilted * np.abs(grid.loss) * blur)
+        grid, at_zero = self._grid, self._still(c)
+        rule = self._strip(c, frequencies) if frequencies[-1] > 0.0 else np.full(len(frequencies), at_zero)
+        unit = self._unit
+        steady = np.abs(np.expm1(c * grid.loss)) @ grid.blurred + abs(c) * (np.abs(grid.growth) @ grid.blurred)
+        turning = (tilted * np.abs(grid.loss)) @ (6.0 + grid.size)
         rounding = 16 * _EPS * (steady + frequencies * turning)
-        return rule + 2.0 * at_zero + (1.0 + abs(c)) * unit + left_out + rounding
+        return rule + 2.0 * at_zero + (1.0 + abs(c)) * unit + 4.0 * self._left_out(c) + rounding
+
+    @cached_property
+    def _unit(self) -> float:
+        """Errors of the two identities E_P 1 = 1 and E_P e^L = 1, which the excess subtracts."""
+        return self._still(0.0) + self._still(1.0) + self._left_out(0.0) + self._left_out(1.0)
+
+    def _still(self, c: float) -> float:
+        """``_strip`` at frequency 0, where the argument plays no part."""
+        decay = 2.0 * np.pi * _ANGLES * self.noise_multiplier**2 / self._grid.dx
+        logs = 0.5 * (_ANGLES * self.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
+        for power in (c, 1.0 - c) if self.antipodal else (c,):
+            if power < 0.0:
+                logs = logs + power * np.log(np.cos(0.5 * _ANGLES))
+        return float(np.exp(min(np.min(logs), 700.0)) * np.sum(np.exp(np.minimum(self._cell_bounds(c), 700.0))))
 
     def _strip(self, c: float, frequencies: np.ndarray) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
@@ -205,7 +216,7 @@ class SampledGaussian:
         marks = np.unique(frequencies[np.linspace(0, len(frequencies) - 1, 9).round().astype(int)])
         best = np.full(len(marks), np.inf)
         cells = self._cell_bounds(c)
-        for angle in _ANGLES:
+        for angle in _ANGLES[1:]:
             decay = 2.0 * np.pi * angle * self.noise_multiplier**2 / grid.dx
             if decay < 1.0:
                 continue
@@ -220,22 +231,26 @@ class SampledGaussian:
     def _cell_bounds(self, c: float) -> np.ndarray:
         """log of bounds on the integral of |integrand| over each cell between nodes, and over both tails."""
         grid = self._grid
-        inner = np.log(grid.dx) + _cell_extreme(self, grid.x, c, largest=True)
-        outer = np.log(max(self._left_out(c), 1e-300))
+        power = c * grid.mixture
+        inner = grid.peaks + np.maximum(power[:-1], power[1:])
+        if grid.mirrored is not None:
+            power = (1.0 - c) * grid.mirrored
+            inner += np.maximum(power[:-1], power[1:])
+        outer = math.log(max(self._left_out(c), 1e-300))
         return np.concatenate([[outer], inner, [outer]])
 
     def _left_out(self, c: float) -> float:
         """Bound on the sum (and integral) of the integrand outside the nodes."""
         x = self._grid.x
         both = np.logaddexp(self._left_tail(c, float(x[0])), self._right_tail(c, float(x[-1])))
-        return float(np.exp(np.minimum(both, 700.0)))
+        return math.exp(min(both, 700.0))
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
-        result = np.empty(len(exponents))
+        result, grid = np.full(len(exponents), np.inf), self._grid
         for k, c in enumerate(exponents):
-            error = self._error(c, np.zeros(1), self._grid.weight)[0]
-            excess = self._real_excess(c)
-            result[k] = np.log1p(excess + error) if np.isfinite(error) and excess + error < 1e280 else np.inf
+            if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) <= 700.0:
+                bound = self._real_excess(c) + float(self._error(c, np.zeros(1), grid.weight)[0])
+                result[k] = math.log1p(bound) if bound < 1e280 else np.inf
         return result
 
     def moments(self, c: float) -> tuple[float, float]:
@@ -253,9 +268,7 @@ class SampledGaussian:
         slope = _posterior(self, x)
         steepest = slope[1:] + (_posterior(self, -x)[:-1] if self.antipodal else 0.0)
         norm = np.log1p(self._real_excess(c) + self._error(c, np.zeros(1), grid.weight)[0])
-        density = np.exp(
-            _cell_extreme(self, x, c, largest=False) - norm + 2 * np.log(self.noise_multiplier) - np.log(steepest)
-        )
+        density = np.exp(_cell_least(self, x, c) - norm + 2 * np.log(self.noise_multiplier) - np.log(steepest))
         top = int(np.argmax(density))
         left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
         right = np.minimum.accumulate(density[top:])[1:]
@@ -267,15 +280,30 @@ class SampledGaussian:
 
 @dataclass(frozen=True)
 class _Nodes:
-    """Quadrature nodes: observations, losses, P-weights, and the size of the exponents behind a loss."""
+    """Quadrature nodes and what all contours share.
+
+    Attributes:
+        x, dx: observations and their distance.
+        loss, growth: L and e^L - 1.
+        weight, blurred: P-weights; the same times the relative error, in eps, behind a loss.
+        size: size of the exponents behind a loss.
+        odds, mirrored_odds: rate r / (1 - rate) at x and at -x.
+        mixture, mirrored: log(1 - rate + rate r) at x and at -x.
+        peaks: log of the largest normal density on each cell times dx.
+    """
 
     x: np.ndarray
     dx: float
     loss: np.ndarray
+    growth: np.ndarray
     weight: np.ndarray
+    blurred: np.ndarray
     size: np.ndarray
     odds: np.ndarray
     mirrored_odds: np.ndarray | None
+    mixture: np.ndarray
+    mirrored: np.ndarray | None
+    peaks: np.ndarray
 
     def argument(self, angle: float) -> np.ndarray:
         """Bounds per cell (and both tails) on |arg (dQ/dP)| on the line Im x = angle s^2."""
@@ -290,9 +318,21 @@ def _nodes(law: SampledGaussian, x: np.ndarray, dx: float) -> _Nodes:
     loss, log_p, size = _log_ratio(law, x)
     weight = dx * np.exp(log_p)
     log_odds = np.log(law.rate) - np.log1p(-law.rate)
-    odds = np.exp(np.minimum(log_odds + _exponent(law, x), 600.0))
-    mirrored = np.exp(np.minimum(log_odds + _exponent(law, -x), 600.0)) if law.antipodal else None
-    return _Nodes(x, dx, loss, weight, size, odds, mirrored)
+    exponent, back = _exponent(law, x), _exponent(law, -x)
+    return _Nodes(
+        x=x,
+        dx=dx,
+        loss=loss,
+        growth=np.expm1(np.minimum(loss, 700.0)),
+        weight=weight,
+        blurred=weight * (6.0 + size),
+        size=size,
+        odds=np.exp(np.minimum(log_odds + exponent, 600.0)),
+        mirrored_odds=np.exp(np.minimum(log_odds + back, 600.0)) if law.antipodal else None,
+        mixture=_log_mixture(law.rate, exponent),
+        mirrored=_log_mixture(law.rate, back) if law.antipodal else None,
+        peaks=np.log(dx) + _normal_extreme(law, x, largest=True),
+    )
 
 
 def _chunks(frequencies: np.ndarray, nodes: int) -> list[np.ndarray]:
@@ -335,21 +375,23 @@ def _posterior(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
     return np.exp(-np.logaddexp(0.0, -log_odds))
 
 
-def _cell_extreme(law: SampledGaussian, x: np.ndarray, c: float, largest: bool) -> np.ndarray:
-    """log of the largest (or smallest) value of P (dQ/dP)^c on each cell, bounded factor by factor."""
-    s = law.noise_multiplier
-    log_normal = -0.5 * (x / s) ** 2 - _HALF_LOG_TWO_PI - np.log(s)
-    if largest:
-        straddles = (x[:-1] < 0.0) & (x[1:] > 0.0)
-        normal = np.where(straddles, -_HALF_LOG_TWO_PI - np.log(s), np.maximum(log_normal[:-1], log_normal[1:]))
-    else:
-        normal = np.minimum(log_normal[:-1], log_normal[1:])
-    pick = np.maximum if largest else np.minimum
+def _normal_extreme(law: SampledGaussian, x: np.ndarray, largest: bool) -> np.ndarray:
+    """log of the largest (or smallest) normal density on each cell."""
+    top = -_HALF_LOG_TWO_PI - np.log(law.noise_multiplier)
+    log_normal = top - 0.5 * (x / law.noise_multiplier) ** 2
+    if not largest:
+        return np.minimum(log_normal[:-1], log_normal[1:])
+    straddles = (x[:-1] < 0.0) & (x[1:] > 0.0)
+    return np.where(straddles, top, np.maximum(log_normal[:-1], log_normal[1:]))
+
+
+def _cell_least(law: SampledGaussian, x: np.ndarray, c: float) -> np.ndarray:
+    """log of a lower bound on P (dQ/dP)^c on each cell, factor by factor."""
     power = c * _log_mixture(law.rate, _exponent(law, x))
-    total = normal + pick(power[:-1], power[1:])
+    total = _normal_extreme(law, x, largest=False) + np.minimum(power[:-1], power[1:])
     if law.antipodal:
         power = (1.0 - c) * _log_mixture(law.rate, _exponent(law, -x))
-        total = total + pick(power[:-1], power[1:])
+        total = total + np.minimum(power[:-1], power[1:])
     return total
 
 

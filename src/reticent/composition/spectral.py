@@ -72,7 +72,7 @@ class SpectralComposition:
         for _ in range(4):
             bounds = value(self._contour(c, threshold, threshold), np.array([threshold]))
             lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-            if upper - lower <= _TIGHT * lower or c < self._rightmost or c >= limit:
+            if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost or c >= limit:
                 break
             c = min(1.4 * c, limit)
         return lower, upper

@@ -1,0 +1,93 @@
+"""Point values of a composition, each as (lower, upper) around the truth."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from reticent import _check
+from reticent.composition.bracket import Bracket
+from reticent.composition.compose import compose, spectral_composition, steps_of
+from reticent.composition.spectral import SpectralComposition
+from reticent.errors import NumericalError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.tradeoff import TradeOff
+
+Interval = tuple[float, float]
+
+
+class Composed:
+    """The worst case of ``mechanism``, asked for single numbers; the worse direction throughout.
+
+    ``advantage`` and ``delta`` use the characteristic function at the one threshold asked for, so they are
+    tighter than the polygons of ``compose`` (relative 1e-6 and better down to delta 1e-12); where that route
+    does not apply they fall back to the polygons. Nothing is computed before it is asked for.
+
+    Attributes:
+        mechanism: what was run.
+        neighbouring: between which data sets.
+    """
+
+    def __init__(self, mechanism: Mechanism, neighbouring: Neighbouring) -> None:
+        self.mechanism, self.neighbouring = mechanism, neighbouring
+
+    @cached_property
+    def bracket(self) -> Bracket:
+        """The enclosed curve."""
+        return compose(self.mechanism, self.neighbouring)
+
+    @cached_property
+    def _spectral(self) -> SpectralComposition | None:
+        noisy, seen = steps_of(self.mechanism, self.neighbouring)
+        return spectral_composition(noisy) if noisy and seen == 0.0 else None
+
+    def advantage(self) -> Interval:
+        """max over alpha of 1 - alpha - beta, which is delta(0)."""
+        return self.delta(0.0)
+
+    def delta(self, epsilon: float) -> Interval:
+        """The smallest delta at ``epsilon`` >= 0 that holds in both directions."""
+        epsilon = _check.non_negative(epsilon=epsilon)
+        spectral = self._spectral
+        if spectral is not None and spectral.steps:
+            with contextlib.suppress(NumericalError), np.errstate(all="ignore"):
+                ways = [spectral.delta(epsilon)]
+                if epsilon > 0.0 and not spectral.symmetric:
+                    ways.append(spectral.reversed_delta(epsilon))
+                lower, upper = max(way[0] for way in ways), max(way[1] for way in ways)
+                if upper - lower < 1e-6 or upper < 1e-6:
+                    return lower, upper
+        return self._read(lambda curve: float(curve.delta(epsilon)))
+
+    def beta(self, alpha: float) -> Interval:
+        """Smallest false negative rate at false positive rate ``alpha``."""
+        alpha = _check.fraction(alpha=alpha)
+        return self._read(lambda curve: float(curve.beta(alpha)))
+
+    def epsilon(self, delta: float) -> Interval:
+        """The smallest epsilon >= 0 at ``delta``; infinite where no epsilon has so small a delta."""
+        delta = _check.open_fraction(delta=delta)
+        return self._read(lambda curve: _epsilon(curve, math.log(delta)))
+
+    def _read(self, value: Callable[[TradeOff], float]) -> Interval:
+        ends = [value(curve) for curve in (self.bracket.optimistic, self.bracket.pessimistic)]
+        return min(ends), max(ends)
+
+
+def _epsilon(curve: TradeOff, log_delta: float) -> float:
+    """Bisection on epsilon, the upper end returned: delta does not exceed the target there."""
+    if float(curve.log_delta(0.0)) <= log_delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while float(curve.log_delta(high)) > log_delta:
+        low, high = high, 2.0 * high
+        if high > 1e6:
+            return math.inf
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(curve.log_delta(middle)) > log_delta else (low, middle)
+    return high

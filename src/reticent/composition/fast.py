@@ -1,0 +1,235 @@
+"""Point values in well under a millisecond: estimates for searches and maps, and a certified advantage.
+
+Same mathematics as ``spectrum`` with the contour between the poles (c = 1/2) and without the certificate:
+with S the composed loss, M its transform divided by nothing, h the spacing and W = 2 pi / h,
+
+    advantage = 1 - (h / 2 pi) sum_k Re M(1/2 + ikh) / (k^2 h^2 + 1/4) + 2 / (e^(W/2) - 1).
+
+Some 30 to 90 nodes and 10 to 20 frequencies give 1e-9.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import erf
+
+from reticent import _check
+from reticent.composition.compose import compose
+from reticent.composition.laws import SampledGaussian, argument_reach
+from reticent.composition.spectrum import Moments, build_contour
+from reticent.errors import NumericalError
+from reticent.mechanism import DPSGD, Neighbouring
+
+_REACH = 6.8
+_DIGITS = 23.0  # aliases, truncation and the quadrature rule each aim at e^-23
+_MOST_FREQUENCIES = 1024
+_ROOT_TWO_PI = 2.5066282746310002
+_ROOT_EIGHT = 2.8284271247461903
+
+
+class Profile:
+    """The composed loss of a Poisson-sampled DP-SGD run on the line c = 1/2: add direction, estimates.
+
+    Attributes:
+        window: W, widened by ``room`` (1 for the advantage, 1.7 for tails).
+        reliable: False where the transform does not decay (few sampled steps with little noise); values
+            then mean nothing and ``compose`` should be asked.
+    """
+
+    def __init__(
+        self, noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring, room: float = 1.0
+    ) -> None:
+        self.symmetric = neighbouring is Neighbouring.REPLACE
+        weight, loss = _nodes(noise_multiplier, sample_rate, self.symmetric)
+        mean = float(weight @ loss)
+        square = loss * loss
+        variance = steps * float(weight @ square)
+        self.spread = math.sqrt(variance)
+        tail = steps * float(weight @ (square * square)) / variance**2
+        self.window = room * (8.8 + min(2.0 * tail**0.75, 30.0)) * self.spread + room * steps * abs(mean)
+        self.reliable = 0.0 < self.spread < 60.0
+        missing = -0.5 * float(weight @ (2.0 * np.sinh(0.25 * loss)) ** 2)
+        self.frequencies, self.values = self._transform(weight, loss, steps, missing, 6.8 / self.spread)
+
+    def _transform(
+        self, weight: np.ndarray, loss: np.ndarray, steps: int, missing: float, last: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        spacing = 2.0 * math.pi / self.window
+        count = int(last / spacing) + 2
+        while True:
+            t = spacing * np.arange(count)
+            half = np.multiply.outer(t, 0.5 * loss)
+            sine = np.sin(half)
+            real = missing - 2.0 * (sine * sine) @ weight
+            size = 0.5 * steps * np.log1p(real * (2.0 + real)) if self.symmetric else None
+            if size is None:
+                imaginary = 2.0 * (sine * np.cos(half)) @ weight
+                size = 0.5 * steps * np.log1p(real * (2.0 + real) + imaginary * imaginary)
+                values = np.exp(size + 1j * (steps * np.arctan2(imaginary, 1.0 + real)))
+            else:
+                values = np.exp(size) * np.where(real < -1.0, (-1.0) ** (steps % 2), 1.0) + 0j
+            if size[-1] < -_DIGITS or count > _MOST_FREQUENCIES:
+                self.reliable &= bool(size[-1] < -_DIGITS)
+                return t, values
+            count *= 2
+
+    def advantage(self) -> float:
+        """delta(0)."""
+        t, h = self.frequencies, self.frequencies[1]
+        kernel = h / math.pi / (t * t + 0.25)
+        kernel[0] *= 0.5
+        tail = 2.0 / math.expm1(0.5 * self.window) if self.window < 1000.0 else 0.0
+        return min(max(1.0 + tail - float(kernel @ self.values.real), 0.0), 1.0)
+
+    def delta(self, epsilon: np.ndarray) -> np.ndarray:
+        """delta of the add direction at any real ``epsilon`` (one-dimensional array) within the window."""
+        t, h, w = self.frequencies, self.frequencies[1], self.window
+        kernel = self.values * (h / math.pi) / (t * t + 0.25)
+        kernel[0] *= 0.5
+        turned = (np.exp(np.multiply.outer(epsilon, -1j * t)) @ kernel).real
+        return 1.0 - np.exp(0.5 * epsilon) * turned + (1.0 + np.exp(epsilon)) / math.expm1(0.5 * w)
+
+    def rates(self, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(alpha, beta) of the test "loss > threshold"."""
+        t, h, w = self.frequencies, self.frequencies[1], self.window
+        scaled = self.values * (h / math.pi)
+        scaled[0] *= 0.5
+        kernel = np.stack([scaled / (0.5 + 1j * t), scaled / (0.5 - 1j * t)], axis=1)
+        turned = (np.exp(np.multiply.outer(thresholds, -1j * t)) @ kernel).real
+        known = 1.0 / math.expm1(0.5 * w)
+        return np.exp(-0.5 * thresholds) * turned[:, 0] - known, np.exp(0.5 * thresholds) * turned[:, 1] - known
+
+    def summary(self, delta: float, alphas: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
+        """(advantage, epsilon at ``delta``, betas of the add direction, betas of the remove direction)."""
+        add = self._thresholds(alphas, 0)
+        remove = add if self.symmetric else self._thresholds(alphas, 1)
+        betas = self.rates(add)[1]
+        return self.advantage(), self.epsilon(delta), betas, betas if self.symmetric else self.rates(remove)[0]
+
+    def _thresholds(self, levels: np.ndarray, which: int) -> np.ndarray:
+        """Thresholds where alpha (0) or beta (1) meets each level: bracketed secants on log rates."""
+        reach = 0.62 * self.window
+        grid = np.linspace(-reach, reach, 48)
+        rates = self.rates(grid)[which]
+        falling = rates if which == 0 else rates[::-1]
+        place = np.clip(np.argmax(falling[None, :] < levels[:, None], axis=1), 1, len(grid) - 1)
+        low, high = grid[place - 1], grid[place]
+        if which == 1:
+            low, high = -high, -low
+        return self._roots(low, high, np.log(levels), which)
+
+    def _roots(self, low: np.ndarray, high: np.ndarray, targets: np.ndarray, which: int) -> np.ndarray:
+        """Illinois iteration: the root stays inside [low, high]."""
+        sign = 1.0 if which == 0 else -1.0
+        below, above = (sign * (_log(self.rates(end)[which]) - targets) for end in (low, high))
+        for _ in range(40):
+            trial = np.where(below > above, low + (high - low) * below / (below - above), 0.5 * (low + high))
+            trial = np.clip(trial, low, high)
+            miss = sign * (_log(self.rates(trial)[which]) - targets)
+            if np.all((np.abs(miss) < 2e-9) | (high - low < 1e-13 * self.spread)):
+                break
+            left = miss > 0.0
+            below, above = np.where(left, miss, 0.5 * below), np.where(left, 0.5 * above, miss)
+            low, high = np.where(left, trial, low), np.where(left, high, trial)
+        return trial
+
+    def epsilon(self, delta: float) -> float:
+        """Least epsilon >= 0 with both directions' delta at most ``delta``."""
+        grid = np.linspace(0.0, 0.62 * self.window, 24)
+        for _ in range(5):
+            both = self._both(grid)
+            if both[0] <= delta:
+                return float(grid[0])
+            place = max(1, int(np.argmax(both < delta)))
+            low, high = float(grid[place - 1]), float(grid[place])
+            slope = math.log(both[place - 1] / max(both[place], 1e-300))
+            guess = low + (high - low) * math.log(both[place - 1] / delta) / slope
+            if high - low < 1e-5 * self.spread:
+                break
+            step = 0.01 * (high - low)
+            grid = np.unique(np.clip(np.concatenate([[low, high], guess + step * np.arange(-3, 4)]), low, high))
+        return float(guess)
+
+    def _both(self, epsilon: np.ndarray) -> np.ndarray:
+        add = self.delta(epsilon)
+        if self.symmetric:
+            return add
+        return np.maximum(add, 1.0 - np.exp(epsilon) * (1.0 - self.delta(-epsilon)))
+
+
+def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> float:
+    """Worst-case advantage of a Poisson-sampled DP-SGD run: an estimate, error below 1e-8.
+
+    Falls back to the certified enclosure's upper end (slower) where the fast rule does not apply.
+    """
+    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
+    _check.count(steps=steps)
+    if noise > 0.0 and rate == 1.0:
+        return float(erf(neighbouring.sensitivity * math.sqrt(steps) / (noise * _ROOT_EIGHT)))
+    if noise > 0.05:
+        with np.errstate(all="ignore"):
+            profile = Profile(noise, rate, steps, neighbouring)
+        if profile.reliable:
+            return profile.advantage()
+    return certified_advantage(noise, rate, steps, neighbouring)[1]
+
+
+def certified_advantage(
+    noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring
+) -> tuple[float, float]:
+    """(lower, upper) around the same, proven; width mostly below 1e-8, never above that of ``compose``."""
+    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
+    _check.count(steps=steps)
+    if noise > 0.0 and rate < 1.0:
+        try:
+            with np.errstate(all="ignore"):
+                lower, upper = _contoured(noise, rate, steps, neighbouring is Neighbouring.REPLACE)
+            if upper - lower < 1e-6:
+                return lower, upper
+        except NumericalError:
+            pass
+    bracket = compose(DPSGD(noise, rate, steps), neighbouring)
+    return float(bracket.optimistic.delta(0.0)), float(bracket.pessimistic.delta(0.0))
+
+
+def _contoured(noise: float, rate: float, steps: int, antipodal: bool) -> tuple[float, float]:
+    plan = SampledGaussian(noise, rate, antipodal, steps, 0.0, 1.0)
+    variance = steps * plan.moments(0.5)[1]
+    spread = math.sqrt(variance)
+    linear = 0.5 / noise**2 - math.log(rate)
+    bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
+    right = 0.5 + np.minimum(np.array([0.35, 0.55, 0.8, 1.0]) * min(9.0 / spread, bump), 9.0 / spread)
+    right = right[right > 1.05]
+    if len(right) == 0:
+        right = np.array([1.5])
+    law = SampledGaussian(noise, rate, antipodal, steps, 0.0, float(right[-1]))
+    logs = steps * law.log_moment(right)
+    if antipodal:
+        moments = Moments(np.append(1.0 - right[::-1], right), np.append(logs[::-1], logs))
+    else:
+        left = 0.5 - np.array([1.0, 0.7, 0.45]) * max(9.0 / spread, 1.2)
+        moments = Moments(np.append(left, right), np.append(steps * law.log_moment(left), logs))
+    reach = argument_reach(noise, rate, antipodal, variance)
+    sharp = SampledGaussian(noise, rate, antipodal, steps, reach, 1.0)
+    value = build_contour([(sharp, steps)], moments, 0.5, 0.0, 0.0, target=_DIGITS, step=1.0).delta(np.zeros(1))
+    return max(float(value.lower[0]), 0.0), min(float(value.upper[0]), 1.0)
+
+
+def _nodes(noise: float, rate: float, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Weights sqrt(PQ) dx and losses log(dQ/dP)."""
+    inverse = noise**-2.0
+    dx = min(0.5 * noise, 18.0 * noise * noise / (_DIGITS + 12.0 + 4.0 * noise * noise))
+    low = -(1.0 + _REACH * noise) if symmetric else -_REACH * noise
+    x = low + dx * np.arange(int((1.0 + _REACH * noise - low) / dx) + 2)
+    loss = np.log1p(rate * np.expm1(np.minimum((x - 0.5) * inverse, 600.0)))
+    normal = (dx / (noise * _ROOT_TWO_PI)) * np.exp(-0.5 * inverse * x * x)
+    if not symmetric:
+        return normal * np.exp(0.5 * loss), loss
+    back = np.log1p(rate * np.expm1(np.minimum((-x - 0.5) * inverse, 600.0)))
+    return normal * np.exp(0.5 * (loss + back)), loss - back
+
+
+def _log(values: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(values, 1e-300))
