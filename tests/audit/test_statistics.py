@@ -38,7 +38,8 @@ from reticent.audit._claims import ApproximateDP, GaussianClaim, TangentTable
 from reticent.audit.intervals import dkw_radius, lower_proportion, upper_proportion
 from reticent.audit.thresholds import RankCounts, count
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.threat import Claim
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring
+from reticent.threat import Claim, Method, Relaxed, WorstCase
 from reticent.tradeoff import GaussianTradeOff, Mixture, Subsampled
 
 RNG = np.random.default_rng(0)
@@ -180,6 +181,20 @@ def test_tangents_never_exceed_the_curve_and_touch_it() -> None:
         exact, table = curve.beta(alpha), TangentTable(curve).beta(alpha)
         assert np.all(table <= exact + 1e-12)
         assert np.max(exact - table) < 2e-5
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [Gaussian(0.2), Laplace(1.0), Laplace(2.0, 20), DPSGD(2.0, 0.1, 500), DPSGD(0.6, 1e-4, 1_000_000)],
+    ids=repr,
+)
+@pytest.mark.parametrize("adversary", [WorstCase(), Relaxed()], ids=lambda a: a.name)
+def test_tangents_of_the_curves_that_adversaries_bring(mechanism, adversary) -> None:
+    curve = adversary.assess(mechanism, Neighbouring.ADD_REMOVE, Method.EXACT).curve
+    alpha = np.concatenate([np.logspace(-7, -1, 25), np.linspace(0.1, 0.99, 20)])
+    slack = curve.beta(alpha) - TangentTable(curve).beta(alpha)
+    assert np.min(slack) > -1e-12
+    assert np.max(slack) < 5e-5
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
