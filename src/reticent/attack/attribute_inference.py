@@ -2,12 +2,13 @@
 
 The attacker knows all of a record but one attribute, and the label. *With the model*: the value that makes prior
 times the model's probability of the label largest (Fredrikson et al. 2014). *Without the model*: the most probable
-value given everything else, learned from other people's records. Only what the first gains over the second is due to the model;
-and only what it gains on members beyond what it gains on others is due to having been trained on.
+value given everything else, learned from other people's records. Only what the first gains over the second is due
+to the model; and only what it gains on members beyond what it gains on others is due to having been trained on.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.train.rundir import load_run
 
 _FEWEST_BACKGROUND = 20
+_SMALLEST_SCALE = 0.1
 _SUREST = 30.0
 """No guess is surer than e^-30: a probability that rounds to zero would silence the model."""
 
@@ -153,6 +155,7 @@ def _value_of(encoded: np.ndarray, group: ColumnGroup) -> np.ndarray:
 
 def _learned(known: np.ndarray, value: np.ndarray, rest: np.ndarray, values: int) -> np.ndarray:
     """Log probability of each value given the rest, by logistic regression; values never seen get next to none."""
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
     unseen = np.log(0.5 / len(value))
@@ -163,9 +166,10 @@ def _learned(known: np.ndarray, value: np.ndarray, rest: np.ndarray, values: int
         return out
     # A constant column, so that frequencies are learned where the attribute is all there is.
     known, rest = (np.hstack([part, np.ones((len(part), 1))]) for part in (known, rest))
-    scale = known.std(axis=0) + 1e-6
-    fitted = LogisticRegression(max_iter=2000).fit(known / scale, value)
-    with np.errstate(divide="ignore"):
+    scale = np.maximum(known.std(axis=0), _SMALLEST_SCALE)
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess need not be a maximum to be judged
+        fitted = LogisticRegression(max_iter=500).fit(known / scale, value)
         learned = fitted.predict_log_proba(rest / scale)
     out[:, fitted.classes_] = np.maximum(learned, -_SUREST)
     return out
