@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reticent.composition._affinity import affinity
 from reticent.composition.bracket import Bracket
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.pairs import AntipodalPair
@@ -57,7 +58,29 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
     try:
         return compose_lattice(steps, anchor=busiest.anchor)
     except NumericalError:
-        return _disclosed(_ever_sampled(noisy), both), loudest_step(steps)
+        return _strongest(noisy, both), loudest_step(steps)
+
+
+def _strongest(noisy: Sequence[Step], both: bool) -> Polygon:
+    """A cheap safe curve: the release without noise, or the affinity bound, whichever is smaller.
+
+    Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
+    """
+    seen, log_affinity = _ever_sampled(noisy), 0.0
+    for step in noisy:
+        if step.laplace or step.symmetric:
+            return _disclosed(seen, both)
+        relation = Neighbouring.REPLACE if step.antipodal else Neighbouring.ADD_REMOVE
+        noise = step.noise_multiplier if step.antipodal else step.noise_multiplier / step.shift
+        one = affinity(np.array(noise), np.array(step.sample_rate), relation)
+        log_affinity -= step.count * float(one.minus_log.upper)
+    distance = math.sqrt(-math.expm1(2.0 * log_affinity)) * (1.0 + 1e-12)
+    if distance < seen:
+        alpha = np.array([0.0, 1.0 - distance])
+        with np.errstate(divide="ignore"):
+            rates = LogErrors(np.log(alpha), np.log1p(-alpha), np.log(alpha[::-1]), np.log1p(-alpha[::-1]))
+        return Polygon(rates, np.zeros(1))
+    return _disclosed(seen, both)
 
 
 def spectral_composition(noisy: Sequence[Step]) -> SpectralComposition | None:

@@ -22,8 +22,8 @@ _HALF_LOG_TWO_PI = 0.9189385332046727
 _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _SINC_FLOOR = 0.217233628211222
 _LAYER_CELLS = 160
-_MAX_NODES = 20_000
-_MAX_WORK = 20_000_000
+_MAX_NODES = 10_000
+_MAX_WORK = 4_000_000
 _CHUNK = 500_000
 
 
@@ -130,6 +130,8 @@ class SampledGaussian:
         s, tail = self.noise_multiplier, np.log(1e-19 / self.count)
         z = np.sqrt(-2.0 * tail)
         high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
+        if furthest > 1e4 * s:
+            raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
         while high < furthest and self._right_tail(self.largest, high) > tail:
             high += max(s, (furthest - high) / 64.0)
         low = -high if self.antipodal else -z * s
@@ -170,7 +172,7 @@ class SampledGaussian:
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         grid = self._grid
         if len(grid.x) * len(frequencies) > _MAX_WORK:
-            raise NumericalError("characteristic function: nodes times frequencies exceed 20 million")
+            raise NumericalError("characteristic function: nodes times frequencies exceed 4 million")
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted = grid.weight * np.exp(c * grid.loss)

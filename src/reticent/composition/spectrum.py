@@ -23,7 +23,7 @@ from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
 _TARGET = 44.0  # errors are planned below e^-44 of the quantity; what is reached is computed afterwards
-_MAX_FREQUENCIES = 2**17
+_MAX_FREQUENCIES = 2**13
 _STEP = 1e-7
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
@@ -201,7 +201,7 @@ def build_contour(
     ``step`` 1 spares the frequencies that only the error rates need, with their differences over 1e-7.
 
     Raises:
-        NumericalError: more than 131072 frequencies would be needed, or quadrature cannot resolve them.
+        NumericalError: more than 8192 frequencies would be needed, or quadrature cannot resolve them.
     """
     log_scale = _log_scale(laws, c)
     spacing = 2.0 * np.pi / _window(moments, c, log_scale, low, high, target)
