@@ -174,8 +174,8 @@ class GradientSensitivity:
         """
         engine = self._engine
         if not prune or isinstance(engine, LayeredEngine):
-            squares = [block.squared.amax() for block in self.blocks(features, labels)]
-            return float(torch.stack(squares).max().sqrt()) if squares else 0.0
+            squares = [float(block.squared.amax()) for block in self.blocks(features, labels)]
+            return math.sqrt(max(squares, default=0.0))
         best, step = 0.0, self._block_size()
         with torch.no_grad():
             engine.refresh()
@@ -186,4 +186,5 @@ class GradientSensitivity:
 
     def _block_size(self) -> int:
         per_record = self._engine.bytes_per_record()
-        return 1 if per_record == 0 else max(1, min(self._memory, _CACHE) // per_record)
+        most = _CACHE if isinstance(self._engine, DenseEngine) else 4 * _CACHE
+        return 1 if per_record == 0 else max(1, min(self._memory, most) // per_record)

@@ -130,7 +130,8 @@ class DenseEngine:
         return best
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
-        base = features.reshape(len(features), -1).to(self._values.dtype, copy=True)
+        flat = features.reshape(len(features), -1)
+        base = self._work.take("base", *flat.shape).copy_(flat)
         base[:, self._columns] = self._values[self._reference]
         inputs, errors, scale = self._passes(base, labels)
         size = torch.linalg.vector_norm(base, dim=1).square_() + self._has_bias(0)
@@ -251,7 +252,7 @@ def _flattens(module: nn.Module) -> bool:
 
 
 def _tanh_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.mul(h, h, out=out).neg_().add_(1.0)
+    return torch.addcmul(out.new_ones(()), h, h, value=-1.0, out=out)
 
 
 def _relu_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
@@ -259,7 +260,7 @@ def _relu_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 
 
 def _sigmoid_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.mul(h, h, out=out).neg_().add_(h)
+    return torch.addcmul(h, h, h, value=-1.0, out=out)
 
 
 _SLOPES: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import torch
 from torch import nn
-from torch.nn.functional import group_norm, layer_norm, unfold
+from torch.nn.functional import group_norm, layer_norm, pad
 
 from reticent.train.sensitivity_gram import Workspace, explicit_gram, linear_gram
 
@@ -36,15 +36,21 @@ def is_factored(module: nn.Module) -> bool:
     return type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq
 
 
-def factors_of(module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int) -> Factors:
-    """Factors of a layer from the inputs and output errors of all completions, in order of the records."""
+def factors_of(
+    module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace | None = None
+) -> Factors:
+    """Factors of a layer from the inputs and output errors of all completions, in order of the records.
+
+    ``work`` holds large copies: one workspace for each layer, kept from block to block.
+    """
+    work = work or Workspace(error)
     match module:
         case nn.Linear():
             if inputs.dim() == 2:
                 return VectorLinear(inputs, error, records, bias=module.bias is not None)
-            return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None)
+            return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None, work)
         case nn.Conv1d() | nn.Conv2d():
-            return _convolution(module, inputs, error, records)
+            return _convolution(module, inputs, error, records, work)
         case nn.Embedding():
             return _embedding(module, inputs, error, records)
         case nn.LayerNorm():
@@ -139,21 +145,24 @@ class Together:
         return sum(p.bytes() for p in self._parts)
 
 
-def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool) -> Factors:
+def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool, work: Workspace) -> Factors:
     """Whichever takes fewer operations: pairs of positions, or the gradient itself."""
     positions, width_in, width_out = a.shape[1], a.shape[2], e.shape[2]
     n = len(a) // records
     paired = 4 * n * positions**2 * (width_in + width_out)
     explicit = (n + positions) * width_in * width_out
-    weight: Factors = (
-        PairedSequence(a, e, records)
-        if paired < explicit
-        else Explicit(torch.bmm(e.transpose(1, 2), a).flatten(1), records)
-    )
+    weight: Factors
+    if paired < explicit:
+        weight = PairedSequence(a, e, records)
+    else:
+        g = torch.bmm(e.transpose(1, 2), a, out=work.take("gradient", len(a), width_out, width_in))
+        weight = Explicit(g.flatten(1), records)
     return Together(weight, Explicit(e.sum(1), records)) if bias else weight
 
 
-def _convolution(module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int) -> Factors:
+def _convolution(
+    module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace
+) -> Factors:
     """A convolution is a linear layer over the sequence of its patches."""
     flat = isinstance(module, nn.Conv1d)
 
@@ -161,14 +170,39 @@ def _convolution(module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: tor
         numbers = tuple(int(v) for v in setting) if isinstance(setting, tuple) else (int(str(setting)),)
         return (fill, *numbers) if flat else numbers
 
-    patches = unfold(
-        inputs[:, :, None, :] if flat else inputs,
-        plane(module.kernel_size, 1),
-        dilation=plane(module.dilation, 1),
-        padding=plane(module.padding, 0),
-        stride=plane(module.stride, 1),
+    x = pad(inputs[:, :, None, :] if flat else inputs, _around(plane(module.padding, 0)))
+    patches = _patches(x, plane(module.kernel_size, 1), plane(module.stride, 1), plane(module.dilation, 1), work)
+    return _sequence(patches, error.flatten(2).transpose(1, 2), records, module.bias is not None, work)
+
+
+def _around(padding: tuple[int, ...]) -> tuple[int, int, int, int]:
+    return padding[1], padding[1], padding[0], padding[0]
+
+
+def _patches(
+    x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], work: Workspace
+) -> torch.Tensor:
+    """(images, positions, channels * kernel): one strided copy, several times faster than im2col."""
+    images, channels, height, width = x.shape
+    x = x.contiguous()
+    places = [
+        (extent - d * (k - 1) - 1) // s + 1
+        for extent, k, s, d in zip((height, width), kernel, stride, dilation, strict=True)
+    ]
+    of_image, of_channel, of_row, of_column = x.stride()
+    view = x.as_strided(
+        (images, *places, channels, *kernel),
+        (
+            of_image,
+            of_row * stride[0],
+            of_column * stride[1],
+            of_channel,
+            of_row * dilation[0],
+            of_column * dilation[1],
+        ),
     )
-    return _sequence(patches.transpose(1, 2), error.flatten(2).transpose(1, 2), records, module.bias is not None)
+    patches = work.take("patches", *view.shape).copy_(view)
+    return patches.view(images, places[0] * places[1], -1)
 
 
 def _embedding(module: nn.Embedding, tokens: torch.Tensor, error: torch.Tensor, records: int) -> Factors:

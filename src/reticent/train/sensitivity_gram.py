@@ -76,7 +76,12 @@ def linear_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, *, bias: bool
 
 
 def affine_gram(
-    e: torch.Tensor, inputs: torch.Tensor, k: torch.Tensor, size: torch.Tensor, work: Workspace, reference: int = 0
+    e: torch.Tensor,
+    inputs: torch.Tensor,
+    k: torch.Tensor,
+    size: torch.Tensor,
+    work: Workspace,
+    reference: int = 0,
 ) -> torch.Tensor:
     """<u_i, u_j> from the products of the moved inputs a_i - a_0.
 
@@ -127,8 +132,8 @@ def affine_radii(
 
 def _rank_one_gram(a: torch.Tensor, e: torch.Tensor, work: Workspace, bias: bool, reference: int) -> torch.Tensor:
     """With one output the gradient is no larger than its factors: centre it as it is."""
-    u = torch.mul(a, e, out=work.take("moved", *a.shape))
-    u -= u[:, reference : reference + 1].clone()
+    own = slice(reference, reference + 1)
+    u = torch.addcmul(-(a[:, own] * e[:, own]), a, e, out=work.take("moved", *a.shape))
     total = torch.bmm(u, u.transpose(1, 2), out=work.take("gram", *_square_shape(a)))
     if bias:
         e -= e[:, reference : reference + 1].clone()

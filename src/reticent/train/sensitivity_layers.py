@@ -17,7 +17,7 @@ from torch import nn
 from reticent.errors import UnsupportedError
 from reticent.train.sensitivity_dense import Loss
 from reticent.train.sensitivity_factors import Factors, factors_of, is_factored
-from reticent.train.sensitivity_gram import Centred, clip_factors, explicit_gram
+from reticent.train.sensitivity_gram import Centred, Workspace, clip_factors, explicit_gram
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _NOTES = ("activations", "max_batch_len")
@@ -54,6 +54,7 @@ class LayeredEngine:
         self._calls: dict[str, list[_Call]] = {}
         self._layers = self._attach()
         self._bytes = 0
+        self._work: dict[str, Workspace] = {}
 
     def bytes_per_record(self) -> int:
         """Working memory of one record, measured on the last block; 0 before the first."""
@@ -116,7 +117,8 @@ class LayeredEngine:
             covered.update(self._layers[name])
             if error is not None:
                 module = self._copy.get_submodule(name)
-                found.append(factors_of(module, call.inputs, error.detach(), records))
+                work = self._work.setdefault(name, Workspace(self._values))
+                found.append(factors_of(module, call.inputs, error.detach(), records, work))
         return found, [name for name in self._trained if name not in covered]
 
     def _explicit(self, x: torch.Tensor, y: torch.Tensor, names: list[str]) -> torch.Tensor:

@@ -1,0 +1,187 @@
+"""Tables and figures of the attribute runs: docs/attribute-results.md and docs/figures/attribute-*.svg.
+
+    python -m experiments.closed_form_bounds.attribute_report
+
+Reads ``results/*.json``. Every number follows from what the runs measured; printed values of
+CHERUBIN2024 stand beside ours, with the errata that concern them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from reticent.mechanism import DPSGD, Neighbouring
+from reticent.threat.attribute import Attribute, Scope, SensitivityRecord, success_at_prior
+from reticent.threat.base import Method
+from reticent.threat.membership import Membership
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
+CURVES = {
+    "membership, exact": "membership",
+    "attribute, Corollary 10, exact maximum": "published_exact",
+    "attribute, Corollary 10, centroid": "published_centroid",
+    "attribute, audited records, CLT": "audit_clt",
+    "attribute, audited records, proven form": "audit_proven",
+}
+PRINTED = {
+    "adult": {"membership": {20: 0.90, 30: 0.88}, "published_exact": {20: 0.950}, "published_centroid": {20: 0.945}},
+}
+"""Printed .945 and .950 are exchanged here: an upper bound on the diameter cannot give more security (B9)."""
+
+
+def securities(run: dict, epoch: dict) -> dict[str, float]:
+    """Bayes security after an epoch, by everything that we and the paper know."""
+    steps = epoch["epoch"] * run["steps_per_epoch"]
+    noise, rate = run["noise_multiplier"], run["sample_rate"]
+    mechanism = DPSGD(noise, rate, steps)
+    record = SensitivityRecord(
+        steps=steps,
+        scope=Scope.WHOLE_DATA if run["audited_records"] == run["records"] else Scope.AUDIT_SET,
+        squared_change=epoch["audit_squared_change"],
+        mask_term=epoch["audit_mask_term"],
+        largest_mask_term=epoch["audit_largest_mask_term"],
+        published_squared_change=epoch["batch_squared_change"]["exact"],
+        noise_multiplier=noise,
+    )
+    answers = {
+        "membership": Membership().assess(mechanism, Neighbouring.REPLACE, Method.EXACT),
+        "published_exact": Attribute(record).assess(mechanism, method=Method.PUBLISHED),
+        "audit_clt": Attribute(record).assess(mechanism, method=Method.CLT),
+        "audit_proven": Attribute(record).assess(mechanism, method=Method.PROVEN),
+    }
+    found = {name: 1.0 - float(answer.curve.delta(0.0)) for name, answer in answers.items()}
+    mu = rate * math.sqrt(epoch["batch_squared_change"]["centroid"]) / noise
+    return {**found, "published_centroid": math.erfc(mu / (2.0 * math.sqrt(2.0)))}
+
+
+def load(name: str) -> list[dict]:
+    """All seeds of a data set, with securities filled in."""
+    runs = [json.loads(path.read_text()) for path in sorted((HERE / "results").glob(f"{name}-*.json"))]
+    for run in runs:
+        for epoch in run["epochs"]:
+            epoch["security"] = securities(run, epoch)
+    return runs
+
+
+def over_seeds(runs: list[dict], value: Callable[[dict], float]) -> np.ndarray:
+    """(seeds, epochs)."""
+    return np.array([[value(epoch) for epoch in run["epochs"]] for run in runs])
+
+
+def table(name: str, runs: list[dict]) -> str:
+    """Markdown: mean (smallest to largest) over the seeds at 1, 10, 20 and 30 epochs."""
+    epochs = [e for e in (1, 10, 20, 30) if e <= len(runs[0]["epochs"])]
+    lines = [
+        "| | " + " | ".join(f"{e} epochs" for e in epochs) + " | printed |",
+        "|---|" + "---|" * (len(epochs) + 1),
+        _line("accuracy on test records", over_seeds(runs, lambda e: e["accuracy"]), epochs, ""),
+    ]
+    for label, key in CURVES.items():
+        printed = ", ".join(f"{v} at {e}" for e, v in PRINTED.get(name, {}).get(key, {}).items())
+        lines.append(_line(label, over_seeds(runs, lambda e, k=key: e["security"][k]), epochs, printed))
+    return "\n".join(lines)
+
+
+def statement(runs: list[dict]) -> str:
+    """What an attacker can do after the last epoch, in numbers of the paper's last table."""
+    last = [run["epochs"][-1]["security"] for run in runs]
+    values = runs[0]["values_of_the_attribute"]
+    lines = [
+        "| | Bayes security | success at two equal values | at uniform values | TPR at FPR 10% |",
+        "|---|---|---|---|---|",
+    ]
+    for label, key in CURVES.items():
+        beta = float(np.mean([s[key] for s in last]))
+        uniform = "" if key == "membership" else f"{success_at_prior(beta, 1 / values):.1%} (guess {1 / values:.1%})"
+        lines.append(f"| {label} | {beta:.4f} | {success_at_prior(beta, 0.5):.1%} | {uniform} | {1.1 - beta:.1%} |")
+    return "\n".join(lines)
+
+
+def figure(name: str, runs: list[dict], path: Path) -> None:
+    """Security against epochs and against accuracy; bands from the smallest to the largest seed."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "reticent"
+    from matplotlib import pyplot as plt
+
+    fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    epochs = np.arange(1, len(runs[0]["epochs"]) + 1)
+    accuracy = over_seeds(runs, lambda e: e["accuracy"])
+    for label, key in CURVES.items():
+        values = over_seeds(runs, lambda e, k=key: e["security"][k])
+        (line,) = left.plot(epochs, values.mean(0), label=label)
+        left.fill_between(epochs, values.min(0), values.max(0), color=line.get_color(), alpha=0.2, linewidth=0)
+        right.plot(accuracy.ravel(), values.ravel(), ".", color=line.get_color(), markersize=3)
+    for at, value in ((20, 0.945), (20, 0.950)) if name == "adult" else ():
+        left.plot(at, value, "kx", label="printed, attribute" if value == 0.945 else None)
+    left.set(xlabel="epochs", ylabel="Bayes security (1 is perfect)", title=f"{runs[0]['data']}, {len(runs)} seeds")
+    right.set(xlabel="accuracy on test records", title="the same against accuracy")
+    left.legend(fontsize=7)
+    path.parent.mkdir(exist_ok=True)
+    fig.savefig(path, metadata={"Date": None})
+    plt.close(fig)
+
+
+def section(name: str, title: str) -> str:
+    """One data set, or a line that says that it was not run."""
+    runs = load(name)
+    if not runs:
+        return f"## {title}\n\nNot run.\n"
+    figure(name, runs, DOCS / "figures" / f"attribute-{name}.svg")
+    first = runs[0]
+    seconds = [run["seconds"]["total"] for run in runs]
+    audited = (
+        "all training records"
+        if first["audited_records"] == first["records"]
+        else f"{first['audited_records']} records"
+    )
+    return "\n".join(
+        [
+            f"## {title}",
+            "",
+            f"{first['records']} training records, sample rate 1/{first['steps_per_epoch']}, noise multiplier "
+            f"{first['noise_multiplier']:.4f}, {first['values_of_the_attribute']} values of the attribute; "
+            f"{audited} audited at every step; seeds {', '.join(str(r['seed']) for r in runs)}. Wall time of a run on "
+            f"one thread of a shared machine: {min(seconds) / 60:.1f} to {max(seconds) / 60:.1f} minutes.",
+            "",
+            table(name, runs),
+            "",
+            statement(runs),
+            "",
+            f"![{title}](figures/attribute-{name}.svg)",
+            "",
+        ]
+    )
+
+
+def _line(label: str, values: np.ndarray, epochs: list[int], printed: str) -> str:
+    cells = [
+        f"{values[:, e - 1].mean():.4f} ({values[:, e - 1].min():.4f} to {values[:, e - 1].max():.4f})" for e in epochs
+    ]
+    return f"| {label} | " + " | ".join(cells) + f" | {printed} |"
+
+
+def main() -> None:
+    """Write the page."""
+    parts = [
+        "# Attribute inference: what real runs show",
+        "",
+        "Generated by `python -m experiments.closed_form_bounds.attribute_report`; see [attribute.md](attribute.md).",
+        "Cells: mean over seeds (smallest to largest).",
+        "",
+        section("adult", "Adult, age"),
+        section("location-30", "Location-30, one visited place"),
+        section("generated-purchase-shape", "Generated records of the shape of Purchase-100"),
+    ]
+    (DOCS / "attribute-results.md").write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
