@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 import reticent
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.mechanism import DPSGD, Sampler
 from reticent.mechanism.run_ledger import RunLedger, RunWarning
 from reticent.train import StopTraining, load_config, load_run, train
@@ -243,6 +244,17 @@ def test_demo_configuration_trains_in_seconds(tmp_path):
     assert run.ledger.utility.test_accuracy > 0.85
     assert run.ledger.diagnostics.seconds < 60
     assert load_run(tmp_path / "run").dataset().content_hash == run.ledger.data.content_hash
+
+
+def test_divergence_and_infinite_gradients_release_nothing(make_config, dataset, tmp_path):
+    wild = make_config(learning_rate=1e30, model={"kind": "mlp", "widths": [4, 4], "activation": "relu"})
+    with pytest.raises(NumericalError, match="not finite"):
+        train(wild, tmp_path / "run", dataset=dataset)
+    huge = replace(dataset, features=np.where(np.arange(80)[:, None] == 7, np.float32(3e38), dataset.features))
+    config = make_config(model={"kind": "logistic"}, sample_rate=1.0, batch_size=None)
+    with pytest.raises(NumericalError, match="cannot be clipped"):
+        train(config, tmp_path / "run", dataset=huge)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

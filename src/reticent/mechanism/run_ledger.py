@@ -106,7 +106,7 @@ class Seeds(_Frozen):
 
 
 class Utility(_Frozen):
-    """Quality on the test records; None without test records.
+    """Quality on the test records; None without test records, and for a loss that is not finite.
 
     They take no part in training, so these numbers do not weaken the guarantee of the training records.
     They are computed from the test records without noise, so no guarantee covers those.

@@ -176,7 +176,7 @@ class TrainConfig(_Strict):
     batch_size: Annotated[int, Field(ge=1)] | None = None
     epochs: Positive | None = None
     steps: Annotated[int, Field(ge=1)] | None = None
-    learning_rate: Positive
+    learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     optimiser: Optimiser = Optimiser.SGD
     sampler: Sampler = Sampler.POISSON

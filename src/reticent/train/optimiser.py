@@ -7,6 +7,7 @@ from opacus.optimizers import DPOptimizer
 from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
 from torch.optim import Optimizer
 
+from reticent.errors import NumericalError
 from reticent.train.randomness import Source
 
 
@@ -43,10 +44,18 @@ class PrivateOptimizer(DPOptimizer):
         return torch.cat(norms) if norms else torch.zeros(0)
 
     def clip_and_accumulate(self) -> None:
-        """Remember the norms, then clip and sum as Opacus does."""
+        """Remember the norms, then clip and sum as Opacus does.
+
+        Raises:
+            NumericalError: a record's gradient is not finite: no factor would clip it, and one such record
+                would show in every weight.
+        """
         parts = [g.detach().reshape(len(g), -1).to(torch.float32).norm(dim=1) for g in self.grad_samples if len(g)]
         if parts:
-            self._norms.append(torch.stack(parts, dim=1).norm(dim=1))
+            norms = torch.stack(parts, dim=1).norm(dim=1)
+            if not bool(torch.isfinite(norms).all()):
+                raise NumericalError("a record's gradient is not finite and cannot be clipped; nothing is released")
+            self._norms.append(norms)
         super().clip_and_accumulate()
 
     def add_noise(self) -> None:

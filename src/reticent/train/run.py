@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 import reticent
 from reticent.data import Dataset
-from reticent.errors import ParameterError
+from reticent.errors import NumericalError, ParameterError
 from reticent.mechanism import Sampler
 from reticent.mechanism.run_ledger import (
     DataRecord,
@@ -63,6 +64,7 @@ def train(
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
         ParameterError, DataError, UnsupportedError: the configuration cannot be carried out.
+        NumericalError: a gradient or a weight became infinite; nothing is written.
     """
     out = Path(out)
     rundir.refuse_existing(out)
@@ -76,6 +78,7 @@ def train(
         record = fit(context, settings, _optimiser(config), *_sources(config), every, progress)
         if record.steps == 0:
             raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+        _check_finite(model)
         rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record), model)
     return rundir.load_run(out)
 
@@ -109,6 +112,11 @@ def _context(
         planned_steps=settings.steps,
         directory=directory,
     )
+
+
+def _check_finite(model: nn.Module) -> None:
+    if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
+        raise NumericalError("training diverged: a weight is not finite; lower learning_rate or noise_multiplier")
 
 
 def _device(name: str) -> torch.device:
@@ -195,7 +203,7 @@ def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utilit
         return Utility(test_accuracy=None, test_loss=None)
     features = torch.from_numpy(dataset.features[dataset.test]).to(device)
     accuracy, loss = accuracy_and_loss(model, features, torch.from_numpy(dataset.labels[dataset.test]).to(device))
-    return Utility(test_accuracy=accuracy, test_loss=loss)
+    return Utility(test_accuracy=accuracy, test_loss=loss if math.isfinite(loss) else None)
 
 
 def _warnings(config: TrainConfig, settings: Settings, record: FitRecord) -> tuple[RunWarning, ...]:
