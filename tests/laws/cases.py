@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.composition.stochastic import DistributionFreeTradeOff, GaussianMixtureTradeOff
 from reticent.tradeoff import (
     GaussianTradeOff,
     LaplaceTradeOff,
@@ -44,6 +46,9 @@ SIMPLE: dict[str, TradeOff] = {
     "relaxed-gaussian-d1e6": RelaxedGaussianTradeOff(2000.0, 1_000_000),
     "membership-step-d2": MembershipStepTradeOff(5.0, 2, 2.0),
     "membership-step-d650": MembershipStepTradeOff(500.0, 650, 650.0),
+    "gaussian-gradients-d2": GaussianGradientTradeOff(2, 5.0),
+    "gaussian-mixture": GaussianMixtureTradeOff([0.0, 0.4, 2.0], [0.2, 0.5, 0.3]),
+    "distribution-free": DistributionFreeTradeOff(0.3),
     "advantage-0.3": from_advantage(0.3),
     "no-privacy": no_privacy(),
     "polygon": PiecewiseLinearTradeOff([0.0, 0.1, 0.4, 1.0], [0.9, 0.5, 0.1, 0.0]),

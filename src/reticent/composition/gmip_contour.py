@@ -51,6 +51,8 @@ class LogRatioLaw(ABC):
 def log_errors(law: LogRatioLaw, log_ratio: np.ndarray) -> LogErrors:
     """All four log rates at thresholds ``log_ratio`` (any shape), about 1e-12 relative."""
     ratio = np.asarray(log_ratio, dtype=float)
+    if ratio.size == 0:
+        return LogErrors(ratio, ratio, ratio, ratio)
     flat = ratio.reshape(-1)
     above = np.isposinf(flat) | (flat >= law.drift if law.bounded else False)
     below = np.isneginf(flat)

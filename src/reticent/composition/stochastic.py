@@ -152,8 +152,7 @@ class DistributionFreeTradeOff(TradeOff):
         if self.mean_square == 0.0:
             share, mu = np.zeros(size.shape), np.ones(size.shape)
         else:
-            peak = tangent_mu(size)
-            mu = np.maximum(peak, np.sqrt(self.mean_square))
+            mu = np.maximum(tangent_mu(np.where(np.isinf(size), 0.0, size)), np.sqrt(self.mean_square))
             share = np.minimum(self.mean_square / mu**2, 1.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             lifted = np.where(np.isinf(size), np.inf, size / mu)
@@ -176,16 +175,16 @@ class DistributionFreeTradeOff(TradeOff):
 
 
 def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
-    """sqrt(v*) for each ``epsilon`` >= 0: root of M(a) - M(a + mu) = mu/2, a = epsilon/mu - mu/2, M Mills' ratio.
+    """sqrt(v*) for each finite ``epsilon`` >= 0: root of M(a) - M(a + mu) = mu/2, a = epsilon/mu - mu/2, M Mills' ratio.
 
     0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
     low, high = np.full(size.shape, 1e-9), np.sqrt(8.0 * size) + 4.0
-    for _ in range(100):
+    for _ in range(60):
         middle = 0.5 * (low + high)
         with np.errstate(over="ignore", invalid="ignore"):
-            convex = _excess(np.where(np.isinf(size), 0.0, size), middle) < 0.0
+            convex = _excess(size, middle) < 0.0
         low, high = np.where(convex, middle, low), np.where(convex, high, middle)
     return np.where(size == 0.0, 0.0, high)
 
