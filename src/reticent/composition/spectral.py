@@ -69,17 +69,24 @@ class SpectralComposition:
         """Intersection of enclosures from contours ever further out, until they are tight or end."""
         lower, upper, c = 0.0, 1.0, self._saddle(threshold)
         limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
-        for _ in range(4):
-            bounds = value(self._contour(c, threshold, threshold), np.array([threshold]))
-            lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-            if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost or c >= limit:
-                break
-            c = min(1.4 * c, limit)
+        with np.errstate(all="ignore"):
+            for attempt in range(4):
+                try:
+                    bounds = value(self._contour(c, threshold, threshold), np.array([threshold]))
+                except NumericalError:
+                    if attempt == 0:
+                        raise
+                    break
+                lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
+                if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost or c >= limit:
+                    break
+                c = min(1.4 * c, limit)
         return lower, upper
 
     def polygons(self, per_block: int = 1600) -> tuple[Polygon, Polygon]:
         """(pessimistic, optimistic) polygons of this direction."""
-        blocks = [self._block(c, low, high, per_block) for c, low, high in self._blocks()]
+        with np.errstate(all="ignore"):
+            blocks = [self._block(c, low, high, per_block) for c, low, high in self._blocks()]
         thresholds = np.concatenate([block.thresholds for block in blocks])
         log_delta = np.concatenate([block.log_delta for block in blocks])
         log_rest = np.concatenate([block.log_rest for block in blocks])
@@ -173,14 +180,17 @@ class SpectralComposition:
         needs = [argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance) for s in self.steps]
         reach = max(needs, default=0.0)
         best = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
-        goal = _ERROR_GOAL + 2e-15 * sum(step.count for step in self.steps)
+        goal = _ERROR_GOAL + 3e-16 * sum(step.count for step in self.steps)
         for _ in range(3):
             if best.errors.sum() < goal:
                 break
             reach *= 3.0
-            finer = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
-            improved, best = finer.errors.sum() < 0.5 * best.errors.sum(), finer
-            if not improved:
+            try:
+                finer = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
+            except NumericalError:
+                break
+            stuck, best = finer.errors.sum() > 0.99 * best.errors.sum(), finer
+            if stuck:
                 break
         return best
 

@@ -1,0 +1,93 @@
+"""Transforms of one step: every bound against mpmath, and the decay bound against the modulus itself."""
+
+import mpmath
+import numpy as np
+import pytest
+
+from reticent.composition.laws import PlainGaussian, SampledGaussian, _sinc_envelope
+
+CASES = [
+    (1e-3, 1.0, False, 0.5),
+    (1e-3, 1.0, False, -2.0),
+    (1e-2, 0.8, False, 3.0),
+    (1e-4, 0.6, False, 0.5),
+    (0.01, 0.2, False, 0.5),
+    (0.5, 5.0, False, 3.0),
+    (0.3, 0.5, True, 0.5),
+    (0.3, 0.5, True, 2.0),
+]
+FREQUENCIES = np.array([0.0, 1.0, 5.0, 20.0])
+
+
+def exact_excess(rate: float, noise: float, antipodal: bool, exponent: complex) -> mpmath.mpc:
+    """M(exponent) - 1 by adaptive quadrature with 30 digits."""
+    with mpmath.workdps(30):
+        p, s, power = mpmath.mpf(rate), mpmath.mpf(noise), mpmath.mpc(exponent)
+
+        def mixture(x):
+            return 1 - p + p * mpmath.exp((x - mpmath.mpf(1) / 2) / s**2)
+
+        def integrand(x):
+            if antipodal:
+                return mpmath.npdf(x, 0, s) * mixture(-x) ** (1 - power) * mixture(x) ** power
+            return mpmath.npdf(x, 0, s) * mixture(x) ** power
+
+        return mpmath.quad(integrand, [k * s for k in range(-14, 32, 2)]) - 1
+
+
+@pytest.mark.parametrize(("rate", "noise", "antipodal", "c"), CASES)
+def test_error_bound_holds_and_is_not_idle(rate, noise, antipodal, c):
+    law = SampledGaussian(noise, rate, antipodal, 10_000, 3.0, max(3.0, c))
+    value = law.transform(c, FREQUENCIES)
+    exact = [complex(exact_excess(rate, noise, antipodal, complex(c, t))) for t in FREQUENCIES]
+    assert np.all(np.abs(value.excess - exact) <= value.error)
+    assert value.error[1] < 1e-11
+
+
+def test_quadrature_error_that_is_real_is_covered():
+    """At a frequency that the nodes cannot resolve, the rule is off by 1e-2 and the bound says so."""
+    law = SampledGaussian(0.5, 0.3, True, 10_000, 3.0, 3.0)
+    value = law.transform(0.5, FREQUENCIES)
+    miss = abs(value.excess[3] - complex(exact_excess(0.3, 0.5, True, 0.5 + 20j)))
+    assert miss > 1e-3
+    assert miss <= value.error[3]
+    without_rule = value.error[3] - law._strip(0.5, FREQUENCIES)[3]
+    assert miss > without_rule
+
+
+@pytest.mark.parametrize("c", [0.5, 4.0, -3.0])
+def test_log_moment_is_an_upper_bound(c):
+    law = SampledGaussian(0.8, 0.01, False, 1000, 0.0, 5.0)
+    exact = float(mpmath.log(1 + exact_excess(0.01, 0.8, False, c).real))
+    bound = float(law.log_moment(np.array([c]))[0])
+    assert exact <= bound
+    assert bound == pytest.approx(exact, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("rate", "noise", "antipodal", "c"), [case for case in CASES if case[3] > -1])
+def test_decay_bound_covers_every_later_frequency(rate, noise, antipodal, c):
+    law = SampledGaussian(noise, rate, antipodal, 100, 300.0, max(3.0, c))
+    t = np.linspace(0.0, 60.0, 241)
+    modulus = np.abs(1.0 + law.transform(c, t).excess)
+    later = np.maximum.accumulate(modulus[::-1])[::-1] / modulus[0]
+    bound = np.exp(law.decay(c).log_bound(t))
+    assert np.all(later <= bound * (1 + 1e-9) + 1e-9)
+    assert np.all(np.diff(bound) <= 0.0)
+    assert bound[-1] < 1.0
+
+
+def test_sinc_envelope_is_the_supremum():
+    y = np.linspace(0.01, 60.0, 60_000)
+    sinc = np.abs(np.sin(y) / y)
+    later = np.maximum.accumulate(sinc[::-1])[::-1]
+    envelope = _sinc_envelope(y)
+    assert np.all(envelope >= later - 1e-12)
+    assert np.all(np.diff(envelope) <= 1e-15)
+
+
+def test_plain_gaussian_transform():
+    law = PlainGaussian(0.7)
+    value = law.transform(0.5, np.array([0.0, 2.0]))
+    exact = [complex(mpmath.expm1(0.245 * mpmath.mpc(0.5, t) * mpmath.mpc(-0.5, t))) for t in (0.0, 2.0)]
+    assert np.all(np.abs(value.excess - exact) <= value.error + 1e-16)
+    assert np.all(np.exp(law.decay(0.5).log_bound(np.array([2.0]))) >= np.exp(-0.5 * (0.7 * 2.0) ** 2))
