@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from reticent.attack.attribute_simulation import PairTrace, simulate
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD
 from reticent.threat.attribute import Attribute, Scope, mask_term, worst_mask_term
@@ -257,3 +258,23 @@ def test_worst_mask_term_bounds_every_recorded_step():
     _train([slow], steps=3)
     change = np.sqrt(slow.changes)
     assert np.all(slow.masks <= worst_mask_term(change, NOISE) * (1 + 1e-9) + 1e-15)
+
+
+def test_attack_on_the_trace_of_a_real_run_stays_below_its_bound():
+    """Likelihood ratio on noisy gradients of the recorded pair that moves most, sampling unknown."""
+    steps = 60
+    slow, hook = _SlowCount(), AttributeHook(AGE, whole=True)
+    _train([slow, hook], steps=steps)
+    z, i, j = np.unravel_index(slow.masks.sum(0).argmax(), slow.masks.shape[1:])
+    norms = np.array([a for _, a in slow.steps])
+    trace = PairTrace(norms[:, z, i], norms[:, z, j], np.sqrt(slow.changes[:, z, i, j]))
+    attack, error = simulate(trace, NOISE, RATE, 8000, np.random.default_rng(0)).advantage()
+    record = hook.recorder.record()
+    mechanism = DPSGD(NOISE, RATE, steps, max_grad_norm=CLIP)
+    bound = float(Attribute(record).assess(mechanism).curve.delta(0.0))
+    limit = float(Attribute(record).assess(mechanism, method=Method.CLT).curve.delta(0.0))
+    assert attack <= bound + 3 * error
+    assert attack == pytest.approx(limit, rel=0.15, abs=0)
+    # Distances alone, the form of Corollary 10, miss what the shared component shows (errata B5).
+    own = math.erf(RATE * math.sqrt(float(np.sum(trace.distance**2))) / (2 * math.sqrt(2) * NOISE))
+    assert attack > own
