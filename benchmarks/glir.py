@@ -140,7 +140,7 @@ def tail_rows() -> list[Row]:
 
 def rows() -> Sequence[Row]:
     """All rows of this page of performance goals."""
-    return [*tail_rows(), *(step_row(d, 5 if d < 2000 else 3) for d in STEP_GOALS)]
+    return [*tail_rows(), *(step_row(d, 5 if d < 2000 else 2) for d in STEP_GOALS)]
 
 
 if __name__ == "__main__":

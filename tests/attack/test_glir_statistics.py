@@ -192,6 +192,11 @@ def test_held_out_calibration_keeps_the_level_for_any_gradients():
     assert in_interval(int(hits[1]), runs, 0.01)
 
 
+def test_equal_scores_count_against_the_query():
+    p = glir.held_out_p_values(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0]))
+    assert p.tolist() == [1.0, 0.75, 0.25]
+
+
 def test_no_p_value_where_no_null_is_known():
     rng = np.random.default_rng(0)
     shrunk = Background.estimated(rng.normal(size=(30, 20)))

@@ -175,9 +175,9 @@ class DistributionFreeTradeOff(TradeOff):
 
 
 def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
-    """sqrt(v*) for each finite ``epsilon`` >= 0: root of M(a) - M(a + mu) = mu/2, a = epsilon/mu - mu/2, M Mills' ratio.
+    """sqrt(v*) for each finite ``epsilon`` >= 0: root of M(a) - M(a + mu) = mu/2, a = epsilon/mu - mu/2.
 
-    0 at epsilon = 0, where delta is concave in mu^2 already.
+    M is Mills' ratio. 0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
     low, high = np.full(size.shape, 1e-9), np.sqrt(8.0 * size) + 4.0
