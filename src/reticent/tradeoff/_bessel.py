@@ -6,6 +6,7 @@ d = 1, sinh(z)/z for d = 3. With nu = d/2 - 1 it is Gamma(nu + 1) (2/z)^nu I_nu(
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -99,8 +100,6 @@ def _minus_half_log(q: np.ndarray) -> np.ndarray:
 @cache
 def _log_debye() -> tuple[np.ndarray, ...]:
     """Coefficients (highest first) of (D_k(p) - D_k(1)) / (p - 1), log sum U_k(p)/nu^k = sum D_k(p)/nu^k."""
-    from fractions import Fraction
-
     u = [{0: Fraction(1)}]
     for _ in range(_TERMS):
         u.append(_next_debye(u[-1]))
@@ -117,8 +116,6 @@ def _log_debye() -> tuple[np.ndarray, ...]:
 
 def _next_debye(u: dict) -> dict:
     """U_{k+1} = p^2 (1 - p^2) U_k' / 2 + (1/8) integral of (1 - 5 t^2) U_k."""
-    from fractions import Fraction
-
     result: dict = {}
     for n, c in u.items():
         for power, value in (
