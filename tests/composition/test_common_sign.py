@@ -176,6 +176,15 @@ def test_frequencies_left_out_are_below_the_proven_bound(run: DPSGD) -> None:
                 )
 
 
+def test_other_samplers_claim_only_what_is_established() -> None:
+    fixed = DPSGD(2.0, 0.1, 20, sampler=Sampler.FIXED_SIZE)
+    worst = compose(fixed, Neighbouring.ADD_REMOVE)
+    assert relaxed_dpsgd(fixed).pessimistic.delta(1.0) == worst.pessimistic.delta(1.0)
+    shuffled = relaxed_dpsgd(DPSGD(2.0, 0.1, 35, sampler=Sampler.SHUFFLED))
+    epochs = RelaxedGaussianTradeOff(4 / 2.0**2, 1)
+    assert shuffled.pessimistic.delta(1.0) == pytest.approx(float(epochs.delta(1.0)), rel=1e-12, abs=0)
+
+
 def test_what_is_not_supported_is_refused() -> None:
     for run in (DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED), DPSGD(0.0, 0.1, 10)):
         with pytest.raises(UnsupportedError):

@@ -19,8 +19,9 @@ from reticent.calibrate.targets import (
 )
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import closed_forms
+from reticent.composition.common_sign import common_sign_estimate
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Membership, Method, WorstCase
+from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
 from reticent.tradeoff import GaussianTradeOff
 
 Estimate = Callable[[float], float]
@@ -73,6 +74,9 @@ def steering(
     exact = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
     if exact and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr | Reconstruction):
         return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
+    relaxed = isinstance(adversary, Relaxed) and neighbouring is not Neighbouring.REPLACE and mechanism.sample_rate < 1
+    if relaxed and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr):
+        return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), neighbouring)
     return None
 
 
@@ -118,9 +122,22 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     if not profile.reliable:
         return math.log(min(max(float(closed_forms.rho_form_mu(noise, rate, steps, neighbouring)), 1e-12), 60.0))
     if epsilon is None:
-        return _log_mu_of_power(target, profile, largest)
+        return _log_mu_of_power(target, profile.delta, largest)
     delta = float(profile.delta(np.array([abs(epsilon)]))[0])
     return _mu_with(lambda curve: float(curve.log_delta(abs(epsilon))), math.log(max(delta, 1e-15)))
+
+
+def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbouring: Neighbouring) -> float:
+    """The same against the attacker that lacks the sign; the worst case where no estimate can be had."""
+    noise, rate, steps = release
+    delta = common_sign_estimate(DPSGD(noise, rate, max(1, round(steps)))) if rate < 1.0 else None
+    if delta is None:
+        return _log_mu(target, release, neighbouring)
+    epsilon = _threshold(target)
+    if epsilon is None:
+        return _log_mu_of_power(target, delta, 3.0 + 6.0 * min(rate * math.sqrt(steps) / noise, 10.0))
+    value = float(delta(np.array([abs(epsilon)]))[0])
+    return _mu_with(lambda curve: float(curve.log_delta(abs(epsilon))), math.log(max(value, 1e-15)))
 
 
 def _threshold(target: Target) -> float | None:
@@ -135,14 +152,14 @@ def _threshold(target: Target) -> float | None:
             return None
 
 
-def _log_mu_of_power(target: Target, profile: Profile, largest: float) -> float:
+def _log_mu_of_power(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """TPR at a small FPR: the least of delta(l) + e^l FPR over thresholds l >= 0."""
     fpr = target.fpr if isinstance(target, TprAtFpr) else getattr(target, "baseline", 0.5)
     left, right = 0.0, largest
     power = 1.0
     for _ in range(4):
         grid = np.linspace(left, right, 41)
-        values = profile.delta(grid) + np.exp(grid) * fpr
+        values = delta(grid) + np.exp(grid) * fpr
         best = int(np.argmin(values))
         power = min(power, float(values[best]))
         left, right = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, 40)])
