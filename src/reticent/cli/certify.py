@@ -13,8 +13,8 @@ from reticent.certificate.schema import Certificate
 from reticent.certificate.verify import verify
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption, is_terminal
-from reticent.cli._progress import progress_bar
 from reticent.cli._tables import print_assessments, print_json
+from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError
 from reticent.mechanism.run_ledger import RunLedger
 
@@ -67,26 +67,24 @@ def verify_command(
 
 
 def _run(source: Path, out: Path | None) -> tuple[RunLedger, Path]:
-    from reticent.train import load_run  # torch is needed for a run only
+    require_torch()
+    from reticent.train import load_run
 
     return load_run(source).ledger, out or source.resolve().with_name(f"{source.resolve().name}-certificate")
 
 
 def _train(source: Path, out: Path | None) -> tuple[RunLedger, Path]:
     """Train into ``out``/run, or take the finished run of the same configuration that lies there."""
-    from reticent.train import load_config, load_run, train
-
-    config = load_config(source)
+    settings = load_settings(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():
-        with progress_bar(f"training {source.stem}") as progress:
-            return train(config, target, progress=progress).ledger, folder
-    run = load_run(target)
-    if run.config != config:
+        return train_with_bar(source, settings, target).ledger, folder
+    ledger, _ = _run(target, folder)
+    if ledger.config != settings.model_dump(mode="json"):
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
     typer.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)
-    return run.ledger, folder
+    return ledger, folder
 
 
 def _certify(ledger: RunLedger) -> Certificate:

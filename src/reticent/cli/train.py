@@ -14,7 +14,7 @@ from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
 
 if TYPE_CHECKING:
-    from reticent.train import TrainConfig
+    from reticent.train import Run, TrainConfig
 
 
 @app.command("train")
@@ -29,20 +29,43 @@ def train_command(
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
-    try:
-        from reticent.train import load_config, train
-    except ImportError as error:
-        raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
-    settings = load_config(config)
+    settings = load_settings(config)
     if trace or trace_masks or trace_every != 1:
         settings = _with_trace(settings, trace_every, trace_masks)
+    run = train_with_bar(config, settings, out)
+    typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
+
+
+def load_settings(config: Path) -> TrainConfig:
+    """The configuration in a file.
+
+    Raises:
+        ArtifactError: it is missing, no YAML, or has a key or value that is not allowed.
+        UnsupportedError: torch or Opacus is not installed.
+    """
+    require_torch()
+    from reticent.train import load_config
+
+    return load_config(config)
+
+
+def train_with_bar(config: Path, settings: TrainConfig, out: Path) -> Run:
+    """Train with a progress bar; what does not fit is reported as a key of the configuration."""
+    from reticent.train import train
+
     try:
         with progress_bar(f"training {config.stem}") as progress:
-            run = train(settings, out, progress=progress)
+            return train(settings, out, progress=progress)
     except ParameterError as error:
-        # What does not fit is a key of the configuration, not an option of the command.
         raise ArtifactError(f"{config}: {error}") from None
-    typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
+
+
+def require_torch() -> None:
+    """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
+    try:
+        import reticent.train  # noqa: F401
+    except ImportError as error:
+        raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
 
 
 def summary(ledger: RunLedger, path: Path) -> str:
