@@ -146,10 +146,7 @@ class DenseEngine:
         """Products of all pairs; the errors of the block are overwritten."""
         r = self._reference
         size = block.size[:, None, None]
-        part = affine_gram(block.errors[0], self._input_gram, self._input_cross, size, self._work, r)
-        if not block.inputs:
-            return part
-        total = self._work.take("total", *part.shape).copy_(part)
+        total = affine_gram(block.errors[0], self._input_gram, self._input_cross, size, self._work, r, out="total")
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
             total += linear_gram(a, e, self._work, bias=self._biases[k] is not None, reference=r)
         return total

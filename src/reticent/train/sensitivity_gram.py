@@ -82,6 +82,7 @@ def affine_gram(
     size: torch.Tensor,
     work: Workspace,
     reference: int = 0,
+    out: str = "gram",
 ) -> torch.Tensor:
     """<u_i, u_j> from the products of the moved inputs a_i - a_0.
 
@@ -90,23 +91,22 @@ def affine_gram(
         inputs: <a_i - a_0, a_j - a_0>, (records or 1, n, n).
         k: <a_i - a_0, a_0>, (records or 1, n, 1).
         size: |a_0|^2, plus 1 for a bias, (records, 1, 1).
-        work: buffers; the result lies in ``gram``.
+        work: buffers.
         reference: position of the reference completion.
+        out: name of the buffer in which the result lies.
     """
     shape = _square_shape(e)
     first = e[:, reference : reference + 1].clone()
     e -= first
-    total = torch.bmm(e, e.transpose(1, 2), out=work.take("gram", *shape))
+    total = torch.bmm(e, e.transpose(1, 2), out=work.take(out, *shape))
     m = torch.bmm(e, first.transpose(1, 2))
     power = torch.linalg.vector_norm(first, dim=2, keepdim=True).square_()
-    # <de_i, de_j> (<a_i, a_j> + bias) + (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + m_j k_i
-    side = torch.add(inputs + (k + k.transpose(1, 2)), size, out=work.take("side", *shape))
-    total *= side
-    torch.add(m, m.transpose(1, 2) + power, out=side)
-    side *= inputs
-    total += side
-    total.addcmul_(m, k.transpose(1, 2))
-    return total.addcmul_(m.transpose(1, 2), k)
+    # <de_i, de_j> (<a_i, a_j> + bias) + m_i (<da_i, da_j> + k_j) + m_j (<da_i, da_j> + k_i) + |e_0|^2 <da_i, da_j>
+    left, right = inputs + k, inputs + k.transpose(1, 2)
+    total *= torch.add(left + k.transpose(1, 2), size, out=work.take("side", *shape))
+    total.addcmul_(m, right)
+    total.addcmul_(m.transpose(1, 2), left)
+    return total.addcmul_(power, inputs)
 
 
 def affine_radii(
