@@ -55,10 +55,14 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
             return spectral.polygons()
     steps = [(step.curve(), step.count) for step in noisy]
     busiest = max(noisy, key=lambda step: step.count)
+    safe, weak = _strongest(noisy, both), loudest_step(steps)
     try:
-        return compose_lattice(steps, anchor=busiest.anchor)
+        pessimistic, optimistic = compose_lattice(steps, anchor=busiest.anchor)
     except NumericalError:
-        return _strongest(noisy, both), loudest_step(steps)
+        return safe, weak
+    if pessimistic.delta(0.0) > safe.delta(0.0):
+        pessimistic = safe
+    return pessimistic, weak if optimistic.delta(0.0) < weak.delta(0.0) else optimistic
 
 
 def _strongest(noisy: Sequence[Step], both: bool) -> Polygon:

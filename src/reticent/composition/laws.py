@@ -215,7 +215,9 @@ class SampledGaussian:
         with t, so it is evaluated at few frequencies and rounded up to the next.
         """
         grid = self._grid
-        marks = np.unique(frequencies[np.linspace(0, len(frequencies) - 1, 9).round().astype(int)])
+        last = len(frequencies) - 1
+        places = np.concatenate([np.geomspace(1, max(last, 1), 12), np.linspace(0, last, 7)]).round().astype(int)
+        marks = np.unique(frequencies[np.minimum(places, last)])
         best = np.full(len(marks), np.inf)
         cells = self._cell_bounds(c)
         for angle in _ANGLES[1:]:

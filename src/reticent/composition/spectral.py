@@ -181,7 +181,7 @@ class SpectralComposition:
         reach = max(needs, default=0.0)
         best = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
         goal = _ERROR_GOAL + 3e-16 * sum(step.count for step in self.steps)
-        for _ in range(3):
+        for _ in range(6):
             if best.errors.sum() < goal:
                 break
             reach *= 3.0
@@ -189,7 +189,7 @@ class SpectralComposition:
                 finer = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
             except NumericalError:
                 break
-            stuck, best = finer.errors.sum() > 0.99 * best.errors.sum(), finer
+            stuck, best = reach > 300.0 and finer.errors.sum() > 0.9 * best.errors.sum(), finer
             if stuck:
                 break
         return best

@@ -1,0 +1,204 @@
+"""From mechanisms to enclosed curves: relations, samplers, ledgers, laws and extremes."""
+
+import numpy as np
+import pytest
+
+from reticent.composition import Composed, advantage, certified_advantage, compose, sampling_notes
+from reticent.composition.compose import loudest_step, steps_of
+from reticent.composition.pairs import AntipodalPair
+from reticent.composition.sampling import accountable
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.tradeoff import GaussianTradeOff, Subsampled, symmetrised
+
+ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+ALPHAS = np.array([1e-9, 1e-4, 1e-2, 0.1, 0.5])
+
+
+def ends(mechanism, neighbouring=ADD):
+    bracket = compose(mechanism, neighbouring)
+    return float(bracket.optimistic.delta(0.0)), float(bracket.pessimistic.delta(0.0))
+
+
+def overlap(first, second):
+    return max(first[0], second[0]) <= min(first[1], second[1]) + 1e-12
+
+
+def test_plain_gaussian_is_exact():
+    for neighbouring, mu in ((ADD, np.sqrt(3) / 2), (REPLACE, np.sqrt(3)), (ZERO, np.sqrt(3) / 2)):
+        curve = compose(Gaussian(2.0, 3), neighbouring).pessimistic
+        np.testing.assert_allclose(curve.beta(ALPHAS), GaussianTradeOff(mu).beta(ALPHAS), rtol=1e-12)
+
+
+def test_one_sampled_step_is_exact():
+    exact = symmetrised(Subsampled(GaussianTradeOff(1.0), 0.1))
+    np.testing.assert_allclose(compose(DPSGD(1.0, 0.1, 1), ADD).pessimistic.beta(ALPHAS), exact.beta(ALPHAS))
+    assert ends(DPSGD(1.0, 0.1, 1), REPLACE)[1] == pytest.approx(0.1 * 0.6826894921370859, rel=1e-12)
+
+
+def test_antipodal_pair_by_integration():
+    """alpha and beta at a threshold, by brute force over the observation."""
+    pair = AntipodalPair(0.7, 0.2)
+    x = np.linspace(-9.0, 9.0, 400_001)
+
+    def mixture(mean):
+        return 0.8 * np.exp(-0.5 * (x / 0.7) ** 2) + 0.2 * np.exp(-0.5 * ((x - mean) / 0.7) ** 2)
+
+    p, q = mixture(-1.0), mixture(1.0)
+    for threshold in (-1.0, 0.3, 2.0):
+        rejects = np.log(q / p) > threshold
+        rates = pair.errors(threshold)
+        assert np.exp(rates.fpr) == pytest.approx(p[rejects].sum() / p.sum(), rel=1e-3)
+        assert np.exp(rates.fnr) == pytest.approx(q[~rejects].sum() / q.sum(), rel=1e-3)
+
+
+def test_symmetrised_curves_hold_in_both_directions():
+    bracket = compose(DPSGD(0.8, 0.01, 1000), ADD)
+    for curve in (bracket.pessimistic, bracket.optimistic):
+        np.testing.assert_allclose(curve.beta(curve.beta(ALPHAS)), ALPHAS, rtol=1e-6, atol=1e-12)
+    assert np.all(bracket.optimistic.beta(ALPHAS) >= bracket.pessimistic.beta(ALPHAS) - 1e-13)
+
+
+def test_n_at_once_equals_n_one_by_one():
+    whole = ends(DPSGD(1.0, 0.02, 60))
+    parts = Ledger(tuple(DPSGD(1.0, 0.02, n) for n in (10, 20, 30)))
+    assert overlap(whole, ends(parts))
+    assert steps_of(parts, ADD) == steps_of(DPSGD(1.0, 0.02, 60), ADD)
+    tiny = DPSGD(1.0, 0.02, 60), Gaussian(1e9)
+    assert overlap(whole, ends(Ledger(tiny)))
+    assert overlap(ends(Gaussian(4.0, 5)), ends(Ledger((Gaussian(4.0),) * 5)))
+    assert overlap(ends(Laplace(4.0, 3)), ends(Ledger((Laplace(4.0),) * 3)))
+
+
+def test_a_ledger_of_different_steps_against_two_routes():
+    """Heterogeneous composition on both routes: one ledger that transforms serve, one that they do not."""
+    parts = (DPSGD(1.0, 0.01, 300), DPSGD(1.5, 0.02, 200), Gaussian(6.0, 2))
+    certified = ends(Ledger(parts))
+    from reticent.composition.lattice import compose_lattice
+
+    steps, _ = steps_of(Ledger(parts), ADD)
+    low, high = compose_lattice([(step.curve(), step.count) for step in steps])
+    assert overlap(certified, (float(high.delta(0.0)), float(low.delta(0.0))))
+    assert certified[1] - certified[0] < 1e-6
+
+
+def test_order_is_irrelevant():
+    parts = (DPSGD(1.0, 0.02, 30), Laplace(5.0, 2), Gaussian(3.0))
+    forth, back = compose(Ledger(parts), ADD), compose(Ledger(parts[::-1]), ADD)
+    np.testing.assert_array_equal(forth.pessimistic.beta(ALPHAS), back.pessimistic.beta(ALPHAS))
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+def test_more_noise_lower_rate_fewer_steps_never_raise_risk(neighbouring):
+    base = certified_advantage(1.0, 0.01, 500, neighbouring)
+    for less in ((1.05, 0.01, 500), (1.0, 0.009, 500), (1.0, 0.01, 450)):
+        assert certified_advantage(*less, neighbouring)[1] < base[0]
+
+
+def test_relations_are_ordered():
+    """Zero-out equals add/remove; replacement is at least as risky and at most twice two-sided."""
+    run = DPSGD(1.0, 0.01, 400)
+    assert ends(run, ZERO) == ends(run, ADD)
+    assert ends(run, REPLACE)[0] > ends(run, ADD)[1]
+    assert ends(run, REPLACE)[1] <= 2 * ends(run, ADD)[1] + 1e-6
+
+
+def test_shuffled_epochs_get_no_amplification():
+    run = DPSGD(2.0, 0.01, 250, sampler=Sampler.SHUFFLED)
+    assert accountable(run).steps == 3
+    assert ends(run) == ends(Gaussian(2.0, 3))
+    assert ends(run)[0] > ends(DPSGD(2.0, 0.01, 250))[1]
+    assert "no amplification" in sampling_notes(run)[0]
+    assert accountable(DPSGD(2.0, 0.1, 10, sampler=Sampler.SHUFFLED)).steps == 1
+
+
+def test_fixed_size_batches_use_what_is_proven():
+    """One step: C_p(G_{2/s}); weaker than Poisson sampling under every relation."""
+    exact = symmetrised(Subsampled(GaussianTradeOff(2.0), 0.1))
+    one = compose(DPSGD(1.0, 0.1, 1, sampler=Sampler.FIXED_SIZE), REPLACE).pessimistic
+    np.testing.assert_allclose(one.beta(ALPHAS), exact.beta(ALPHAS))
+    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
+    for neighbouring in Neighbouring:
+        assert ends(fixed, neighbouring)[1] > ends(poisson, neighbouring)[0]
+    assert "without replacement" in sampling_notes(fixed)[0]
+    assert sampling_notes(poisson) == ()
+    assert len(sampling_notes(Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))))) == 2
+
+
+def test_no_noise_shows_whoever_was_sampled():
+    assert ends(Gaussian(0.0)) == (1.0, 1.0)
+    lower, upper = ends(DPSGD(0.0, 0.01, 10))
+    assert lower == pytest.approx(1 - 0.99**10, rel=1e-12)
+    assert upper == pytest.approx(lower, rel=1e-12)
+    curve = compose(DPSGD(0.0, 0.01, 10), ADD).pessimistic
+    assert curve.beta(0.0) == pytest.approx(0.99**10, rel=1e-12)
+    assert ends(Ledger((Gaussian(0.0), DPSGD(1.0, 0.01, 10)))) == (1.0, 1.0)
+    mixed = ends(Ledger((DPSGD(0.0, 0.01, 5), DPSGD(1.5, 0.01, 300))))
+    assert mixed[0] > max(ends(DPSGD(0.0, 0.01, 5))[0], ends(DPSGD(1.5, 0.01, 300))[0])
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize(
+    "run",
+    [
+        (0.05, 1e-3, 100),
+        (0.05, 0.5, 10**8),
+        (0.05, 1e-8, 1),
+        (1e3, 1e-8, 10**8),
+        (1.0, 1e-8, 10**8),
+        (1e3, 0.99, 10**8),
+    ],
+)
+def test_extremes_get_a_sound_answer(run, neighbouring):
+    bracket = compose(DPSGD(*run), neighbouring)
+    lower, upper = float(bracket.optimistic.delta(0.0)), float(bracket.pessimistic.delta(0.0))
+    assert 0.0 <= lower <= upper + 1e-15 <= 1.0 + 1e-15
+    never = -np.expm1(run[2] * np.log1p(-run[1]))
+    assert upper <= never * (1 + 1e-9)  # no attacker gains more than without noise
+    betas = bracket.pessimistic.beta(ALPHAS), bracket.optimistic.beta(ALPHAS)
+    assert np.all((betas[0] >= 0.0) & (betas[1] <= 1.0) & (betas[0] <= betas[1] + 1e-12))
+
+
+def test_loudest_step_is_a_legal_test():
+    curve = Subsampled(GaussianTradeOff(1.0), 0.1)
+    assert float(loudest_step([(curve, 50)]).delta(0.0)) < ends(DPSGD(1.0, 0.1, 50))[0]
+    assert float(loudest_step([(curve, 1)]).delta(0.0)) == pytest.approx(float(curve.delta(0.0)), rel=1e-6)
+
+
+CONFIGURATIONS = [(1.0, 1e-3, 10**4), (0.8, 0.01, 1000), (0.6, 1e-4, 10**6), (2.0, 0.1, 500), (5.0, 0.004, 20_000)]
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize("run", CONFIGURATIONS)
+def test_fast_values_lie_in_the_enclosure(run, neighbouring):
+    from reticent.composition.fast import Profile
+
+    lower, upper = Composed(DPSGD(*run), neighbouring).advantage()
+    assert lower - 1e-9 <= advantage(*run, neighbouring) <= upper + 1e-9
+    quick = certified_advantage(*run, neighbouring)
+    assert quick[0] <= upper
+    assert lower <= quick[1]
+    assert quick[1] - quick[0] <= 1e-8
+    composed = Composed(DPSGD(*run), neighbouring)
+    alphas = np.array([1e-4, 1e-3, 1e-2, 0.1])
+    value = Profile(*run, neighbouring, room=1.7).summary(1e-5, alphas)
+    low, high = composed.epsilon(1e-5)
+    assert low - 2e-6 <= value[1] <= high + 2e-6
+    both = np.minimum(value[2], value[3])
+    for alpha, beta in zip(alphas, both, strict=True):
+        low, high = composed.beta(float(alpha))
+        assert low - 2e-8 <= high
+        assert low - 2e-8 <= beta
+        if neighbouring is REPLACE:
+            assert beta <= high + 2e-8
+
+
+def test_dp_accounting_agrees_on_its_own_grid():
+    from dp_accounting.pld import privacy_loss_distribution
+
+    pld = privacy_loss_distribution.from_gaussian_mechanism(
+        1.5, sampling_prob=0.02, value_discretization_interval=1e-4
+    ).self_compose(200)
+    composed = Composed(DPSGD(1.5, 0.02, 200), ADD)
+    for epsilon in (0.0, 0.5, 1.0):
+        lower, upper = composed.delta(epsilon)
+        assert pld.get_delta_for_epsilon(epsilon) == pytest.approx(0.5 * (lower + upper), rel=2e-4)

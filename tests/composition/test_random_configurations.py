@@ -1,0 +1,65 @@
+"""A thousand random runs: the certified values of one route against bounds of the other."""
+
+import numpy as np
+import pytest
+
+from reticent.composition import Composed
+from reticent.composition.compose import spectral_composition, steps_of
+from reticent.composition.lattice import compose_lattice
+from reticent.errors import NumericalError
+from reticent.mechanism import DPSGD, Neighbouring
+
+ALPHAS = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.5])
+
+
+def draw(rng: np.random.Generator) -> tuple[DPSGD, Neighbouring]:
+    """Noise 0.05 to 20, rate 1e-5 to 1, up to 1e6 steps; a third with few sampled steps and little noise."""
+    rate, steps = 10 ** rng.uniform(-5, -0.01), int(10 ** rng.uniform(0.1, 6))
+    noise = 10 ** rng.uniform(np.log10(0.4), 1.3)
+    if rng.uniform() < 0.33:
+        steps = max(2, int(10 ** rng.uniform(-1, 1) / rate))
+        noise = 10 ** rng.uniform(np.log10(0.05), 0.0)
+    steps = min(steps, 10**6)
+    return DPSGD(noise, rate, steps), Neighbouring.REPLACE if rng.uniform() < 0.5 else Neighbouring.ADD_REMOVE
+
+
+def check(run: DPSGD, neighbouring: Neighbouring) -> float:
+    """Assert every enclosure for ``run``; the width of the advantage's."""
+    composed = Composed(run, neighbouring)
+    lower, upper = composed.advantage()
+    assert 0.0 <= lower <= upper <= 1.0
+    low, high = composed.bracket.pessimistic, composed.bracket.optimistic
+    assert np.all(low.beta(ALPHAS) <= high.beta(ALPHAS) + 1e-13)
+    steps, _ = steps_of(run, neighbouring)
+    try:
+        with np.errstate(all="ignore"):
+            safe, weak = compose_lattice([(s.curve(), s.count) for s in steps], 1e-4, 2**15, steps[0].anchor)
+    except NumericalError:
+        return upper - lower
+    assert float(weak.delta(0.0)) <= upper + 1e-13
+    assert lower <= float(safe.delta(0.0)) + 1e-13
+    spectral = spectral_composition(steps)
+    if spectral is not None:
+        try:
+            own = spectral.polygons(per_block=256)
+        except NumericalError:
+            return upper - lower
+        assert np.all(own[0].beta(ALPHAS) <= weak.beta(ALPHAS) + 1e-13)
+        assert np.all(safe.beta(ALPHAS) <= own[1].beta(ALPHAS) + 1e-13)
+        assert np.all(own[0].reversed.beta(ALPHAS) <= weak.reversed.beta(ALPHAS) + 1e-13)
+        assert np.all(safe.reversed.beta(ALPHAS) <= own[1].reversed.beta(ALPHAS) + 1e-13)
+    return upper - lower
+
+
+def test_some_random_configurations():
+    rng = np.random.default_rng(1)
+    widths = [check(*draw(rng)) for _ in range(12)]
+    assert np.median(widths) <= 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_thousand_random_configurations():
+    rng = np.random.default_rng(2)
+    widths = np.array([check(*draw(rng)) for _ in range(1000)])
+    assert np.mean(widths <= 1e-6) >= 0.8
