@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from reticent._strict import loads
 from reticent.certificate.numbers import AssessmentRecord, Record
 from reticent.errors import ArtifactError
-from reticent.mechanism._strict import loads
 from reticent.mechanism.run_ledger import first_problem
 
 _LARGEST_FILE = 64 * 2**20

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from reticent._strict import write_atomic
 from reticent.certificate.build import public
 from reticent.certificate.render import render_html
 from reticent.certificate.schema import Certificate
 from reticent.errors import ArtifactError
-from reticent.mechanism._strict import write_atomic
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from reticent import _strict
 from reticent.errors import ArtifactError
-from reticent.mechanism import _strict
 from reticent.mechanism.releases import DPSGD
 from reticent.mechanism.sampling import Sampler
 

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors.torch import save as save_tensors
 from torch import nn
 
+from reticent import _strict
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, DataError
-from reticent.mechanism import _strict
 from reticent.mechanism.run_ledger import RunLedger, Sha256, first_problem
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.models import build_model

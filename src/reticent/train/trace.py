@@ -13,8 +13,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from reticent import _strict
 from reticent.errors import ArtifactError
-from reticent.mechanism import _strict
 from reticent.mechanism.run_ledger import first_problem
 from reticent.train.config import TraceConfig
 from reticent.train.hooks import RunContext, Step, Update, flat
