@@ -244,7 +244,7 @@ _THEOREMS = (
     ),
     Theorem(
         "RETICENT:audit-thresholds",
-        "Clopper-Pearson ends of both error rates, at half the level each, bound epsilon, mu and advantage from below.",
+        "An exact test of both error counts at a threshold bounds epsilon, mu and advantage from below.",
         "Independent scores; thresholds that do not depend on the counted scores; docs/auditing.md.",
     ),
     Theorem(

@@ -17,7 +17,6 @@ from reticent.audit import (
     Design,
     Finding,
     Given,
-    Quantity,
     Ranks,
     Scores,
     Split,
@@ -35,6 +34,7 @@ from reticent.audit import (
     tpr_at_fpr,
 )
 from reticent.audit._claims import ApproximateDP, GaussianClaim, TangentTable
+from reticent.audit._joint import JointTest, _blocks, probits
 from reticent.audit.intervals import dkw_radius, lower_proportion, upper_proportion
 from reticent.audit.thresholds import RankCounts, count
 from reticent.errors import ParameterError, UnsupportedError
@@ -197,22 +197,67 @@ def test_tangents_of_the_curves_that_adversaries_bring(mechanism, adversary) -> 
     assert np.max(slack) < 5e-5
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
-def test_epsilon_at_given_threshold_is_the_textbook_formula(delta: float) -> None:
-    fp, fn = int(np.sum(SMOOTH.non_member > 0.9)), int(np.sum(SMOOTH.member <= 0.9))
-    alpha = beta_law.ppf(0.975, fp + 1, 110 - fp)
-    beta = beta_law.ppf(0.975, fn + 1, 90 - fn)
-    expected = max(math.log((1 - delta - beta) / alpha), math.log((1 - delta - alpha) / beta), 0.0)
-    bound = audit_epsilon(SMOOTH, delta, Given(0.9))
-    assert bound.value == pytest.approx(expected, rel=1e-9, abs=0)
-    assert bound.quantity is Quantity.EPSILON
-    assert audit_mu(SMOOTH, Given(0.9)).value == pytest.approx(norm.isf(alpha) - norm.ppf(beta), rel=1e-9, abs=0)
-    assert audit_advantage(SMOOTH, Given(0.9)).value == pytest.approx(1 - alpha - beta, rel=1e-9, abs=0)
+@pytest.mark.parametrize(
+    ("claim", "ordering"),
+    [
+        (GaussianClaim(0.8), probits),
+        (GaussianClaim(0.0), probits),
+        (ApproximateDP(1.0, 0.02), lambda a, b: np.maximum(np.log(np.maximum(0.98 - b, 1e-9) / a), 0.0)),
+        (ApproximateDP(0.0, 0.3), lambda a, b: 1.0 - a - b),
+        (TangentTable(GaussianTradeOff(1.5)), probits),
+    ],
+)
+def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> None:
+    """Every pair of counts, every pair of true rates on the claimed curve: the chance of rejecting is at most a."""
+    others, members, significance = 24, 20, 0.1
+    refused = np.array(
+        [
+            [JointTest(fp, others, fn, members, significance, ordering).rejects(claim) for fn in range(members + 1)]
+            for fp in range(others + 1)
+        ]
+    )
+    alpha = np.concatenate([np.linspace(0, 1, 401), np.logspace(-5, -2, 50)])
+    beta = claim.beta(alpha)
+    chance = (
+        binom.pmf(np.arange(others + 1)[:, None], others, alpha),
+        binom.pmf(np.arange(members + 1)[:, None], members, beta),
+    )
+    level = np.einsum("ik,ij,jk->k", chance[0], refused, chance[1])
+    assert refused.any()
+    assert level.max() <= significance + 1e-12
+    assert level.max() >= 0.25 * significance
+    # More errors never tell more.
+    assert not np.any(np.diff(refused.astype(int), axis=0) > 0)
+    assert not np.any(np.diff(refused.astype(int), axis=1) > 0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.02])
+@pytest.mark.parametrize("threshold", [0.2, 0.9, 1.9])
+def test_given_threshold_lies_between_the_textbook_formula_and_the_estimate(delta: float, threshold: float) -> None:
+    fp, fn = int(np.sum(SMOOTH.non_member > threshold)), int(np.sum(SMOOTH.member <= threshold))
+    for alpha, beta, better in (
+        (beta_law.ppf(0.975, fp + 1, 110 - fp), beta_law.ppf(0.975, fn + 1, 90 - fn), np.greater),
+        (fp / 110, fn / 90, np.less),
+    ):
+        epsilon = max(math.log((1 - delta - beta) / alpha), math.log((1 - delta - alpha) / beta), 0.0)
+        assert better(audit_epsilon(SMOOTH, delta, Given(threshold)).value, epsilon)
+        assert better(audit_mu(SMOOTH, Given(threshold)).value, norm.isf(alpha) - norm.ppf(beta))
+        assert better(audit_advantage(SMOOTH, Given(threshold)).value, 1 - alpha - beta)
+
+
+def test_blocks_of_counts_are_a_distribution_and_round_up() -> None:
+    rates = np.linspace(0.0, 0.4, 7)
+    for trials in (3, 50, 20_000):
+        starts, mass = _blocks(rates, trials)
+        assert starts[0] == 0
+        np.testing.assert_allclose(mass.sum(axis=1), 1.0, rtol=1e-12)
+        expected = np.diff(binom.cdf(np.append(starts[1:] - 1, trials), trials, rates[:, None]), axis=1, prepend=0.0)
+        np.testing.assert_allclose(mass, expected, rtol=1e-6, atol=1e-13)
 
 
 def test_bonferroni_shares_the_significance() -> None:
     alone = audit_mu(SMOOTH, Given(0.5), confidence=1 - 0.05 / 4).value
-    assert audit_mu(SMOOTH, Bonferroni((0.5, 50.0, 60.0, -70.0))).value == pytest.approx(alone, rel=1e-12, abs=0)
+    assert audit_mu(SMOOTH, Bonferroni((0.5, 50.0, 60.0, -70.0))).value == pytest.approx(alone, rel=1e-6, abs=0)
 
 
 def test_split_counts_only_what_it_did_not_choose_on() -> None:

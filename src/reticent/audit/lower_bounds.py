@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.special import ndtri
 
 from reticent import _check
 from reticent.audit._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
+from reticent.audit._joint import Ordering, probits
 from reticent.audit.scores import Design, Scores
-from reticent.audit.thresholds import Evidence, FixedCounts, Objective, RankCounts, Ranks, ThresholdRule
+from reticent.audit.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
 from reticent.references import cite
 from reticent.threat.base import Claim
 from reticent.tradeoff import GaussianTradeOff
@@ -83,10 +83,10 @@ class LowerBound:
 
 @dataclass(frozen=True, slots=True)
 class _Family:
-    """A nested family of claims and its closed form at a corner (alpha, beta)."""
+    """A nested family of claims, the parameter that a pair (alpha, beta) of rates would give, and a limit."""
 
     member: Callable[[float], Tested]
-    at_corner: Objective
+    of_rates: Ordering
     limit: float
 
 
@@ -111,13 +111,13 @@ def audit_epsilon(
 
 def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on mu: the release is not ``value``-GDP. Arguments as for ``audit_epsilon``."""
-    family = _Family(GaussianClaim, lambda a, b: np.maximum(-ndtri(a) - ndtri(b), 0.0), _LARGEST_MU)
+    family = _Family(GaussianClaim, probits, _LARGEST_MU)
     return _bound(Quantity.MU, family, scores, rule, confidence, None)
 
 
 def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
     """Lower bound on the largest advantage, TPR - FPR. Arguments as for ``audit_epsilon``."""
-    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: np.maximum(1.0 - a - b, 0.0), 1.0)
+    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0)
     return _bound(Quantity.ADVANTAGE, family, scores, rule, confidence, None)
 
 
@@ -169,7 +169,7 @@ def _bound(
 ) -> LowerBound:
     rule = Ranks() if rule is None else rule
     significance = 1.0 - _check.open_fraction(confidence=confidence)
-    evidence = rule.evidence(scores, family.at_corner)
+    evidence = rule.evidence(scores, family.of_rates)
     share = significance / len(evidence)
     return LowerBound(
         quantity,
@@ -187,8 +187,8 @@ def _bound(
 def _at(evidence: Evidence, family: _Family, significance: float) -> float:
     match evidence:
         case FixedCounts():
-            alpha, beta = evidence.corner(significance)
-            return float(family.at_corner(np.asarray(alpha), np.asarray(beta)))
+            test = evidence.test(significance, family.of_rates)
+            return largest_rejected(lambda x: test.rejects(family.member(x)), family.limit)
         case RankCounts():
             return largest_rejected(lambda x: evidence.rejects(family.member(x), significance), family.limit)
 

@@ -7,7 +7,6 @@ per threshold, and each piece tests a claimed curve at its own share of the sign
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -16,12 +15,10 @@ from scipy.special import bdtr, betaincinv, ndtr
 
 from reticent import _check
 from reticent.audit._claims import Tested
+from reticent.audit._joint import JointTest, Ordering, probits
 from reticent.audit.intervals import upper_proportion
 from reticent.audit.scores import Scores
 from reticent.errors import ParameterError
-
-Objective = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""(upper ends of alpha, upper ends of beta) to a number that is larger where the evidence is stronger."""
 
 _CELLS = 1024
 _REACH = 8.0
@@ -43,16 +40,14 @@ class FixedCounts:
     false_negatives: int
     members: int
 
-    def corner(self, significance: float) -> tuple[float, float]:
-        """(alpha, beta) that are both above the true error rates with probability >= 1 - ``significance``."""
-        alpha = upper_proportion(self.false_positives, self.non_members, 0.5 * significance)
-        beta = upper_proportion(self.false_negatives, self.members, 0.5 * significance)
-        return float(alpha), float(beta)
+    def test(self, significance: float, ordering: Ordering = probits) -> JointTest:
+        """The exact test of claims at one significance; ``ordering`` says which counts tell more."""
+        sides = self.false_positives, self.non_members, self.false_negatives, self.members
+        return JointTest(*sides, significance, ordering)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
-        """Whether the claim lies above the corner: Clopper and Pearson on both sides, half the level each."""
-        alpha, beta = self.corner(significance)
-        return beta < float(claim.beta(np.asarray(alpha)))
+        """Whether the counts are too telling for the claim."""
+        return self.test(significance).rejects(claim)
 
     @property
     def perfect(self) -> FixedCounts:
@@ -123,7 +118,7 @@ class Given:
     def __post_init__(self) -> None:
         _check.finite(threshold=self.threshold)
 
-    def evidence(self, scores: Scores, objective: Objective) -> tuple[Evidence, ...]:
+    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         return (count(scores.member, scores.non_member, self.threshold),)
 
 
@@ -141,7 +136,7 @@ class Bonferroni:
         if not self.candidates or not np.all(np.isfinite(self.candidates)):
             raise ParameterError("candidates", self.candidates, "at least one finite threshold")
 
-    def evidence(self, scores: Scores, objective: Objective) -> tuple[Evidence, ...]:
+    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         return tuple(count(scores.member, scores.non_member, t) for t in self.candidates)
 
 
@@ -160,7 +155,7 @@ class Split:
     def __post_init__(self) -> None:
         _check.open_fraction(fraction=self.fraction)
 
-    def evidence(self, scores: Scores, objective: Objective) -> tuple[Evidence, ...]:
+    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         member = _part(scores.member, self.fraction, self.rng, "member")
         non_member = _part(scores.non_member, self.fraction, self.rng, "non_member")
         threshold = _best_threshold(member[0], non_member[0], objective)
@@ -186,7 +181,7 @@ class Ranks:
         for level in self.levels:
             _check.open_fraction(levels=level)
 
-    def evidence(self, scores: Scores, objective: Objective) -> tuple[Evidence, ...]:
+    def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         ordered = np.sort(scores.non_member)[::-1]
         return tuple(_at_rank(scores.member, ordered, rank_for(level, len(ordered))) for level in self.levels)
 
@@ -221,7 +216,7 @@ def _part(values: np.ndarray, fraction: float, rng: np.random.Generator, name: s
     return values[order[:size]], values[order[size:]]
 
 
-def _best_threshold(member: np.ndarray, non_member: np.ndarray, objective: Objective) -> float:
+def _best_threshold(member: np.ndarray, non_member: np.ndarray, objective: Ordering) -> float:
     pooled = np.unique(np.concatenate([member, non_member]))
     between = 0.5 * pooled[:-1] + 0.5 * pooled[1:] if len(pooled) > 1 else pooled
     candidates = between[np.unique(np.linspace(0, len(between) - 1, 513).astype(int))]
