@@ -233,3 +233,76 @@ def _nodes(noise: float, rate: float, symmetric: bool) -> tuple[np.ndarray, np.n
 
 def _log(values: np.ndarray) -> np.ndarray:
     return np.log(np.maximum(values, 1e-300))
+
+
+def advantage_map(
+    noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
+) -> np.ndarray:
+    """``advantage`` on a grid; shape (noise multipliers, sample rates), estimates with error below 1e-8.
+
+    Nodes are shared by a row of the grid. Where the transform does not decay within 4096 frequencies (few
+    sampled steps, little noise) the upper end of a certified enclosure is given: slower, and safe.
+
+    Args:
+        noise_multipliers: one-dimensional, > 0.
+        sample_rates: one-dimensional, in (0, 1].
+        steps: noisy updates.
+        neighbouring: between which data sets.
+    """
+    rates = _check.probabilities(sample_rates=sample_rates)
+    rows = []
+    for noise in np.asarray(noise_multipliers, dtype=float):
+        row = np.full(len(rates), np.nan)
+        inside = (rates > 0.0) & (rates < 1.0)
+        if noise > 0.05:
+            with np.errstate(all="ignore"):
+                row[inside] = _row(_check.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
+        for k in np.flatnonzero(np.isnan(row)):
+            row[k] = certified_advantage(float(noise), float(rates[k]), steps, neighbouring)[1]
+        rows.append(row)
+    return np.array(rows)
+
+
+def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring) -> np.ndarray:
+    """Advantages for one noise multiplier; NaN where 4096 frequencies do not do."""
+    symmetric = neighbouring is Neighbouring.REPLACE
+    weight, loss = _nodes(noise, rates[:, None], symmetric)
+    square = loss * loss
+    mean, variance = np.sum(weight * loss, axis=1), steps * np.sum(weight * square, axis=1)
+    spread = np.sqrt(variance)
+    tail = steps * np.sum(weight * square * square, axis=1) / variance**2
+    window = (8.8 + np.minimum(2.0 * tail**0.75, 30.0)) * spread + steps * np.abs(mean)
+    missing = -0.5 * np.sum(weight * (2.0 * np.sinh(0.25 * loss)) ** 2, axis=1)
+    result = np.full(len(rates), np.nan)
+    counts = np.exp2(np.ceil(2.0 * np.log2(6.8 * window / (2.0 * np.pi * spread) + 2.0)) / 2.0).astype(int)
+    todo = np.flatnonzero((spread > 0.0) & (spread < 60.0))
+    while len(todo):
+        again = []
+        for count in np.unique(counts[todo]):
+            same = todo[counts[todo] == count]
+            for part in np.array_split(same, max(1, len(same) * int(count) * weight.shape[1] // 500_000)):
+                value, settled = _block(weight[part], loss[part], missing[part], window[part], steps, int(count))
+                result[part[settled]] = value[settled]
+                again.append(part[~settled])
+        todo = np.concatenate(again)
+        counts[todo] *= 2
+        todo = todo[counts[todo] <= 4096]
+    return result
+
+
+def _block(
+    weight: np.ndarray, loss: np.ndarray, missing: np.ndarray, window: np.ndarray, steps: int, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Advantages of several laws with ``count`` frequencies each, and whether these were enough."""
+    spacing = 2.0 * np.pi / window
+    t = spacing[:, None] * np.arange(count)
+    half = 0.5 * t[:, :, None] * loss[:, None, :]
+    sine = np.sin(half)
+    real = missing[:, None] - 2.0 * np.matmul(sine * sine, weight[:, :, None])[..., 0]
+    imaginary = 2.0 * np.matmul(sine * np.cos(half), weight[:, :, None])[..., 0]
+    size = 0.5 * steps * np.log1p(real * (2.0 + real) + imaginary * imaginary)
+    values = np.exp(size) * np.cos(steps * np.arctan2(imaginary, 1.0 + real))
+    kernel = spacing[:, None] / np.pi / (t * t + 0.25)
+    kernel[:, 0] *= 0.5
+    total = 1.0 + 2.0 / np.expm1(0.5 * window) - np.sum(kernel * values, axis=1)
+    return np.clip(total, 0.0, 1.0), size[:, -1] < -_DIGITS

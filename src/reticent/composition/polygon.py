@@ -155,15 +155,17 @@ def _half(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -
     )
     keep &= np.isfinite(log_delta) | (thresholds == 0.0)
     thresholds, log_delta, log_rest = thresholds[keep], log_delta[keep], log_rest[keep]
-    for _ in range(_MAX_PASSES):
+    for attempt in range(_MAX_PASSES + 1):
         fpr = _drops(thresholds, log_delta, log_rest)
-        bent = np.zeros(len(thresholds), dtype=bool)
-        bent[1:-1] = ~(fpr[1:] < fpr[:-1])
-        if len(fpr) and np.isneginf(fpr[-1]):
-            bent[-1] = True
-        keep = ~_thinned(bent)
-        if np.all(keep):
+        bent = np.append(np.append(False, ~(fpr[1:] < fpr[:-1])), np.isneginf(fpr[-1:]))
+        if not np.any(bent):
             break
+        keep = ~_thinned(bent)
+        first = int(np.argmax(bent))
+        if attempt >= _MAX_PASSES // 8:
+            keep &= _passed(thresholds, log_delta, first - 1)
+        if attempt == _MAX_PASSES - 1:
+            keep[first:] = False
         thresholds, log_delta, log_rest = thresholds[keep], log_delta[keep], log_rest[keep]
     lines = thresholds[: len(fpr)]
     small = log_delta[:-1] < -0.7
@@ -172,6 +174,16 @@ def _half(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -
     tpr = np.where(small, np.minimum(tpr, 0.0), log1mexp(fnr))
     fpr, tpr, fnr = np.append(fpr, -np.inf), np.append(tpr, log_delta[-1]), np.append(fnr, log_rest[-1])
     return LogErrors(fpr=fpr, tnr=log1mexp(np.minimum(fpr, 0.0)), fnr=fnr, tpr=tpr), thresholds
+
+
+def _passed(thresholds: np.ndarray, log_delta: np.ndarray, start: int) -> np.ndarray:
+    """False for the tangents between ``start`` and the one that the steepest chord from there reaches."""
+    ahead = thresholds[start + 1 :]
+    run = thresholds[start] + np.log(np.expm1(np.minimum(ahead - thresholds[start], 700.0)))
+    steepest = int(np.argmax(log_sub(log_delta[start], log_delta[start + 1 :]) - run))
+    keep = np.ones(len(thresholds), dtype=bool)
+    keep[start + 1 : start + 1 + steepest] = False
+    return keep
 
 
 def _drops(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ _ERROR_GOAL = 1e-11
 _SLACK = 1e-12
 _TIGHT = 1e-8
 _MAX_SPANS = 12
+_HOPELESS = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,8 @@ class SpectralComposition:
             stuck, best = reach > 300.0 and finer.errors.sum() > 0.9 * best.errors.sum(), finer
             if stuck:
                 break
+        if best.errors.sum() > _HOPELESS:
+            raise NumericalError("characteristic function: the nodes cannot follow the oscillation")
         return best
 
     def _blocks(self) -> list[tuple[float, float, float]]:

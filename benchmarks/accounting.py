@@ -1,0 +1,183 @@
+"""Speed of exact composition against today's accountants, on the configurations c1 to c5.
+
+    python -m benchmarks.accounting [--json]
+
+Each row is the same work for both sides, interleaved in one process. dp_accounting runs at its grid 1e-4,
+building and composing the privacy loss distribution and reading the number; riskcal reads the betas off that
+distribution. Errors are ours against the printed references of tests/golden/composition.json (ten digits) or,
+for certified rows, the width. Ratios are peer's time over ours: min, median, max over repeats; a geometric
+mean row follows each family.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._rows import Row, interleave, main, spread
+from reticent.composition import advantage, certified_advantage
+from reticent.composition.fast import Profile, advantage_map
+from reticent.mechanism import Neighbouring
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import fourier_accountant
+    from dp_accounting.pld import privacy_loss_distribution
+    from riskcal.analysis import get_beta_from_pld
+
+_GOLDEN = json.loads((Path(__file__).parents[1] / "tests" / "golden" / "composition.json").read_text())
+_ALPHAS = np.array(_GOLDEN["alphas"])
+_REPEATS = 5
+_BATCH = 20  # ours is repeated within one timing, so that the clock resolves it
+_ADD = Neighbouring.ADD_REMOVE
+
+
+def _peer_pld(row: dict) -> privacy_loss_distribution.PrivacyLossDistribution:
+    one = privacy_loss_distribution.from_gaussian_mechanism(
+        row["noise_multiplier"], sampling_prob=row["sample_rate"], value_discretization_interval=1e-4
+    )
+    return one.self_compose(row["steps"])
+
+
+def _timed(ours: Callable[[], object], peer: Callable[[], object], batch: int = _BATCH) -> list[float]:
+    """Peer's time over the time of one of our calls."""
+
+    def many() -> None:
+        for _ in range(batch):
+            ours()
+
+    return [ratio * batch for ratio in interleave(many, peer, _REPEATS)]
+
+
+def _family(rows: list[Row], name: str, peer: str, mean_goal: float) -> list[Row]:
+    """The rows and their geometric mean."""
+    medians = [row.ratio["median"] for row in rows]
+    mean = statistics.geometric_mean(medians)
+    total = {"min": min(medians), "median": mean, "max": max(medians)}
+    goal = f"{mean_goal:g}x geometric mean (in the column of medians)"
+    return [*rows, Row(f"{name}, geometric mean", peer, total, None, goal, mean >= mean_goal)]
+
+
+def _arguments(row: dict) -> tuple[float, float, int]:
+    return row["noise_multiplier"], row["sample_rate"], row["steps"]
+
+
+def advantage_rows() -> list[Row]:
+    """Advantage with error at most 1e-8."""
+    rows = []
+    for row in _GOLDEN["reference"]:
+        run = _arguments(row)
+        ratios = _timed(
+            lambda run=run: advantage(*run, _ADD), lambda row=row: _peer_pld(row).get_delta_for_epsilon(0.0)
+        )
+        error = abs(advantage(*run, _ADD) - row["advantage"])
+        met = statistics.median(ratios) >= 80 and error <= 1e-8
+        rows.append(Row(f"advantage {row['name']}", "dp_accounting", spread(ratios), error, "80x, error 1e-8", met))
+    return _family(rows, "advantage", "dp_accounting", 500)
+
+
+def certified_rows() -> list[Row]:
+    """Advantage with a proven width of at most 1e-6."""
+    rows = []
+    for row in _GOLDEN["reference"]:
+        run = _arguments(row)
+        ratios = _timed(
+            lambda run=run: certified_advantage(*run, _ADD), lambda row=row: _peer_pld(row).get_delta_for_epsilon(0.0)
+        )
+        lower, upper = certified_advantage(*run, _ADD)
+        holds = lower - 1e-10 <= row["advantage"] <= upper + 1e-10
+        met = statistics.median(ratios) >= 40 and upper - lower <= 1e-6 and holds
+        work = f"certified advantage {row['name']}"
+        rows.append(Row(work, "dp_accounting", spread(ratios), upper - lower, "40x, width 1e-6", met))
+    return _family(rows, "certified advantage", "dp_accounting", 200)
+
+
+def full_rows() -> list[Row]:
+    """Advantage, epsilon at 1e-5 and four betas in both directions."""
+    rows = []
+    for row in _GOLDEN["reference"]:
+        run = _arguments(row)
+
+        def ours(run: tuple[float, float, int] = run) -> tuple[float, float, np.ndarray, np.ndarray]:
+            return Profile(*run, _ADD, room=1.7).summary(1e-5, _ALPHAS)
+
+        def peer(row: dict = row) -> None:
+            pld = _peer_pld(row)
+            pld.get_delta_for_epsilon(0.0)
+            pld.get_epsilon_for_delta(1e-5)
+            get_beta_from_pld(pld, alpha=_ALPHAS)
+
+        ratios = _timed(ours, peer, 4)
+        error = float(np.max(np.abs(ours()[2] - row["betas"])))
+        met = statistics.median(ratios) >= 40 and error <= 6e-8
+        notes: dict[str, object] = {"reference digits": 7}
+        work, goal = f"advantage + epsilon + 4 betas {row['name']}", "40x, beta error 1e-8 (printed to 7 digits)"
+        rows.append(Row(work, "dp_accounting + riskcal", spread(ratios), error, goal, met, notes))
+    return _family(rows, "advantage + epsilon + 4 betas", "dp_accounting + riskcal", 300)
+
+
+def fourier_rows() -> list[Row]:
+    """One delta of the replacement pair."""
+    rows = []
+    for row in _GOLDEN["reference"]:
+        noise, rate, steps = _arguments(row)
+
+        def peer(noise: float = noise, rate: float = rate, steps: int = steps) -> float:
+            return fourier_accountant.get_delta_S(target_eps=0.5, sigma=noise, q=rate, ncomp=steps, nx=2**20, L=20.0)
+
+        def ours(noise: float = noise, rate: float = rate, steps: int = steps) -> float:
+            return float(Profile(noise, rate, steps, Neighbouring.REPLACE, room=1.7).delta(np.array([0.5]))[0])
+
+        try:
+            error = abs(float(np.real(peer())) - ours())
+            ratios = _timed(ours, peer)
+        except ValueError:
+            continue  # fourier_accountant refuses where its window is too small
+        met = statistics.median(ratios) >= 100
+        work, note = f"delta(0.5), replacement, {row['name']}", "error: distance between the two"
+        rows.append(Row(work, "fourier-accountant", spread(ratios), error, "100x", met, {"error": note}))
+    return rows
+
+
+def map_rows() -> list[Row]:
+    """200 x 200 values; seconds of ours, and the peer's time for one value times 40,000 as the ratio."""
+    rows = []
+    for steps, limit in ((10_000, 3.0), (1_000, 10.0)):
+        noise, rate = np.geomspace(0.5, 10.0, 200), np.geomspace(1e-4, 0.1, 200)
+        seconds = min(_seconds(lambda n=noise, p=rate, t=steps: advantage_map(n, p, t, _ADD)) for _ in range(3))
+        middle = {"noise_multiplier": 2.2, "sample_rate": 3e-3, "steps": steps}
+        one = _seconds(lambda row=middle: _peer_pld(row).get_delta_for_epsilon(0.0))
+        ratio = 40_000 * one / seconds
+        goal, notes = f"{limit:g} s", {"seconds": round(seconds, 2), "ratio": "extrapolated from one value of the peer"}
+        work = f"200 x 200 map of advantage, {steps} steps"
+        rows.append(Row(work, "dp_accounting", spread([ratio]), None, goal, seconds <= limit, notes))
+    return rows
+
+
+FAMILIES: list[Callable[[], list[Row]]] = [advantage_rows, certified_rows, full_rows, fourier_rows, map_rows]
+"""Each adds its rows; a new family is a function here."""
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def rows() -> Sequence[Row]:
+    """All families."""
+    table = [row for family in FAMILIES for row in family()]
+    if not all(math.isfinite(value) for row in table for value in row.ratio.values()):
+        raise ValueError("a ratio is not finite")
+    return table
+
+
+if __name__ == "__main__":
+    main(rows, "Exact composition against dp_accounting, riskcal and fourier-accountant.")
