@@ -34,8 +34,8 @@ def test_json_has_the_promised_shape(capsys) -> None:
     assert (answer["unknown"], answer["target"]) == ("noise-multiplier", "advantage=0.1")
     assert answer["adversary"] == "worst-case"
     assert 0.0999 <= answer["achieved"] <= 0.1
-    assert answer["worst_case"]["achieved"] == answer["achieved"]
-    assert answer["worst_case"]["advantage"]["value"] == answer["achieved"]
+    assert answer["worst_case"]["achieved"] == pytest.approx(answer["achieved"], rel=0, abs=1e-6)
+    assert answer["worst_case"]["advantage"]["value"] == answer["worst_case"]["achieved"] <= 0.1
     again = WorstCase().assess(DPSGD(answer["value"], 0.01, 1000))
     assert float(again.curve.delta(0.0)) <= 0.1
 

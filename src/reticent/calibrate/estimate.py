@@ -47,7 +47,8 @@ class Profile:
     def _one(self, epsilon: np.ndarray, sign: float) -> np.ndarray:
         epsilon = np.asarray(epsilon, dtype=float)
         turned = np.exp(np.multiply.outer(epsilon, -1j * sign * self._t)) @ self._values
-        overlap = np.exp(0.5 * epsilon) * turned.real - (1.0 + np.exp(epsilon)) / math.expm1(0.5 * self.width)
+        images = (1.0 + np.exp(epsilon)) / math.expm1(min(0.5 * self.width, 700.0))
+        overlap = np.exp(0.5 * epsilon) * turned.real - images
         return np.clip(1.0 - overlap, 0.0, 1.0)
 
     def _transform(self, noise: float, rate: float, steps: float) -> None:
@@ -70,7 +71,6 @@ class Profile:
         self._t = spacing * np.arange(len(values))
         self._values = values * (spacing / math.pi) / (self._t**2 + 0.25)
         self._values[0] *= 0.5
-        self._values *= 1.0
 
 
 def _nodes(noise: float, rate: float, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:

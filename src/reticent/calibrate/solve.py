@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reticent.calibrate.points import point_risk
 from reticent.calibrate.search import Edge
 from reticent.calibrate.steer import formula_mu, is_formula, start_of, steering
 from reticent.calibrate.targets import Reconstruction, Target
@@ -16,6 +17,7 @@ from reticent.threat import Adversary, Interval, Method, WorstCase
 from reticent.tradeoff import GaussianTradeOff
 
 _SLACK = 5e-5
+_OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
 _STEERING = 1e-7
 _MAX_CLAIMS = 30
 
@@ -83,7 +85,8 @@ def calibrate(
 
     The risk is monotone in each unknown, with a direction known by type, so the edge between safe and unsafe
     values is bracketed and closed in on by a secant in log(value) and log(equivalent mu). What is returned
-    has been re-evaluated by ``adversary.assess`` itself and met the target; estimates only steer.
+    has been re-evaluated, by ``adversary.assess`` or by a bound that its curve keeps, and met the target;
+    estimates only steer.
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
@@ -153,11 +156,14 @@ class _Search:
         return self.claims[value]
 
     def _measured(self, release: Mechanism) -> Interval:
-        """By formula where the claimed curve is one: ``assess`` would compose the exact curve beside it."""
+        """By formula or at a point where that says the same; else read off the curve of ``assess``."""
         if is_formula(release, self.adversary, self.method):
             curve = GaussianTradeOff(formula_mu(release, self.neighbouring, self.method))
             value = self.target.measure(curve)
             return Interval(value, value, value)
+        point = point_risk(release, self.target, self.adversary, self.neighbouring, self.method)
+        if point is not None:
+            return point
         return self.adversary.assess(release, self.neighbouring, self.method).measure(self.target.measure)
 
     def gap(self, u: float) -> float:
@@ -177,13 +183,12 @@ class _Search:
         edge.find(u, slope)
         self.evaluations += edge.evaluations
         known = [end for end in (edge.safe, edge.unsafe) if end is not None]
-        return min(known, key=lambda end: abs(end[1]))[0], edge.last_slope(slope)
+        return min(known, key=lambda end: abs(end[1]))[0] - _OFFSET, edge.last_slope(slope)
 
     def real(self) -> tuple[float, Interval, float]:
         """The answer for a parameter that varies continuously: step to the safe side, then confirm."""
         u, slope = self.steered()
         edge = Edge(self.gap, self.low, self.high, 0.0)
-        offset = 0.2 * _SLACK
         for _ in range(_MAX_CLAIMS):
             value = edge.probe(min(max(u, self.low), self.high))
             slope = edge.last_slope(slope)
@@ -193,7 +198,7 @@ class _Search:
                 self._unreachable(self.value(self.low))
             if edge.safe is not None and edge.unsafe is not None and edge.unsafe[0] - edge.safe[0] <= _SLACK:
                 break
-            u = edge.guarded(u - value / slope - offset) if len(edge.seen) > 1 else u - value / slope - offset
+            u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
         if edge.safe is None:
             raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
         best, gap = edge.safe

@@ -124,6 +124,8 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     if epsilon is None:
         return _log_mu_of_power(target, profile.delta, largest)
     delta = float(profile.delta(np.array([abs(epsilon)]))[0])
+    if epsilon == 0.0:
+        return math.log(max(float(closed_forms.mu_at(delta)), 1e-12)) if delta < 1.0 else math.log(60.0)
     return _mu_with(lambda curve: float(curve.log_delta(abs(epsilon))), math.log(max(delta, 1e-15)))
 
 
@@ -167,7 +169,7 @@ def _log_mu_of_power(target: Target, delta: Callable[[np.ndarray], np.ndarray], 
 
 
 def _mu_with(measure: Callable[[GaussianTradeOff], float], wanted: float) -> float:
-    """log mu with measure(G_mu) = wanted, by bisection with secant steps; measure grows with mu."""
+    """log mu with measure(G_mu) = wanted, by bisection; measure grows with mu."""
     low, high = math.log(1e-12), math.log(60.0)
     for _ in range(60):
         middle = 0.5 * (low + high)

@@ -80,7 +80,8 @@ def published(
     Status: not a bound. The error term that the paper drops is of order sqrt(p (1-p) T)/noise, which is
     above 1 in practice (erratum B1). Exact for p = 1.
     Direction: unsafe iff roughly p < s/6 and T exceeds a small crossover, by up to 0.42 (replace) and 0.65 (add).
-    Within 1e-3: see the table; broadly, noise >= 5, or p so small that the advantage itself is below 1e-3.
+    Within 1e-3, for every T on the grid: add/remove noise >= 1.5 at p = 1e-5, >= 4 at 1e-4, >= 10 from 1e-3 on;
+    replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
     """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, t: erf(size * p * np.sqrt(t) / n), noise_multiplier, sample_rate, steps)
@@ -100,7 +101,8 @@ def clt(
 
     Status: asymptotic. Direction: safe for the advantage on the whole grid (measured, not proven); very
     conservative where p e^{2s} is not small. No statement for false positive rates far below p.
-    Within 1e-3: p e^{2s} small, broadly noise >= 2 with p <= 0.01; see the table.
+    Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3, >= 4 up to 0.05
+    (2 at 0.01 under replace), >= 10 at 0.2.
     """
     mu = _CLT_MU[neighbouring is Neighbouring.REPLACE]
     return _blockwise(lambda n, p, t: erf(mu(n, p, t) / _SQRT_8), noise_multiplier, sample_rate, steps)
@@ -122,7 +124,8 @@ def rho_form(
     Status: exact for a Gaussian loss, not a theorem otherwise (docs/closed-forms.md says what is missing).
     Direction: safe for ``REPLACE`` with p <= 1/2 on the whole grid; for ``ADD_REMOVE`` unsafe by at most 0.0015
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
-    Within 1e-3: wherever T p is above about 100 and noise >= 0.7; see the table.
+    Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
+    add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
     """
     return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
 
@@ -133,8 +136,8 @@ def saddlepoint(
     """1 - rho^T E exp(-|S|/2) with S normal: mean and variance of the loss under the law sqrt(PQ)/rho.
 
     Status: leading term of an expansion in 1/T, kept inside the proven bracket. Direction: safe for ``REPLACE``
-    with p <= 1/2 on the whole grid, of either sign for ``ADD_REMOVE``. Absolute rounding error below 1e-15.
-    Within 1e-3: a little wider than ``rho_form``; see the table.
+    with p <= 1/2 on the whole grid; unsafe by up to 0.013 for ``ADD_REMOVE``. Absolute rounding error below 1e-15.
+    Within 1e-3: where ``rho_form`` is.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -150,7 +153,7 @@ def edgeworth(
     Status: second term of the expansion in 1/T, kept inside the proven bracket. Direction: either sign.
     Falls back to ``rho_form`` where kurtosis / T exceeds 0.3, or skewness^2 / T 0.3. Typically 10 to 1e5 times
     closer than ``rho_form`` where kurtosis / T is below 0.1.
-    Within 1e-3: the widest region of all closed forms; see the table.
+    Within 1e-3: where ``rho_form`` is, and at p = 0.2 under replace from noise 1 on; 86 % of the grid.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -197,7 +200,7 @@ def proven(
     <= p^2 sinh(s) / (2 kappa), kappa = 1 - p (1 - e^{-s/2}), for replacement (arithmetic-geometric mean and
     Cauchy-Schwarz in the integral of (P-Q)^2 / (sqrt P + sqrt Q)^2), and the two bounds by the mask.
 
-    Status: proven. Within 1e-3: only where the advantage itself is below about 5e-3.
+    Status: proven. Within 1e-3: only where the advantage itself is below about 4e-3, or close to 1.
     """
     replace = neighbouring is Neighbouring.REPLACE
 

@@ -1,0 +1,133 @@
+"""Calibration and closed forms: time against riskcal, width and time of the common-sign enclosure.
+
+``python -m benchmarks.calibration [--json]``. Both sides calibrate the noise multiplier of the same
+Poisson-sampled DP-SGD run to the same advantage under add/remove; riskcal 1.5.1 runs with its defaults.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks._rows import Row, interleave, main, spread
+from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
+from reticent.composition import closed_forms, common_sign
+from reticent.mechanism import DPSGD, Neighbouring
+from reticent.threat import Membership, Method, Relaxed, WorstCase
+
+RUNS = ((0.01, 1000), (0.001, 10_000), (0.004, 20_000))
+TARGET = 0.1
+
+
+def worst_case_rows() -> list[Row]:
+    """Certified calibration against riskcal's, and the estimate that steers it for the error."""
+    from riskcal.calibration import find_noise_multiplier_for_advantage_dpsgd as peer
+
+    rows = []
+    for rate, steps in RUNS:
+        run = DPSGD(1.0, rate, steps)
+
+        def ours(run: DPSGD = run) -> float:
+            return calibrate(run, NoiseMultiplier(), Advantage(TARGET)).value
+
+        def theirs(rate: float = rate, steps: int = steps) -> float:
+            return float(peer(advantage=TARGET, sample_rate=rate, num_steps=steps))
+
+        ratios = interleave(ours, theirs, 2)
+        answer = ours()
+        achieved = WorstCase().assess(DPSGD(answer, rate, steps)).measure(Advantage(TARGET).measure)
+        error = TARGET - achieved.value
+        goal = "1,500 times riskcal, risk within 1e-4 relative below the target"
+        met = min(ratios) >= 1500 and 0 <= error <= 1e-4 * TARGET
+        notes = {"noise_multiplier": answer, "riskcal": theirs()}
+        rows.append(
+            Row(f"noise for advantage 0.1, p={rate}, T={steps}", "riskcal", spread(ratios), error, goal, met, notes)
+        )
+    return rows
+
+
+def seconds(work: Callable[[], object], repeats: int = 5) -> list[float]:
+    """CPU seconds of repeated calls, after one that is not counted."""
+    work()
+    out = []
+    for _ in range(repeats):
+        start = time.process_time()
+        work()
+        out.append(time.process_time() - start)
+    return out
+
+
+def absolute_rows() -> list[Row]:
+    """Goals without a peer: the ratio column is the allowed time over ours."""
+    run, noise = DPSGD(1.0, 0.01, 1000), NoiseMultiplier()
+    limits: list[tuple[str, float, Callable[[], object]]] = [
+        ("worst-case calibration", 0.05, lambda: calibrate(run, noise, Advantage(TARGET))),
+        ("relaxed calibration", 5.0, lambda: calibrate(run, noise, Advantage(TARGET), Relaxed())),
+        (
+            "closed-form calibration (clt)",
+            1e-3,
+            lambda: calibrate(run, noise, Advantage(TARGET), Membership(), Neighbouring.REPLACE, Method.CLT),
+        ),
+    ]
+    rows = []
+    for name, limit, work in limits:
+        times = seconds(work, 3)
+        ratios = [limit / t for t in times]
+        rows.append(
+            Row(
+                name,
+                f"{limit:g} s",
+                spread(ratios),
+                None,
+                f"median at most {limit:g} s",
+                bool(np.median(times) <= limit),
+            )
+        )
+    return rows
+
+
+def common_sign_rows() -> list[Row]:
+    """delta from 0.1 to 1e-6 enclosed to a relative 1e-3 in 2 s."""
+    rows = []
+    for arguments in ((6.0, 0.2, 100), (1.0, 0.01, 1000), (2.0, 0.01, 10_000), (1.0, 0.001, 10_000)):
+        run = DPSGD(*arguments)
+        times = seconds(lambda run=run: common_sign(run), 2)  # type: ignore[misc]
+        bracket, epsilon = common_sign(run), np.linspace(0.0, 8.0, 801)
+        upper, lower = bracket.pessimistic.delta(epsilon), bracket.optimistic.delta(epsilon)
+        width = float(np.max(upper[upper >= 1e-6] / lower[upper >= 1e-6]) - 1.0)
+        met = width <= 1e-3 and float(np.median(times)) <= 2.0
+        name = "common sign, noise={}, p={}, T={}".format(*arguments)
+        rows.append(
+            Row(name, "2 s", spread([2.0 / t for t in times]), width, "relative 1e-3 for delta >= 1e-6 in 2 s", met)
+        )
+    return rows
+
+
+def form_rows() -> list[Row]:
+    """Closed forms per second and core."""
+    rng = np.random.default_rng(0)
+    size = 1_500_000
+    noise, rate, steps = rng.uniform(0.4, 10, size), rng.uniform(1e-5, 0.2, size), rng.integers(10, 10**6, size) + 0.0
+    rows = []
+    for form in (closed_forms.published, closed_forms.clt, closed_forms.proven):
+        for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE):
+            rates = [size / t for t in seconds(lambda f=form, r=relation: f(noise, rate, steps, r))]  # type: ignore[misc]
+            met = float(np.median(rates)) >= 1.5e7
+            name = f"{form.__name__}, {relation.value}"
+            rows.append(
+                Row(
+                    name, "1.5e7 per second", spread([r / 1.5e7 for r in rates]), None, "1.5e7 per second and core", met
+                )
+            )
+    return rows
+
+
+def rows() -> list[Row]:
+    """All rows."""
+    return [*form_rows(), *common_sign_rows(), *absolute_rows(), *worst_case_rows()]
+
+
+if __name__ == "__main__":
+    main(rows, __doc__ or "")
