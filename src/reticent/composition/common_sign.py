@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,7 @@ _LEAST_NOISE = 0.1
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
+@lru_cache(maxsize=64)  # the relaxed and the mixed attacker ask for the same release
 def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     """Enclosure of the common-sign curve under add/remove and zero-out: both directions, symmetrised.
 

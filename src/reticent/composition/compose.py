@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subs
 from reticent.tradeoff._logs import log1mexp
 
 
+@lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
 def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     """Enclose the worst-case trade-off curve of everything that ``mechanism`` released.
 

@@ -18,7 +18,7 @@ _MEANING = (
     "For scalar releases, and under subsampling, the relief is at most log 2 in epsilon.",
 )
 
-_SUBSAMPLED = "Subsampled: one unknown sign shared by all steps, composed exactly; safe for any number of parameters."
+_SUBSAMPLED = "One unknown sign shared by all steps, composed and enclosed; safe for any number of parameters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
         case Laplace(noise_multiplier=b, releases=1) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
-        case DPSGD(sampler=Sampler.POISSON) if mechanism.noise_multiplier > 0.0 and size == 1.0:
+        case DPSGD(sampler=Sampler.POISSON | Sampler.SHUFFLED) if mechanism.noise_multiplier > 0.0 and size == 1.0:
             keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
             return relaxed_dpsgd(mechanism), keys, (_SUBSAMPLED,)
         case _:
