@@ -167,15 +167,25 @@ def test_revealed_mask_is_above_the_expectation_and_close(steps, rate, unit):
     assert exact * (1 - 1e-12) <= bound <= exact * 1.01
 
 
+def test_quick_gaussian_delta_is_rounded_up():
+    sizes = np.concatenate([[0.0], np.geomspace(1e-7, 600.0, 300)])
+    for mu in (1e-6, 1e-3, 0.05, 1.0, 8.0, 30.0):
+        exact, quick = GaussianTradeOff(mu).log_delta(sizes), gaussian_log_delta(mu)(sizes)
+        seen = exact > -200.0
+        assert np.all(quick[seen] >= exact[seen] - 1e-12 * (1.0 + np.abs(exact[seen])))
+        near = sizes <= 6 * mu
+        np.testing.assert_allclose(quick[near], exact[near], atol=1e-6)
+
+
 def test_known_total_bounds_every_way_to_spread_it():
     rng = np.random.default_rng(4)
     sizes = np.array([0.0, 0.3, 1.0, 3.0])
     for spread in (np.full(40, 0.1), np.array([4.0]), rng.dirichlet(np.full(40, 0.1)) * 4.0):
-        masks = rng.random((4000, len(spread))) < 0.1
+        masks = rng.random((1000, len(spread))) < 0.1
         mus = 0.7 * np.sqrt(masks @ spread)
         mean = np.mean([np.exp(gaussian_log_delta(m)(sizes)) for m in mus], axis=0)
         bound = np.exp(total_square_log_delta(0.7, 4.0, 0.1)(sizes))
-        assert np.all(mean <= bound * 1.03 + 3e-3)
+        assert np.all(mean <= bound * 1.03 + 6e-3)
 
 
 # --- the adversary -------------------------------------------------------------------------------
@@ -329,7 +339,7 @@ def test_erratum_b4_batch_maxima_count_the_sampling_twice():
 
 @pytest.mark.parametrize(
     ("noise", "rate", "steps", "change", "printed", "right", "runs"),
-    [(1.8, 1 / 347, 10410, 0.2, 0.01303, 0.01648, 1000), (1.0, 1 / 347, 3470, 0.1, None, None, 1500),
+    [(1.8, 1 / 347, 10410, 0.2, 0.01303, 0.01648, 700), (1.0, 1 / 347, 3470, 0.1, None, None, 1500),
      (1.0, 0.01, 1000, 0.5, None, None, 2000), (0.8, 0.02, 300, 0.2, None, None, 4000)],
 )  # fmt: skip
 def test_erratum_b5_the_shared_component_shows_the_sampling(noise, rate, steps, change, printed, right, runs):
