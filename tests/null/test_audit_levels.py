@@ -146,7 +146,7 @@ def rejections(release: str, rule: str, quantity: str, audits: int, members: int
     return exceeded
 
 
-QUICK = [c for c in CELLS if c[1] in {"given", "split", "ranks"} and c[2] != "advantage"]
+QUICK = [c for c in CELLS if c[1] in {"given", "split", "ranks"} and c[2] != "advantage" and c[0] != "nothing"]
 
 
 @pytest.mark.parametrize(("release", "rule", "quantity"), QUICK)
@@ -165,17 +165,16 @@ def test_every_rule_and_quantity(release: str, rule: str, quantity: str, sizes: 
 CLAIMS = {"nothing": GaussianTradeOff(0.0), "gaussian": GaussianTradeOff(MU)}
 
 
-@pytest.mark.parametrize("rule", ["split", "ranks", "one rank", "given"])
+@pytest.mark.parametrize("rule", ["ranks", "one rank"])
 @pytest.mark.parametrize("release", CLAIMS)
 def test_verdicts_do_not_accuse(release: str, rule: str) -> None:
-    audits = 1000 if "rank" in rule else 60
     rng = np.random.default_rng(2)
     draw = RELEASES[release][0]
     accused = sum(
         audit_claim(draw(rng, 120, 150), CLAIMS[release], RULES[rule](rng)).finding is Finding.INCONSISTENT
-        for _ in range(audits)
+        for _ in range(AUDITS)
     )
-    assert accused <= allowed(audits)
+    assert accused <= allowed(AUDITS)
 
 
 def test_epsilon_if_gaussian() -> None:

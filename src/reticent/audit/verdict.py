@@ -172,7 +172,7 @@ def _least(rejects_at: Callable[[float], bool]) -> float:
     if rejects_at(SMALLEST_P):
         return SMALLEST_P
     low, high = np.log(SMALLEST_P), 0.0
-    while high - low > 1e-6:
+    while high - low > 1e-3:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if rejects_at(float(np.exp(middle))) else (middle, high)
     return float(np.exp(high))
