@@ -7,7 +7,8 @@ Set-ups after Table 3 of LEEMANN2023, as far as the data at hand allow:
 * CIFAR-10: a frozen feature extractor (64 random 6x6 filters, rectified, pooled 2x2, PCA to 64 fitted on 2,000
   images that take part in nothing else; no pretrained network is at hand) and a softmax layer: 650 parameters, n = 500;
 * Adult: 512 random rectified features and a softmax layer: 1026 parameters, n = 790;
-* Location-30: an MLP body (446-32) pretrained on 1,000 records that take part in nothing else, and a softmax layer: 990 parameters, n = 500.
+* Location-30: an MLP body (446-32) pretrained on 1,000 records that take part in nothing else, and a
+  softmax layer: 990 parameters, n = 500.
 
 Members are the one batch, used in every step (full batch, no noise, clip norm 10, learning rate of the script).
 Non-members, held-out non-members and background are further records of the same data. The softmax makes 1/classes of
