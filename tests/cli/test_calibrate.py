@@ -80,7 +80,8 @@ def test_relaxed_shows_the_worst_case_beside_it(capsys) -> None:
 
 
 def test_compare_lists_every_adversary(capsys) -> None:
-    answer = document(capsys, "compare", "gaussian", "--target", "epsilon=1@1e-05", "--dimension", "100")
+    who = [x for name in ("worst-case", "relaxed", "mixed", "attribute") for x in ("--adversary", name)]
+    answer = document(capsys, "compare", "gaussian", "--target", "epsilon=1@1e-05", "--dimension", "100", *who)
     assert answer["schema"] == "reticent.comparison/1"
     rows = {row["adversary"]: row for row in answer["rows"]}
     assert rows["worst-case"]["noise_ratio"] == 1.0

@@ -193,6 +193,29 @@ def test_directions_of_error_on_the_grid(exact: dict) -> None:
         assert upper <= forms.proven(*arguments) * (1 + 1e-12)
 
 
+def test_directions_of_error_on_the_whole_grid() -> None:
+    """576 points, down to 10 steps: who is safe, who is not, and by how much at most (docs/closed-forms.md)."""
+    rows = json.loads((Path(__file__).parents[1] / "golden" / "closed_form_grid.json").read_text())["rows"]
+    assert len(rows) == 576
+    for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE):
+        part = [row[1:] for row in rows if row[0] == relation.value]
+        noise, rate, steps, exact, error = (np.array(column) for column in zip(*part, strict=True))
+        slack = error + 6e-6 * exact  # the file has six digits
+        lowest = {"clt": 0.0, "rho_form": 0.0, "saddlepoint": 0.0, "edgeworth": 2e-4, "proven": 0.0}
+        if relation is Neighbouring.ADD_REMOVE:
+            lowest |= {"rho_form": 1.6e-3, "saddlepoint": 1.4e-2, "edgeworth": 1.6e-3}
+        for name, allowed in lowest.items():
+            value = getattr(forms, name)(noise, rate, steps, relation)
+            assert np.all(value >= exact - slack - allowed), name
+        lower, upper = forms.proven_bracket(noise, rate, steps, relation)
+        assert np.all(lower <= exact + slack)
+        assert np.all(exact - slack <= upper)
+        assert np.max(exact - forms.published(noise, rate, steps, relation)) > 0.55
+        for name, share in {"rho_form": 0.83, "edgeworth": 0.85, "clt": 0.7, "published": 0.54}.items():
+            close = np.abs(getattr(forms, name)(noise, rate, steps, relation) - exact) <= 1e-3
+            assert close.mean() > share, name
+
+
 def test_published_form_is_unsafe_as_the_errata_say(exact: dict) -> None:
     """Errata B1 and B2: optimistic for most points, by up to 0.42 (replace) and 0.65 (add)."""
     for relation, largest in ((Neighbouring.REPLACE, 0.3), (Neighbouring.ADD_REMOVE, 0.4)):

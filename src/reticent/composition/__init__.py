@@ -1,6 +1,7 @@
 """Composition: many releases, one curve, with a bound on each numerical error."""
 
 from reticent.composition.bracket import Bracket
+from reticent.composition.common_direction import common_direction, noncentrality
 from reticent.composition.common_sign import common_sign, relaxed_dpsgd
 from reticent.composition.compose import compose
 from reticent.composition.composed import Composed
@@ -13,8 +14,10 @@ __all__ = [
     "Composed",
     "advantage",
     "certified_advantage",
+    "common_direction",
     "common_sign",
     "compose",
+    "noncentrality",
     "norm_only",
     "norm_only_both",
     "relaxed_dpsgd",
