@@ -195,25 +195,22 @@ def certified_advantage(
 
 
 def _contoured(noise: float, rate: float, steps: int, antipodal: bool) -> tuple[float, float]:
-    plan = SampledGaussian(noise, rate, antipodal, steps, 0.0, 1.0)
-    variance = steps * plan.moments(0.5)[1]
+    weight, loss = _nodes(noise, rate, antipodal)
+    variance = steps * float(weight @ (loss * loss))
     spread = math.sqrt(variance)
     linear = 0.5 / noise**2 - math.log(rate)
     bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
-    right = 0.5 + np.minimum(np.array([0.35, 0.55, 0.8, 1.0]) * min(9.0 / spread, bump), 9.0 / spread)
-    right = right[right > 1.05]
-    if len(right) == 0:
-        right = np.array([1.5])
-    law = SampledGaussian(noise, rate, antipodal, steps, 0.0, float(right[-1]))
-    logs = steps * law.log_moment(right)
+    furthest = min(9.0 / spread, bump)
+    right = np.array([max(0.5 + share * furthest, 1.1) for share in (0.45, 0.8)])
+    reach = argument_reach(noise, rate, antipodal, variance)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach, float(right[-1]))
     if antipodal:
+        logs = steps * law.log_moment(right)
         moments = Moments(np.append(1.0 - right[::-1], right), np.append(logs[::-1], logs))
     else:
-        left = 0.5 - np.array([1.0, 0.7, 0.45]) * max(9.0 / spread, 1.2)
-        moments = Moments(np.append(left, right), np.append(steps * law.log_moment(left), logs))
-    reach = argument_reach(noise, rate, antipodal, variance)
-    sharp = SampledGaussian(noise, rate, antipodal, steps, reach, 1.0)
-    value = build_contour([(sharp, steps)], moments, 0.5, 0.0, 0.0, target=_DIGITS, step=1.0).delta(np.zeros(1))
+        exponents = np.append(0.5 - 0.75 * max(9.0 / spread, 1.2), right)
+        moments = Moments(exponents, steps * law.log_moment(exponents))
+    value = build_contour([(law, steps)], moments, 0.5, 0.0, 0.0, target=_DIGITS, step=1.0).delta(np.zeros(1))
     return max(float(value.lower[0]), 0.0), min(float(value.upper[0]), 1.0)
 
 

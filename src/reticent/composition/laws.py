@@ -43,6 +43,9 @@ class Law(Protocol):
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         """Upper bounds on log M(c) at real ``exponents`` c; inf where there is none."""
 
+    def log_scale(self, c: float) -> float:
+        """log M(c), without a bound: whatever it is, values are divided by it and multiplied again."""
+
     def moments(self, c: float) -> tuple[float, float]:
         """Mean and variance of the loss under the law tilted by e^(cL): not certified, they only plan."""
 
@@ -71,6 +74,9 @@ class PlainGaussian:
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         return 0.5 * self.mu**2 * exponents * (exponents - 1.0) * (1.0 + 8 * _EPS) + 8 * _EPS
+
+    def log_scale(self, c: float) -> float:
+        return 0.5 * self.mu**2 * c * (c - 1.0)
 
     def moments(self, c: float) -> tuple[float, float]:
         return self.mu**2 * (c - 0.5), self.mu**2
@@ -256,6 +262,9 @@ class SampledGaussian:
                 bound = self._real_excess(c) + float(self._error(c, np.zeros(1), grid.weight)[0])
                 result[k] = math.log1p(bound) if bound < 1e280 else np.inf
         return result
+
+    def log_scale(self, c: float) -> float:
+        return math.log1p(self._real_excess(c))
 
     def moments(self, c: float) -> tuple[float, float]:
         grid = self._grid

@@ -231,7 +231,7 @@ def build_contour(
 
 
 def _log_scale(laws: Laws, c: float) -> float:
-    return sum(count * float(np.log1p(law.transform(c, np.zeros(1)).excess.real[0])) for law, count in laws)
+    return sum(count * law.log_scale(c) for law, count in laws)
 
 
 def _window(moments: Moments, c: float, log_scale: float, low: float, high: float, target: float) -> float:
