@@ -25,6 +25,7 @@ from reticent.tradeoff import GaussianTradeOff
 
 _LARGEST_EPSILON = 500.0
 _LARGEST_MU = 60.0
+_NOTHING = 1e-300
 _SHARED_RUN = "The records share one training run; the confidence neglects the dependence this may cause."
 _ONE_RUN = "All canaries share one run; the confidence holds if their scores are independent given the data."
 
@@ -152,11 +153,10 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def _epsilon(alpha: np.ndarray, beta: np.ndarray, delta: float) -> np.ndarray:
-    """Least epsilon >= 0 with which (alpha, beta) agrees."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        first = np.log(np.maximum(1.0 - delta - beta, 0.0) / alpha)
-        second = np.log(np.maximum(1.0 - delta - alpha, 0.0) / beta)
-    return np.maximum(np.fmax(first, second), 0.0)
+    """Least epsilon with which (alpha, beta) agrees; far below 0 where every epsilon does."""
+    first = np.log(np.maximum(1.0 - delta - beta, _NOTHING) / alpha)
+    second = np.log(np.maximum(1.0 - delta - alpha, _NOTHING) / beta)
+    return np.maximum(first, second)
 
 
 def _bound(
