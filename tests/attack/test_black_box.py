@@ -25,6 +25,7 @@ def overfitted(tmp_path_factory):
         "epochs": 40,
         "learning_rate": 0.1,
         "momentum": 0.9,
+        "randomness": "reproducible",
     }
     path = tmp_path_factory.mktemp("overfitted") / "run"
     train(parse_config(document), path)
@@ -46,8 +47,8 @@ def test_every_attack_beats_guessing_on_a_model_that_has_learned_by_heart(overfi
         assert (len(scores.member), len(scores.non_member)) == (300, 300)
         areas[name] = area(scores)
     assert len(told) == 1, "shadow models were trained once and used by four attacks"
-    assert min(areas.values()) > 0.55, areas
-    assert areas["lira"] > areas["loss"], areas
+    assert min(areas.values()) > 0.53, areas
+    assert areas["lira"] > areas["loss"] + 0.03, areas
 
 
 def test_scores_do_not_depend_on_earlier_attacks(overfitted, tmp_path):
