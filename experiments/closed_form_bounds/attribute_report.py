@@ -76,9 +76,9 @@ def over_seeds(runs: list[dict], value: Callable[[dict], float]) -> np.ndarray:
 
 def table(name: str, runs: list[dict]) -> str:
     """Markdown: mean (smallest to largest) over the seeds at 1, 10, 20 and 30 epochs."""
-    epochs = [e for e in (1, 10, 20, 30) if e <= len(runs[0]["epochs"])]
+    epochs = [e for e in (1, 5, 10, 20, 30) if e <= len(runs[0]["epochs"])]
     lines = [
-        "| | " + " | ".join(f"{e} epochs" for e in epochs) + " | printed |",
+        "| | " + " | ".join(f"epoch {e}" for e in epochs) + " | printed |",
         "|---|" + "---|" * (len(epochs) + 1),
         _line("accuracy on test records", over_seeds(runs, lambda e: e["accuracy"]), epochs, ""),
     ]
@@ -148,7 +148,7 @@ def section(name: str, title: str) -> str:
             "",
             f"{first['records']} training records, sample rate 1/{first['steps_per_epoch']}, noise multiplier "
             f"{first['noise_multiplier']:.4f}, {first['values_of_the_attribute']} values of the attribute; "
-            f"{audited} audited at every step; seeds {', '.join(str(r['seed']) for r in runs)}. Wall time of a run on "
+            f"{audited} audited at every step; {_seeds(runs)}. Wall time of a run on "
             f"one thread of a shared machine: {min(seconds) / 60:.1f} to {max(seconds) / 60:.1f} minutes.",
             "",
             table(name, runs),
@@ -161,10 +161,15 @@ def section(name: str, title: str) -> str:
     )
 
 
+def _seeds(runs: list[dict]) -> str:
+    numbers = ", ".join(str(run["seed"]) for run in runs)
+    return f"seed {numbers} only: no spread is shown" if len(runs) == 1 else f"seeds {numbers}"
+
+
 def _line(label: str, values: np.ndarray, epochs: list[int], printed: str) -> str:
-    cells = [
-        f"{values[:, e - 1].mean():.4f} ({values[:, e - 1].min():.4f} to {values[:, e - 1].max():.4f})" for e in epochs
-    ]
+    columns = [values[:, e - 1] for e in epochs]
+    alone = len(values) == 1
+    cells = [f"{v.mean():.4f}" if alone else f"{v.mean():.4f} ({v.min():.4f} to {v.max():.4f})" for v in columns]
     return f"| {label} | " + " | ".join(cells) + f" | {printed} |"
 
 
