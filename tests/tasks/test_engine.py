@@ -168,21 +168,3 @@ def test_dying_at_each_call_that_touches_the_disk(tmp_path, monkeypatch, call):
         train_shadow_models(plan(blocks), X, Y, Store(path))
         assert Store(path).digest(tasks_in(Store(path), blocks)) == reference
     assert 0 < fatal < 39
-
-
-@pytest.mark.slow
-def test_killed_with_workers_of_its_own(tmp_path):
-    """The workers of a killed process may finish what they hold; that does no harm."""
-    blocks = 30
-    reference = uninterrupted(tmp_path / "whole", blocks)
-    hits = killed_at_random_moments(tmp_path / "killed", blocks, 20, Local(2), 6.0, seed=5)
-    store = Store(tmp_path / "killed")
-    assert hits >= 5
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        try:
-            train_shadow_models(plan(blocks), X, Y, store, Local(2))
-            break
-        except OSError:
-            time.sleep(0.5)
-    assert store.digest(tasks_in(store, blocks)) == reference
