@@ -103,36 +103,40 @@ class Profile:
 
     def summary(self, delta: float, alphas: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
         """(advantage, epsilon at ``delta``, betas of the add direction, betas of the remove direction)."""
-        add = self._thresholds(alphas, 0)
-        remove = add if self.symmetric else self._thresholds(alphas, 1)
-        betas = self.rates(add)[1]
-        return self.advantage(), self.epsilon(delta), betas, betas if self.symmetric else self.rates(remove)[0]
+        levels = np.concatenate([alphas, alphas])
+        second = np.arange(len(levels)) >= len(alphas)
+        alpha, beta = self.rates(self._thresholds(levels, second))
+        count = len(alphas)
+        return self.advantage(), self.epsilon(delta), beta[:count], beta[:count] if self.symmetric else alpha[count:]
 
-    def _thresholds(self, levels: np.ndarray, which: int) -> np.ndarray:
-        """Thresholds where alpha (0) or beta (1) meets each level: bracketed secants on log rates."""
-        reach = 0.62 * self.window
-        grid = np.linspace(-reach, reach, 48)
-        rates = self.rates(grid)[which]
-        falling = rates if which == 0 else rates[::-1]
-        place = np.clip(np.argmax(falling[None, :] < levels[:, None], axis=1), 1, len(grid) - 1)
+    def _thresholds(self, levels: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """Thresholds where alpha, or beta where ``second``, meets each level.
+
+        A grid brackets every root; Illinois steps on log rates stay inside the bracket.
+        """
+        grid = np.linspace(-0.62, 0.62, 160) * self.window
+        alpha, beta = self.rates(grid)
+        over = np.where(second[:, None], beta < levels[:, None], alpha > levels[:, None])
+        place = np.clip(np.sum(over, axis=1), 1, len(grid) - 1)
         low, high = grid[place - 1], grid[place]
-        if which == 1:
-            low, high = -high, -low
-        return self._roots(low, high, np.log(levels), which)
+        sign, targets = np.where(second, -1.0, 1.0), np.log(levels)
 
-    def _roots(self, low: np.ndarray, high: np.ndarray, targets: np.ndarray, which: int) -> np.ndarray:
-        """Illinois iteration: the root stays inside [low, high]."""
-        sign = 1.0 if which == 0 else -1.0
-        below, above = (sign * (_log(self.rates(end)[which]) - targets) for end in (low, high))
+        def miss(rates: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+            return sign * (_log(np.where(second, rates[1], rates[0])) - targets)
+
+        below, above = miss((alpha[place - 1], beta[place - 1])), miss((alpha[place], beta[place]))
+        side = np.zeros(len(levels))
         for _ in range(40):
             trial = np.where(below > above, low + (high - low) * below / (below - above), 0.5 * (low + high))
             trial = np.clip(trial, low, high)
-            miss = sign * (_log(self.rates(trial)[which]) - targets)
-            if np.all((np.abs(miss) < 2e-9) | (high - low < 1e-13 * self.spread)):
+            off = miss(self.rates(trial))
+            if np.all((np.abs(off) < 2e-9) | (high - low < 1e-13 * self.spread)):
                 break
-            left = miss > 0.0
-            below, above = np.where(left, miss, 0.5 * below), np.where(left, 0.5 * above, miss)
+            left = off > 0.0
+            below = np.where(left, off, np.where(side < 0.0, 0.5 * below, below))
+            above = np.where(left, np.where(side > 0.0, 0.5 * above, above), off)
             low, high = np.where(left, trial, low), np.where(left, high, trial)
+            side = np.where(left, 1.0, -1.0)
         return trial
 
     def epsilon(self, delta: float) -> float:
@@ -214,7 +218,7 @@ def _contoured(noise: float, rate: float, steps: int, antipodal: bool) -> tuple[
     return max(float(value.lower[0]), 0.0), min(float(value.upper[0]), 1.0)
 
 
-def _nodes(noise: float, rate: float, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
+def _nodes(noise: float, rate: float | np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
     """Weights sqrt(PQ) dx and losses log(dQ/dP)."""
     inverse = noise**-2.0
     dx = min(0.5 * noise, 18.0 * noise * noise / (_DIGITS + 12.0 + 4.0 * noise * noise))
