@@ -38,7 +38,7 @@ class Background:
 
     Attributes:
         mean: shape (d,).
-        rows: centred records, shape (m, d), or None where the covariance was given.
+        rows: the records, shape (m, d), not copied, or None where the covariance was given.
         covariance: shape (d, d), or None where it is used through ``rows`` only (fewer records than coordinates).
         share: weight of the sample covariance; the rest, ``1 - share``, is ``ridge`` times the identity.
         ridge: average variance per coordinate, the target of the shrinkage.
@@ -66,7 +66,7 @@ class Background:
         """
         if self.rows is None:
             raise ParameterError("background", "known moments", "a background estimated from records")
-        return self.rows
+        return self.rows - self.mean
 
     @property
     def known(self) -> bool:
@@ -104,8 +104,8 @@ class Background:
         Raises:
             ParameterError: fewer than three records, or ``SAMPLE`` with too few, or constant gradients.
         """
-        rows = np.array(gradients, dtype=float)
-        if rows.ndim != 2 or len(rows) < 3 or not np.all(np.isfinite(rows)):
+        rows = np.asarray(gradients, dtype=float)
+        if rows.ndim != 2 or len(rows) < 3:
             raise ParameterError("gradients", rows.shape, "at least three rows of finite numbers")
         m, d = rows.shape
         if estimator is Estimator.AUTOMATIC:
@@ -113,12 +113,14 @@ class Background:
         if estimator is Estimator.SAMPLE and m <= d + 3:
             raise ParameterError("gradients", rows.shape, f"more than {d + 3} rows for {d} columns, or shrinkage")
         mean = rows.mean(axis=0)
-        rows -= mean
-        ridge = float(np.einsum("ij,ij->", rows, rows)) / ((m - 1) * d)
+        if not np.all(np.isfinite(mean)):
+            raise ParameterError("gradients", "a number that is not finite", "rows of finite numbers")
+        covariance = _sample_covariance(rows, mean) if m > d else None
+        total = np.trace(covariance) if covariance is not None else np.sum((rows - mean) ** 2) / (m - 1)
+        ridge = float(total) / d
         if ridge <= 0.0:
             raise ParameterError("gradients", "constant", "gradients that differ between records")
-        covariance = rows.T @ rows / (m - 1) if m > d else None
-        share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows, covariance, ridge)
+        share = 1.0 if estimator is Estimator.SAMPLE else _ledoit_wolf_share(rows - mean, covariance, ridge)
         return cls(mean, rows, covariance, share, ridge, m)
 
     def independent_coordinates(self) -> np.ndarray:
@@ -149,7 +151,8 @@ class Background:
         """
         weight, diagonal = scale * self.share, scale * (1.0 - self.share) * self.ridge + shift
         if self.covariance is None:
-            return _EigenFactor(self.records, weight / (len(self.records) - 1), diagonal, rank_one, self.mean)
+            rows = self.records
+            return _EigenFactor(rows, weight / (len(rows) - 1), diagonal, rank_one, self.mean)
         matrix = weight * self.covariance
         matrix.flat[:: self.dimension + 1] += diagonal
         if rank_one:
@@ -224,6 +227,19 @@ class _EigenFactor:
         norms = np.einsum("ij,ij->i", rows, rows) - (y * y) @ drop
         cross, norm = rows @ vector - (y * a) @ drop, float(vector @ vector - (a * a) @ drop)
         return Products(norms / self._diagonal, cross / self._diagonal, norm / self._diagonal)
+
+
+def _sample_covariance(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Symmetric rank-m product, centred afterwards: no copy of the records, unless that would cancel digits."""
+    m = len(rows)
+    covariance = rows.T @ rows
+    second = np.diagonal(covariance) / m
+    if np.any(mean**2 > (1.0 - 1e-6) * second):
+        centred = rows - mean
+        return centred.T @ centred / (m - 1)
+    covariance -= np.outer(m * mean, mean)
+    covariance /= m - 1
+    return covariance
 
 
 def _ledoit_wolf_share(rows: np.ndarray, covariance: np.ndarray | None, ridge: float) -> float:
