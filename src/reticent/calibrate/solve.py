@@ -18,7 +18,7 @@ from reticent.tradeoff import GaussianTradeOff
 
 _SLACK = 5e-5
 _OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
-_STEERING = 1e-7
+_STEERING = 2e-6
 _MAX_CLAIMS = 30
 
 

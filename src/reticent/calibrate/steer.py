@@ -18,7 +18,7 @@ from reticent.calibrate.targets import (
     TprAtFpr,
 )
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
-from reticent.composition import closed_forms
+from reticent.composition import advantage, closed_forms
 from reticent.composition.common_sign import common_sign_estimate
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
@@ -114,6 +114,9 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     """log of the mu at which a Gaussian curve would agree with the estimate on what the target asks."""
     noise, rate, steps = release
     epsilon = _threshold(target)
+    if epsilon == 0.0 and noise > 0.15 and rate < 1.0:
+        value = advantage(noise, rate, max(1, round(steps)), neighbouring)
+        return math.log(min(max(float(closed_forms.mu_at(value)), 1e-12), 60.0))
     clt = float(closed_forms.clt_mu(noise, rate, steps, neighbouring))
     if rate == 1.0 or noise < 0.15:
         return math.log(min(max(float(closed_forms.rho_form_mu(noise, rate, steps, neighbouring)), 1e-12), 60.0))
@@ -124,8 +127,6 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     if epsilon is None:
         return _log_mu_of_power(target, profile.delta, largest)
     delta = float(profile.delta(np.array([abs(epsilon)]))[0])
-    if epsilon == 0.0:
-        return math.log(max(float(closed_forms.mu_at(delta)), 1e-12)) if delta < 1.0 else math.log(60.0)
     return _mu_with(lambda curve: float(curve.log_delta(abs(epsilon))), math.log(max(delta, 1e-15)))
 
 
