@@ -16,6 +16,7 @@ from reticent.references import PAPERS, THEOREMS
 from reticent.threat import (
     Adversary,
     Assessment,
+    Attribute,
     Membership,
     MembershipGame,
     Mixed,
@@ -23,6 +24,7 @@ from reticent.threat import (
     WorstCase,
     assess_answerable,
 )
+from reticent.threat.attribute import SensitivityRecord
 from reticent.tradeoff import TradeOff
 
 STANDARD_ADVERSARIES: tuple[Adversary, ...] = (
@@ -82,12 +84,25 @@ def certify(
     )
 
 
-def certify_run(ledger: RunLedger, progress: Callable[[str], None] | None = None) -> Certificate:
-    """The certificate of a finished run; the same ledger always gives the same document."""
+def certify_run(
+    ledger: RunLedger,
+    sensitivity: SensitivityRecord | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Certificate:
+    """The certificate of a finished run; the same ledger always gives the same document.
+
+    Args:
+        ledger: what really ran.
+        sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
+            depending on private data.
+        progress: as for ``certify``.
+    """
+    attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
     return certify(
         ledger.mechanism(),
         subject=f"DP-SGD run on {ledger.data.name}",
         created=ledger.created,
+        adversaries=(*STANDARD_ADVERSARIES, *attribute),
         ledger=ledger,
         progress=progress,
     )
@@ -99,6 +114,7 @@ def public(certificate: Certificate) -> Certificate:
     ledger = certificate.ledger
     fields["ledger"] = RunLedger.model_validate(ledger).public() if ledger and "diagnostics" in ledger else ledger
     fields["assessments"] = [a for a in certificate.assessments if not a.do_not_publish]
+    fields["theorems"] = _theorems(fields["assessments"])
     fields["do_not_publish"] = []
     del fields["schema_"], fields["content_sha256"]
     return Certificate.sealed(**fields)

@@ -33,7 +33,7 @@ def print_assessments(console: Console, records: Sequence[AssessmentRecord], *, 
     Args:
         console: where to print.
         records: in the order in which to print them.
-        short: only the last but one FPR and the last delta, for narrow terminals.
+        short: one FPR, one delta and no Bayes security, for narrow terminals.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
         console.print(_table(relation, [r for r in records if r.neighbouring == relation], short))
@@ -48,15 +48,15 @@ def _table(relation: str, records: list[AssessmentRecord], short: bool) -> Table
     table = Table(title=f"neighbouring data sets: {relation}", title_justify="left", box=None, padding=(0, 1, 0, 0))
     table.add_column("attacker", no_wrap=True)
     table.add_column("claim", no_wrap=True)
-    headings = ["advantage", "security", f"guess@{prior}"]
+    headings = ["advantage", *([] if short else ["security"]), f"guess@{prior}"]
     headings += [f"TPR@{key}" for key in fprs] + [f"eps@{key}" for key in deltas]
     for heading in (*headings, "mu"):
         table.add_column(heading, justify="right", no_wrap=True)
     for r in records:
-        numbers = [r.advantage, r.bayes_security, r.success_at_prior[prior]]
+        numbers = [r.advantage, *([] if short else [r.bayes_security]), r.success_at_prior[prior]]
         numbers += [r.tpr_at_fpr[key] for key in fprs] + [r.epsilon_at_delta[key] for key in deltas] + [r.mu]
         how = "" if r.method == "exact" else f" ({r.method})"
-        table.add_row(r.adversary, r.claim + how, *(shown(number) for number in numbers))
+        table.add_row(r.adversary + how, r.claim, *(shown(number) for number in numbers))
     return table
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -16,7 +16,9 @@ from reticent.cli._options import JsonOption, is_terminal
 from reticent.cli._tables import print_assessments, print_json
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError
-from reticent.mechanism.run_ledger import RunLedger
+
+if TYPE_CHECKING:
+    from reticent.train import Run
 
 
 @app.command("certify")
@@ -35,8 +37,8 @@ def certify(
 
     if not source.exists():
         raise ArtifactError(f"{source} does not exist: give a run directory or a configuration file")
-    ledger, folder = _run(source, out) if source.is_dir() else _train(source, out)
-    certificate = _certify(ledger)
+    run, folder = _load(source, out) if source.is_dir() else _train(source, out)
+    certificate = _certify(run)
     files = write_certificate(certificate, folder, include_private=include_private)
     if json:
         print_json(certificate)
@@ -66,29 +68,30 @@ def verify_command(
     typer.echo(f"{certificate}: hash and {outcome.recomputed} assessments agree")
 
 
-def _run(source: Path, out: Path | None) -> tuple[RunLedger, Path]:
+def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
     require_torch()
     from reticent.train import load_run
 
-    return load_run(source).ledger, out or source.resolve().with_name(f"{source.resolve().name}-certificate")
+    return load_run(source), out or source.resolve().with_name(f"{source.resolve().name}-certificate")
 
 
-def _train(source: Path, out: Path | None) -> tuple[RunLedger, Path]:
+def _train(source: Path, out: Path | None) -> tuple[Run, Path]:
     """Train into ``out``/run, or take the finished run of the same configuration that lies there."""
     settings = load_settings(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():
-        return train_with_bar(source, settings, target).ledger, folder
-    ledger, _ = _run(target, folder)
-    if ledger.config != settings.model_dump(mode="json"):
+        return train_with_bar(source, settings, target), folder
+    run, _ = _load(target, folder)
+    if run.config != settings:
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
     typer.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)
-    return ledger, folder
+    return run, folder
 
 
-def _certify(ledger: RunLedger) -> Certificate:
+def _certify(run: Run) -> Certificate:
+    sensitivity = run.sensitivity()
     if not is_terminal():
-        return certify_run(ledger)
+        return certify_run(run.ledger, sensitivity)
     with Console().status("assessing") as status:
-        return certify_run(ledger, progress=lambda name: status.update(f"assessing {name}"))
+        return certify_run(run.ledger, sensitivity, lambda name: status.update(f"assessing {name}"))

@@ -13,6 +13,7 @@ from reticent.data import NAMES
 from reticent.errors import ArtifactError
 from reticent.mechanism import Neighbouring, Sampler
 from reticent.mechanism.run_ledger import Randomness, first_problem
+from reticent.threat.attribute import Scope
 
 _LARGEST_CONFIG = 1 << 20
 
@@ -102,6 +103,29 @@ class TraceConfig(_Strict):
     masks: bool = False
 
 
+class SensitiveConfig(_Strict):
+    """One attribute whose effect on the clipped gradients is recorded along the run; the record is private.
+
+    Attributes:
+        group: the attribute, as ``Dataset.group`` finds it.
+        scope: whose gradients are compared: the sampled records (a diagnostic), an audit set, or all.
+        records: for ``audit-set``: the first so many training records.
+        budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
+            result a guarantee.
+    """
+
+    group: str
+    scope: Scope = Scope.SAMPLED_BATCH
+    records: Annotated[int, Field(ge=1)] | None = None
+    budget: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _audit_set_has_a_size(self) -> SensitiveConfig:
+        if (self.scope is Scope.AUDIT_SET) != (self.records is not None):
+            raise ValueError("records goes with scope audit-set")
+        return self
+
+
 _PARTNERS = {
     "advantage": None,
     "bayes_security": None,
@@ -186,6 +210,7 @@ class TrainConfig(_Strict):
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")] = "cpu"
     physical_batch_size: Annotated[int, Field(ge=1)] = 1024
     trace: TraceConfig | None = None
+    sensitive: SensitiveConfig | None = None
 
     @model_validator(mode="after")
     def _one_of_each(self) -> TrainConfig:

@@ -34,6 +34,8 @@ from reticent.train.hooks import RunContext, StepHook
 from reticent.train.loop import FitRecord, Progress, Settings, fit
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
+from reticent.train.sensitive import SensitivityFileHook
+from reticent.train.sensitivity import SensitiveAttribute
 from reticent.train.setup import load_dataset, make_settings
 from reticent.train.trace import TraceRecorder
 
@@ -74,13 +76,23 @@ def train(
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
     with rundir.new_run(out) as directory:
         context = _context(model, dataset, settings, device, directory)
-        every = (*hooks, TraceRecorder(config.trace)) if config.trace is not None else tuple(hooks)
+        every = (*hooks, *_configured_hooks(config, dataset))
         record = fit(context, settings, _optimiser(config), *_sources(config), every, progress)
         if record.steps == 0:
             raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
         _check_finite(model)
         rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record), model)
     return rundir.load_run(out)
+
+
+def _configured_hooks(config: TrainConfig, dataset: Dataset) -> list[StepHook]:
+    hooks: list[StepHook] = []
+    if config.trace is not None:
+        hooks.append(TraceRecorder(config.trace))
+    if config.sensitive is not None:
+        attribute = SensitiveAttribute.from_group(dataset.group(config.sensitive.group))
+        hooks.append(SensitivityFileHook(config.sensitive, attribute))
+    return hooks
 
 
 def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:

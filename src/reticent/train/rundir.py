@@ -22,8 +22,10 @@ from reticent import _strict
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, DataError
 from reticent.mechanism.run_ledger import RunLedger, Sha256, first_problem
+from reticent.threat.attribute import SensitivityRecord
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.models import build_model
+from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
 from reticent.train.setup import load_dataset
 from reticent.train.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
 
@@ -120,6 +122,12 @@ class Run:
         if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.data.dataset_size:
             raise ArtifactError(f"{INDEX}: does not fit the ledger")
         return Trace(index, _RunReader(self))
+
+    def sensitivity(self) -> SensitivityRecord | None:
+        """What was recorded about one attribute, or None where nothing was. Private."""
+        if SENSITIVITY not in self.manifest.files:
+            return None
+        return parse_sensitivity(self._read(SENSITIVITY, _HEADER_BYTES).decode("utf-8", "replace"), SENSITIVITY)
 
     def file(self, name: str, limit: int) -> bytes:
         """A file that a hook wrote, after checking size and checksum.
