@@ -150,7 +150,7 @@ def _fine(values: spectrum.Values) -> _Pair:
     delta = np.where(add, -np.expm1(ratio) + values.put, values.put * np.exp(-ratio)) + rounding
     delta = np.clip(delta, 1e-300, 1.0)
     with np.errstate(divide="ignore"):
-        above = polygon_above(ratio, np.log(delta), np.log1p(-delta))
+        above = _convex_above(ratio, np.log(delta))
         fpr, fnr = np.minimum(values.fpr + _ULPS, 1.0), np.minimum(values.fnr + _ULPS, 1.0)
         points = LogErrors(np.log(fpr), np.log1p(-fpr), np.log(fnr), np.log1p(-fnr))
     return _Pair(above, polygon_through(LogErrors(*(part[::-1] for part in points))))
@@ -158,7 +158,8 @@ def _fine(values: spectrum.Values) -> _Pair:
 
 def _coarse(noise: float, rate: float, steps: int) -> _Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
-    above, below = compose_lattice([(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps)])
+    with np.errstate(invalid="ignore"):
+        above, below = compose_lattice([(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps)])
     return _Pair(_halved(above, noise, rate, steps), _two_sided(below))
 
 
