@@ -29,7 +29,8 @@ def render_html(certificate: Certificate, *, include_private: bool = False) -> s
     environment.filters["percent"] = lambda x: percent(float(x))
     template = environment.get_template("certificate.html.j2")
     figure = Markup(svg(curves_figure(shown.assessments)))  # noqa: S704 (matplotlib escapes its labels)
-    return template.render(c=shown, figure=figure, facts=_facts(shown), include_private=include_private)
+    hidden = len(certificate.assessments) - len(shown.assessments)
+    return template.render(c=shown, figure=figure, facts=_facts(shown), include_private=include_private, hidden=hidden)
 
 
 def _number(number: Number) -> str:
