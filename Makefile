@@ -50,7 +50,7 @@ slow: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for name in accounting attribute glir shadow; do $(BIN)/python -m benchmarks.$$name; done
+	for name in accounting calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
 
 clean:
 	rm -rf $(VENV) build dist
