@@ -5,6 +5,8 @@ OUT ?= runs/$(notdir $(basename $(CONFIG)))
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+WORKERS ?= 2
 
 .PHONY: help env certify test check lint types imports docs slow bench clean
 
@@ -28,7 +30,7 @@ certify: $(READY)
 	$(BIN)/reticent certify $(CONFIG) --out $(OUT)
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(PYTEST) -n $(WORKERS) --dist loadscope
 
 check: lint types imports test docs
 
@@ -43,10 +45,10 @@ imports: $(READY)
 	$(BIN)/lint-imports
 
 docs: $(READY)
-	$(BIN)/python -m pytest -q -m docs
+	$(PYTEST) -m docs
 
 slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow --timeout 3600
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"

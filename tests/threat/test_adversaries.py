@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from reticent.composition import Bracket
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import PAPERS, THEOREMS, cite
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
 from reticent.threat import (
@@ -155,6 +155,17 @@ def test_composition_of_relaxed_releases_uses_optimal_weights_not_lemma_8() -> N
     single = advantage(Relaxed().assess(Gaussian(1.0, 1, 3)).curve)
     double = advantage(Relaxed().assess(Gaussian(1.0, 2, 3)).curve)
     assert double > single
+
+
+def test_a_ledger_along_one_direction_adds_noncentralities() -> None:
+    # Vector I_composition-001: Delta = 1 and 1, noise 1 and 2, d = 3, power at alpha = .01 with lam = 1.25.
+    ledger = Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 3)))
+    relaxed = Relaxed().assess(ledger)
+    assert relaxed.claim is Claim.BOUND
+    one_way = relaxed.curve
+    assert float(one_way.power(0.01)) == pytest.approx(0.040584471799294388048, rel=1e-9, abs=0)
+    mixed_dimensions = Relaxed().assess(Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 4))))
+    assert "worst case" in " ".join(mixed_dimensions.notes)
 
 
 def test_mixed_lies_between_its_types_and_is_linear_in_delta() -> None:

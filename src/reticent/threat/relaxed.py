@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import Bracket, compose, relaxed_dpsgd, sampling_notes
+from reticent.composition import Bracket, common_direction, compose, relaxed_dpsgd, sampling_notes
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -61,6 +61,8 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
             return _gaussian(n * (size / sigma) ** 2, d)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
             return _gaussian(n * (size / sigma) ** 2, mechanism.num_parameters or 1)
+        case Ledger(parts=parts) if _one_direction(parts):
+            return _common(common_direction(mechanism, neighbouring))
         case Laplace(noise_multiplier=b, releases=1) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
@@ -72,9 +74,18 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
 
 
 def _gaussian(noncentrality: float, dimension: int) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
-    curve = symmetrised(RelaxedGaussianTradeOff(noncentrality, dimension))
+    return _common(RelaxedGaussianTradeOff(noncentrality, dimension))
+
+
+def _common(curve: RelaxedGaussianTradeOff) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
-    return Bracket.exact(curve), keys, ()
+    return Bracket.exact(symmetrised(curve)), keys, ()
+
+
+def _one_direction(parts: tuple[Gaussian | Laplace | DPSGD, ...]) -> bool:
+    """Whether all parts are noisy Gaussian releases of vectors of one dimension."""
+    gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
+    return len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1
 
 
 def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
