@@ -17,7 +17,7 @@ from reticent.certificate.sentences import percent, sentence
 from reticent.certificate.store import write_certificate
 from reticent.certificate.verify import verify
 from reticent.errors import ArtifactError
-from reticent.mechanism import DPSGD, Gaussian
+from reticent.mechanism import DPSGD, Gaussian, Neighbouring
 from reticent.threat import Attribute, Mixed, Relaxed, WorstCase
 
 ROOT = Path(__file__).parents[2]
@@ -178,3 +178,12 @@ def test_the_sentence_is_never_stronger_than_the_number(certificate: Certificate
     for assessment in certificate.assessments:
         stated = float(re.search(r"to at most ([\d.]+)%", sentence(assessment)).group(1)) / 100  # type: ignore[union-attr]
         assert stated >= assessment.success_at_prior["0.5"].value - 1e-9
+
+
+def test_under_replacement_the_question_is_which_record() -> None:
+    both = [
+        certify(Gaussian(2.0), subject="s", created="t", adversaries=(WorstCase(),), neighbouring=relation)
+        for relation in (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
+    ]
+    assert "whether this record was used" in both[0].assessments[0].sentence
+    assert "which of two records was used" in both[1].assessments[0].sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from reticent.certificate.numbers import AssessmentRecord
+from reticent.mechanism import Neighbouring
 from reticent.threat import Claim
 
 _STRENGTH = {
@@ -23,8 +24,11 @@ def sentence(record: AssessmentRecord) -> str:
     before = max(float(prior), 1.0 - float(prior))
     claim = Claim(record.claim)
     after = 1.0 if number.value is None else number.value
+    question = record.infers
+    if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
+        question = "which of two records was used"
     return (
-        f"An attacker who knows {record.knows} raises a {percent(before)} guess of {record.infers} "
+        f"An attacker who knows {record.knows} raises a {percent(before)} guess of {question} "
         f"{_STRENGTH[claim]} {percent(after, up=claim is Claim.BOUND)}."
     )
 
