@@ -129,7 +129,10 @@ def target_of(text: str) -> Target:
     except ValueError:
         raise ParameterError("target", text, "a name and decimal numbers") from None
     kind: Any = (plain | placed)[name]
-    target: Target = kind(*values)
+    try:
+        target: Target = kind(*values)
+    except ParameterError as error:
+        raise ParameterError("target", text, f"{error.name} with {error.allowed}") from None
     return target
 
 
