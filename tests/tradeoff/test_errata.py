@@ -46,12 +46,12 @@ def test_g7_the_limit_is_in_d_not_in_the_number_of_releases() -> None:
 def test_g8_equation_36_is_optimistic_in_the_tail() -> None:
     """Figure 5: power 6.65e-5, not 5.75e-5, at alpha = 1e-5; epsilon(1e-10) is 2.885, not 2.500."""
     curve, claimed = RelaxedGaussianTradeOff(10.0, 300), GaussianTradeOff(10.0 / math.sqrt(600.0))
-    assert float(published.power_equation_36(1e-5, 10.0, 300)) == pytest.approx(5.75e-5, rel=1e-3)
-    assert float(curve.power(1e-5)) == pytest.approx(6.65e-5, rel=1e-3)
+    assert float(published.power_equation_36(1e-5, 10.0, 300)) == pytest.approx(5.75e-5, rel=1e-3, abs=0)
+    assert float(curve.power(1e-5)) == pytest.approx(6.65e-5, rel=1e-3, abs=0)
     # delta(epsilon) at the claimed epsilon is above the target, and hits it at the right one
-    assert float(claimed.delta(2.500)) == pytest.approx(1e-10, rel=1e-2)
+    assert float(claimed.delta(2.500)) == pytest.approx(1e-10, rel=1e-2, abs=0)
     assert float(curve.delta(2.500)) > 2e-10 * 5
-    assert float(curve.delta(2.885)) == pytest.approx(1e-10, rel=1e-2)
+    assert float(curve.delta(2.885)) == pytest.approx(1e-10, rel=1e-2, abs=0)
 
 
 @pytest.mark.parametrize(("mu", "overstated"), [(1.0, 0.098), (5.0, 0.134)])
@@ -59,7 +59,7 @@ def test_r6_the_maximum_branch_overstates_beta(mu: float, overstated: float) -> 
     """Symm(j) takes max{j, j^-1} for the Laplace j; the guarantee is the envelope of the minimum."""
     curve, alpha = RelaxedLaplaceTradeOff(mu), np.linspace(0.0, 1.0, 20_001)
     bar = 1.0 / math.sqrt(2.0 * math.exp(mu) - 1.0)
-    assert float(curve.beta(bar)) == pytest.approx((1.0 - math.exp(-mu)) * bar, rel=1e-12)
+    assert float(curve.beta(bar)) == pytest.approx((1.0 - math.exp(-mu)) * bar, rel=1e-12, abs=0)
     assert float(curve.beta(bar)) < bar
     j, inverse, envelope = curve.beta(alpha), curve.reversed.beta(alpha), symmetrised(curve).beta(alpha)
     # the literature's recipe on this branch: max{j, j^-1}, which is convex already
@@ -134,8 +134,8 @@ def test_r13_corollary_one_has_an_upper_tail() -> None:
     z = float(-ndtri(alpha / 2.0))
     right = norm.cdf(z - mu) - norm.sf(z + mu)
     assert norm.cdf(z - mu) - norm.cdf(z + mu) < 0.0
-    assert float(RelaxedGaussianTradeOff(mu * mu, 1).beta(alpha)) == pytest.approx(right, rel=1e-13)
-    assert right == pytest.approx(scipy_ncx2.cdf(z * z, 1, mu * mu), rel=1e-10)
+    assert float(RelaxedGaussianTradeOff(mu * mu, 1).beta(alpha)) == pytest.approx(right, rel=1e-13, abs=0)
+    assert right == pytest.approx(scipy_ncx2.cdf(z * z, 1, mu * mu), rel=1e-10, abs=0)
 
 
 def test_r14_no_gain_in_pure_epsilon() -> None:
