@@ -21,7 +21,7 @@ from reticent.tradeoff import _ncx2
 
 QUERIES, RECORDS, BATCH = 1_000, 10_000, 500
 STEP_GOALS = {650: 12.0, 1026: 7.0, 2580: 2.5}
-TAILS = 2_000
+TAILS = 10_000
 
 
 def step_ours(background: np.ndarray, queries: np.ndarray, total: np.ndarray) -> np.ndarray:

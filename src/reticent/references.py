@@ -59,7 +59,8 @@ _PAPERS = (
     Paper(
         "KAISSIS2023",
         "Kaissis, Ziller, Kolek, Riess, Rueckert",
-        "Optimal privacy guarantees for a relaxed threat model: addressing sub-optimal adversaries in differentially private machine learning",
+        "Optimal privacy guarantees for a relaxed threat model: addressing sub-optimal adversaries in "
+        "differentially private machine learning",
         2023,
         "NeurIPS 2023",
     ),
@@ -218,7 +219,7 @@ _THEOREMS = (
     Theorem(
         "LEEMANN2023:Theorem 5.1",
         "The trade-off curve of one averaged gradient with known mean, covariance and susceptibility K.",
-        "Gaussian mean (CLT); no noise or noise in proportion to the covariance; H0 is the non-member (errata G5, G20).",
+        "Gaussian mean (CLT); noise none or proportional to the covariance; H0 is the non-member (errata G5, G20).",
     ),
     Theorem(
         "LEEMANN2023:Corollary 5.1",
