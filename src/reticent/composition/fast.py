@@ -10,15 +10,15 @@ Some 30 to 90 nodes and 10 to 20 frequencies give 1e-9.
 
 from __future__ import annotations
 
+import contextlib
 import math
 
 import numpy as np
 from scipy.special import erf
 
 from reticent import _check
+from reticent.composition.certified import enclose_advantage
 from reticent.composition.compose import compose
-from reticent.composition.laws import SampledGaussian, argument_reach
-from reticent.composition.spectrum import Moments, build_contour
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
 
@@ -187,35 +187,13 @@ def certified_advantage(
     noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     _check.count(steps=steps)
     if noise > 0.0 and rate < 1.0:
-        try:
-            with np.errstate(all="ignore"):
-                lower, upper = _contoured(noise, rate, steps, neighbouring is Neighbouring.REPLACE)
-            if upper - lower < 1e-6:
-                return lower, upper
-        except NumericalError:
-            pass
+        for room in (1.0, 2.0):
+            with contextlib.suppress(NumericalError):
+                lower, upper = enclose_advantage(noise, rate, steps, neighbouring is Neighbouring.REPLACE, room)
+                if upper - lower < 1e-7:
+                    return lower, upper
     bracket = compose(DPSGD(noise, rate, steps), neighbouring)
     return float(bracket.optimistic.delta(0.0)), float(bracket.pessimistic.delta(0.0))
-
-
-def _contoured(noise: float, rate: float, steps: int, antipodal: bool) -> tuple[float, float]:
-    weight, loss = _nodes(noise, rate, antipodal)
-    variance = steps * float(weight @ (loss * loss))
-    spread = math.sqrt(variance)
-    linear = 0.5 / noise**2 - math.log(rate)
-    bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
-    furthest = min(9.0 / spread, bump)
-    right = np.array([max(0.5 + share * furthest, 1.1) for share in (0.45, 0.8)])
-    reach = argument_reach(noise, rate, antipodal, variance)
-    law = SampledGaussian(noise, rate, antipodal, steps, reach, float(right[-1]))
-    if antipodal:
-        logs = steps * law.log_moment(right)
-        moments = Moments(np.append(1.0 - right[::-1], right), np.append(logs[::-1], logs))
-    else:
-        exponents = np.append(0.5 - 0.75 * max(9.0 / spread, 1.2), right)
-        moments = Moments(exponents, steps * law.log_moment(exponents))
-    value = build_contour([(law, steps)], moments, 0.5, 0.0, 0.0, target=_DIGITS, step=1.0).delta(np.zeros(1))
-    return max(float(value.lower[0]), 0.0), min(float(value.upper[0]), 1.0)
 
 
 def _nodes(noise: float, rate: float | np.ndarray, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:

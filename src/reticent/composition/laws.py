@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
 _HALF_LOG_TWO_PI = 0.9189385332046727
-_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
+_ROOT_TWO = 1.4142135623730951
+ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _SINC_FLOOR = 0.217233628211222
 _LAYER_CELLS = 160
 _MAX_NODES = 10_000
@@ -122,6 +122,8 @@ class SampledGaussian:
         count: how often the step runs; the node range follows it.
         reach: largest frequency times loss that the nodes must resolve.
         largest: largest exponent c for which M is wanted.
+        digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
+        angle: the strip that their distance is planned for, in (0, pi).
     """
 
     noise_multiplier: float
@@ -130,27 +132,28 @@ class SampledGaussian:
     count: int
     reach: float
     largest: float
+    digits: float = 42.0
+    angle: float = float(ANGLES[-1])
 
     @cached_property
-    def _grid(self) -> _Nodes:
-        s, tail = self.noise_multiplier, np.log(1e-19 / self.count)
-        z = np.sqrt(-2.0 * tail)
+    def nodes(self) -> Nodes:
+        s, tail = self.noise_multiplier, -(self.digits + 1.75 + math.log(self.count))
+        z = math.sqrt(-2.0 * tail)
         high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
         if furthest > 1e4 * s:
             raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
-        while high < furthest and self._right_tail(self.largest, high) > tail:
+        while high < furthest and self.right_tail(self.largest, high) > tail:
             high += max(s, (furthest - high) / 64.0)
         low = -high if self.antipodal else -z * s
-        # Strip of angle 0.92 pi: the rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
-        angle = _ANGLES[-1]
-        exponent = 42.0 + np.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
-        dx = min(2.0 * np.pi * angle * s**2 / exponent, 0.55 * s)
+        # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
+        exponent = self.digits + math.log(self.count) + self.reach + 0.5 * (self.angle * s) ** 2
+        dx = min(2.0 * math.pi * self.angle * s**2 / exponent, 0.55 * s)
         first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
         if last - first > _MAX_NODES:
             raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
         return _nodes(self, dx * np.arange(first, last + 1), dx)
 
-    def _right_tail(self, c: float, high: float) -> float:
+    def right_tail(self, c: float, high: float) -> float:
         """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
 
         With q the mixture ratio, q^c <= (1 - rate) + rate r^c for c outside (0, 1), the same with both
@@ -170,13 +173,13 @@ class SampledGaussian:
         """log of a bound on the integrand's mass below ``low`` < 0."""
         s = self.noise_multiplier
         if self.antipodal:
-            return max(self._right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, _log_tail(-low / s))
+            return max(self.right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, _log_tail(-low / s))
         if c < 0.0:
             return c * math.log1p(-self.rate) + _log_tail(-low / s)
         return _log_tail(-low / s)  # the ratio is below 1 there
 
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
-        grid = self._grid
+        grid = self.nodes
         if len(grid.x) * len(frequencies) > _MAX_WORK:
             raise NumericalError("characteristic function: nodes times frequencies exceed 4 million")
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
@@ -187,31 +190,35 @@ class SampledGaussian:
         return Transform(real + turn, self._error(c, frequencies, tilted))
 
     def _real_excess(self, c: float) -> float:
-        grid = self._grid
+        grid = self.nodes
         return float((np.expm1(c * grid.loss) - c * grid.growth) @ grid.weight)
 
     def _error(self, c: float, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
-        grid, at_zero = self._grid, self._still(c)
+        grid, at_zero = self.nodes, self._still(c)
         rule = self._strip(c, frequencies) if frequencies[-1] > 0.0 else np.full(len(frequencies), at_zero)
         unit = self._unit
         steady = np.abs(np.expm1(c * grid.loss)) @ grid.blurred + abs(c) * (np.abs(grid.growth) @ grid.blurred)
         turning = (tilted * np.abs(grid.loss)) @ (6.0 + grid.size)
         rounding = 16 * _EPS * (steady + frequencies * turning)
-        return rule + 2.0 * at_zero + (1.0 + abs(c)) * unit + 4.0 * self._left_out(c) + rounding
+        return rule + 2.0 * at_zero + (1.0 + abs(c)) * unit + 4.0 * self.left_out(c) + rounding
 
     @cached_property
     def _unit(self) -> float:
         """Errors of the two identities E_P 1 = 1 and E_P e^L = 1, which the excess subtracts."""
-        return self._still(0.0) + self._still(1.0) + self._left_out(0.0) + self._left_out(1.0)
+        return self._still(0.0) + self._still(1.0) + self.left_out(0.0) + self.left_out(1.0)
 
     def _still(self, c: float) -> float:
         """``_strip`` at frequency 0, where the argument plays no part."""
-        decay = 2.0 * np.pi * _ANGLES * self.noise_multiplier**2 / self._grid.dx
-        logs = 0.5 * (_ANGLES * self.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
-        for power in (c, 1.0 - c) if self.antipodal else (c,):
-            if power < 0.0:
-                logs = logs + power * np.log(np.cos(0.5 * _ANGLES))
-        return float(np.exp(min(np.min(logs), 700.0)) * np.sum(np.exp(np.minimum(self._cell_bounds(c), 700.0))))
+        factor = min(self.strip_factor(c, angle) for angle in ANGLES.tolist())
+        return factor * float(np.sum(np.exp(np.minimum(self._cell_bounds(c), 700.0))))
+
+    def strip_factor(self, c: float, angle: float) -> float:
+        """The trapezoid rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2."""
+        s = self.noise_multiplier
+        decay = 2.0 * math.pi * angle * s**2 / self.nodes.dx
+        logs = 0.5 * (angle * s) ** 2 - decay + math.log(2.0 / -math.expm1(-decay))
+        logs += _shrink(c, angle) + (_shrink(1.0 - c, angle) if self.antipodal else 0.0)
+        return math.exp(min(logs, 700.0))
 
     def _strip(self, c: float, frequencies: np.ndarray) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
@@ -220,13 +227,13 @@ class SampledGaussian:
         e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
         with t, so it is evaluated at few frequencies and rounded up to the next.
         """
-        grid = self._grid
+        grid = self.nodes
         last = len(frequencies) - 1
         places = np.concatenate([np.geomspace(1, max(last, 1), 12), np.linspace(0, last, 7)]).round().astype(int)
         marks = np.unique(frequencies[np.minimum(places, last)])
         best = np.full(len(marks), np.inf)
         cells = self._cell_bounds(c)
-        for angle in _ANGLES[1:]:
+        for angle in ANGLES[1:]:
             decay = 2.0 * np.pi * angle * self.noise_multiplier**2 / grid.dx
             if decay < 1.0:
                 continue
@@ -240,23 +247,23 @@ class SampledGaussian:
 
     def _cell_bounds(self, c: float) -> np.ndarray:
         """log of bounds on the integral of |integrand| over each cell between nodes, and over both tails."""
-        grid = self._grid
+        grid = self.nodes
         power = c * grid.mixture
         inner = grid.peaks + np.maximum(power[:-1], power[1:])
         if grid.mirrored is not None:
             power = (1.0 - c) * grid.mirrored
             inner += np.maximum(power[:-1], power[1:])
-        outer = math.log(max(self._left_out(c), 1e-300))
+        outer = math.log(max(self.left_out(c), 1e-300))
         return np.concatenate([[outer], inner, [outer]])
 
-    def _left_out(self, c: float) -> float:
+    def left_out(self, c: float) -> float:
         """Bound on the sum (and integral) of the integrand outside the nodes."""
-        x = self._grid.x
-        both = np.logaddexp(self._left_tail(c, float(x[0])), self._right_tail(c, float(x[-1])))
-        return math.exp(min(both, 700.0))
+        x = self.nodes.x
+        tails = self._left_tail(c, float(x[0])), self.right_tail(c, float(x[-1]))
+        return sum(math.exp(min(tail, 700.0)) for tail in tails)
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
-        result, grid = np.full(len(exponents), np.inf), self._grid
+        result, grid = np.full(len(exponents), np.inf), self.nodes
         for k, c in enumerate(exponents):
             if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) <= 700.0:
                 bound = self._real_excess(c) + float(self._error(c, np.zeros(1), grid.weight)[0])
@@ -267,32 +274,38 @@ class SampledGaussian:
         return math.log1p(self._real_excess(c))
 
     def moments(self, c: float) -> tuple[float, float]:
-        grid = self._grid
+        grid = self.nodes
         tilted = grid.weight * np.exp(np.minimum(c * grid.loss, 700.0))
         total = tilted.sum()
         mean = float(np.sum(tilted * grid.loss) / total)
         return mean, float(np.sum(tilted * (grid.loss - mean) ** 2) / total)
 
     def decay(self, c: float) -> Decay:
-        grid = self._grid
-        x = np.linspace(grid.x[0], grid.x[-1], _LAYER_CELLS + 1)
-        log_ratio, _, _ = _log_ratio(self, x)
-        widths = np.diff(log_ratio)
-        slope = _posterior(self, x)
-        steepest = slope[1:] + (_posterior(self, -x)[:-1] if self.antipodal else 0.0)
+        grid = self.nodes
         norm = np.log1p(self._real_excess(c) + self._error(c, np.zeros(1), grid.weight)[0])
-        density = np.exp(_cell_least(self, x, c) - norm + 2 * np.log(self.noise_multiplier) - np.log(steepest))
-        top = int(np.argmax(density))
-        left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
-        right = np.minimum.accumulate(density[top:])[1:]
-        minorant = np.concatenate([left, right])
-        order = np.argsort(-minorant, kind="stable")
-        heights, spans = minorant[order], np.cumsum(widths[order])
-        return _LayeredDecay(spans, (heights - np.append(heights[1:], 0.0)) * spans)
+        return layered_decay(self, c, float(norm), np.linspace(grid.x[0], grid.x[-1], _LAYER_CELLS + 1))
+
+
+def layered_decay(law: SampledGaussian, c: float, log_norm: float, x: np.ndarray) -> Decay:
+    """Bounds on |M(c + it)| / M(c) from the cells between ``x``; ``log_norm`` bounds log M(c) from above.
+
+    The density below the first and above the last of ``x`` is bounded by 0.
+    """
+    widths = np.diff(_log_ratio(law, x)[0])
+    slope = _posterior(law, x)
+    steepest = slope[1:] + (_posterior(law, -x)[:-1] if law.antipodal else 0.0)
+    density = np.exp(_cell_least(law, x, c) - log_norm + 2 * math.log(law.noise_multiplier)) / steepest
+    top = int(np.argmax(density))
+    left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
+    right = np.minimum.accumulate(density[top:])[1:]
+    minorant = np.concatenate([left, right])
+    order = np.argsort(-minorant, kind="stable")
+    heights, spans = minorant[order], np.cumsum(widths[order])
+    return _LayeredDecay(spans, (heights - np.append(heights[1:], 0.0)) * spans)
 
 
 @dataclass(frozen=True)
-class _Nodes:
+class Nodes:
     """Quadrature nodes and what all contours share.
 
     Attributes:
@@ -320,19 +333,24 @@ class _Nodes:
 
     def argument(self, angle: float) -> np.ndarray:
         """Bounds per cell (and both tails) on |arg (dQ/dP)| on the line Im x = angle s^2."""
-        turn = _argument(self.odds, angle)
+        turn = argument(self.odds, angle)
         if self.mirrored_odds is None:
             return np.concatenate([[turn[0]], turn[1:], [angle]])
-        back = _argument(self.mirrored_odds, angle)
+        back = argument(self.mirrored_odds, angle)
         return np.concatenate([[2.0 * angle], turn[1:] + back[:-1], [2.0 * angle]])
 
 
-def _nodes(law: SampledGaussian, x: np.ndarray, dx: float) -> _Nodes:
-    loss, log_p, size = _log_ratio(law, x)
+def _nodes(law: SampledGaussian, x: np.ndarray, dx: float) -> Nodes:
+    exponent, log_odds = _exponent(law, x), math.log(law.rate) - math.log1p(-law.rate)
+    mixture, size = _log_mixture(law.rate, exponent), np.abs(exponent)
+    loss, log_p, mirrored, mirrored_odds = mixture, _log_normal(law, x), None, None
+    if law.antipodal:
+        back = _exponent(law, -x)
+        mirrored, size = _log_mixture(law.rate, back), size + 1.0 / law.noise_multiplier**2
+        loss, log_p = mixture - mirrored, log_p + mirrored
+        mirrored_odds = np.exp(np.minimum(log_odds + back, 600.0))
     weight = dx * np.exp(log_p)
-    log_odds = np.log(law.rate) - np.log1p(-law.rate)
-    exponent, back = _exponent(law, x), _exponent(law, -x)
-    return _Nodes(
+    return Nodes(
         x=x,
         dx=dx,
         loss=loss,
@@ -341,10 +359,10 @@ def _nodes(law: SampledGaussian, x: np.ndarray, dx: float) -> _Nodes:
         blurred=weight * (6.0 + size),
         size=size,
         odds=np.exp(np.minimum(log_odds + exponent, 600.0)),
-        mirrored_odds=np.exp(np.minimum(log_odds + back, 600.0)) if law.antipodal else None,
-        mixture=_log_mixture(law.rate, exponent),
-        mirrored=_log_mixture(law.rate, back) if law.antipodal else None,
-        peaks=np.log(dx) + _normal_extreme(law, x, largest=True),
+        mirrored_odds=mirrored_odds,
+        mixture=mixture,
+        mirrored=mirrored,
+        peaks=math.log(dx) + _normal_extreme(law, x, largest=True),
     )
 
 
@@ -367,13 +385,20 @@ def _exponent(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
 def _log_mixture(rate: float, exponent: np.ndarray) -> np.ndarray:
     """log(1 - rate + rate e^exponent), relative accuracy near 0."""
     small = np.log1p(rate * np.expm1(np.minimum(exponent, 30.0)))
+    if exponent.max(initial=0.0) <= 30.0:
+        return small
     return np.where(exponent > 30.0, np.logaddexp(np.log1p(-rate), np.log(rate) + exponent), small)
+
+
+def _log_normal(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
+    """log density of N(0, s^2)."""
+    s = law.noise_multiplier
+    return -0.5 * (x / s) ** 2 - (_HALF_LOG_TWO_PI + math.log(s))
 
 
 def _log_ratio(law: SampledGaussian, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Losses, log density of P, and the size of the exponents, at observations x."""
-    s = law.noise_multiplier
-    log_normal = -0.5 * (x / s) ** 2 - _HALF_LOG_TWO_PI - np.log(s)
+    s, log_normal = law.noise_multiplier, _log_normal(law, x)
     exponent = _exponent(law, x)
     loss = _log_mixture(law.rate, exponent)
     if not law.antipodal:
@@ -408,19 +433,21 @@ def _cell_least(law: SampledGaussian, x: np.ndarray, c: float) -> np.ndarray:
     return total
 
 
-def _argument(odds: np.ndarray, angle: float) -> np.ndarray:
+def argument(odds: np.ndarray, angle: float) -> np.ndarray:
     """arg(1 + odds e^(i angle)), increasing in odds."""
     return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
 
 
 def _shrink(power: float, angle: float) -> float:
     """log of what |1 - rate + rate e^(i angle) r|^power can exceed its value at angle 0 by."""
-    return power * float(np.log(np.cos(0.5 * angle))) if power < 0.0 else 0.0
+    return power * math.log(math.cos(0.5 * angle)) if power < 0.0 else 0.0
 
 
 def _log_tail(z: float) -> float:
     """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
-    return float(log_ndtr(-z)) if z > 0.0 else 0.25
+    if z <= 0.0:
+        return 0.25
+    return math.log(0.5 * math.erfc(z / _ROOT_TWO)) if z < 30.0 else -0.5 * z * z - math.log(z) - _HALF_LOG_TWO_PI
 
 
 def _sinc_envelope(y: np.ndarray) -> np.ndarray:
@@ -430,14 +457,15 @@ def _sinc_envelope(y: np.ndarray) -> np.ndarray:
     return np.where(y < np.pi, np.maximum(np.sinc(np.minimum(y, np.pi) / np.pi), floor), floor)
 
 
-def argument_reach(noise_multiplier: float, rate: float, antipodal: bool, variance: float) -> float:
+def argument_reach(
+    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angle: float = float(ANGLES[-1])
+) -> float:
     """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs."""
     s = noise_multiplier
     x = s * np.linspace(-12.0, 12.0, 97) + 0.0
-    law = SampledGaussian(s, rate, antipodal, 1, 0.0, 1.0)
-    odds = np.exp(np.minimum(np.log(rate) - np.log1p(-rate) + _exponent(law, x), 600.0))
-    turn = _argument(odds, float(_ANGLES[-1]))
+    odds = np.exp(np.minimum(math.log(rate) - math.log1p(-rate) + (x - 0.5) / s**2, 600.0))
+    turn = argument(odds, angle)
     turn = turn + turn[::-1] if antipodal else turn
-    t = np.linspace(0.0, 10.0 / np.sqrt(variance), 41)
-    growth = np.multiply.outer(t, turn) - 0.5 * (x / s) ** 2 - 0.5 * variance * t[:, None] ** 2
+    t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
+    growth = t * turn - 0.5 * (x / s) ** 2 - 0.5 * variance * t * t
     return float(max(np.max(growth), 0.0) + 4.0)
