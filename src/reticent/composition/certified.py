@@ -102,8 +102,8 @@ def _variance(noise: float, rate: float, antipodal: bool) -> float:
 def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
     """(angle, reach) of the strip that allows the widest spacing of nodes: wide strips see more oscillation."""
     best = (0.0, 0.0, 0.0)
-    for angle in ANGLES.tolist():
-        reach = argument_reach(noise, rate, antipodal, variance, angle)
+    reaches = argument_reach(noise, rate, antipodal, variance, ANGLES[:, None])
+    for angle, reach in zip(ANGLES.tolist(), reaches.tolist(), strict=True):
         exponent = _NODE_DIGITS + math.log(steps) + reach + 0.5 * (angle * noise) ** 2
         best = max(best, (angle / exponent, angle, reach))
     return best[1], best[2]

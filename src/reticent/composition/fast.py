@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from functools import cached_property
 
 import numpy as np
 from scipy.special import erf
@@ -85,21 +86,35 @@ class Profile:
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """delta of the add direction at any real ``epsilon`` (one-dimensional array) within the window."""
-        t, h, w = self.frequencies, self.frequencies[1], self.window
-        kernel = self.values * (h / math.pi) / (t * t + 0.25)
-        kernel[0] *= 0.5
-        turned = (np.exp(np.multiply.outer(epsilon, -1j * t)) @ kernel).real
-        return 1.0 - np.exp(0.5 * epsilon) * turned + (1.0 + np.exp(epsilon)) / math.expm1(0.5 * w)
+        turned = (np.exp(np.multiply.outer(epsilon, self._turns)) @ self._kernels[:, 0]).real
+        return self._completed(epsilon, turned)
+
+    def _completed(self, epsilon: np.ndarray, turned: np.ndarray) -> np.ndarray:
+        return 1.0 - np.exp(0.5 * epsilon) * turned + (1.0 + np.exp(epsilon)) * self._images
 
     def rates(self, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(alpha, beta) of the test "loss > threshold"."""
-        t, h, w = self.frequencies, self.frequencies[1], self.window
-        scaled = self.values * (h / math.pi)
+        turned = (np.exp(np.multiply.outer(thresholds, self._turns)) @ self._kernels[:, 2:]).real
+        grown = np.exp(0.5 * thresholds)
+        return turned[:, 0] / grown - self._images, turned[:, 1] * grown - self._images
+
+    @cached_property
+    def _turns(self) -> np.ndarray:
+        return -1j * self.frequencies
+
+    @cached_property
+    def _images(self) -> float:
+        return 1.0 / math.expm1(0.5 * self.window)
+
+    @cached_property
+    def _kernels(self) -> np.ndarray:
+        """Columns: of delta, of delta at the mirrored threshold, of alpha, of beta."""
+        t = self.frequencies
+        scaled = self.values * (t[1] / math.pi)
         scaled[0] *= 0.5
-        kernel = np.stack([scaled / (0.5 + 1j * t), scaled / (0.5 - 1j * t)], axis=1)
-        turned = (np.exp(np.multiply.outer(thresholds, -1j * t)) @ kernel).real
-        known = 1.0 / math.expm1(0.5 * w)
-        return np.exp(-0.5 * thresholds) * turned[:, 0] - known, np.exp(0.5 * thresholds) * turned[:, 1] - known
+        pole = 1.0 / (0.5 + 1j * t)
+        both = scaled / (t * t + 0.25)
+        return np.array([both, both.conj(), scaled * pole, scaled * pole.conj()]).T
 
     def summary(self, delta: float, alphas: np.ndarray) -> tuple[float, float, np.ndarray, np.ndarray]:
         """(advantage, epsilon at ``delta``, betas of the add direction, betas of the remove direction)."""
@@ -114,7 +129,7 @@ class Profile:
 
         A grid brackets every root; Illinois steps on log rates stay inside the bracket.
         """
-        grid = np.linspace(-0.62, 0.62, 160) * self.window
+        grid = np.linspace(-0.62, 0.62, 64) * self.window
         alpha, beta = self.rates(grid)
         over = np.where(second[:, None], beta < levels[:, None], alpha > levels[:, None])
         place = np.clip(np.sum(over, axis=1), 1, len(grid) - 1)
@@ -153,14 +168,16 @@ class Profile:
             if high - low < 1e-5 * self.spread:
                 break
             step = 0.01 * (high - low)
-            grid = np.unique(np.clip(np.concatenate([[low, high], guess + step * np.arange(-3, 4)]), low, high))
+            near = [min(max(guess + k * step, low), high) for k in range(-2, 3)]
+            grid = np.array([low, *near, high])
         return float(guess)
 
     def _both(self, epsilon: np.ndarray) -> np.ndarray:
-        add = self.delta(epsilon)
+        turned = (np.exp(np.multiply.outer(epsilon, self._turns)) @ self._kernels[:, :2]).real
+        add = self._completed(epsilon, turned[:, 0])
         if self.symmetric:
             return add
-        return np.maximum(add, 1.0 - np.exp(epsilon) * (1.0 - self.delta(-epsilon)))
+        return np.maximum(add, 1.0 - np.exp(epsilon) * (1.0 - self._completed(-epsilon, turned[:, 1])))
 
 
 def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> float:

@@ -25,6 +25,7 @@ _LAYER_CELLS = 160
 _MAX_NODES = 10_000
 _MAX_WORK = 4_000_000
 _CHUNK = 500_000
+_PLACES = np.linspace(-12.0, 12.0, 97)
 
 
 class Transform(NamedTuple):
@@ -433,7 +434,7 @@ def _cell_least(law: SampledGaussian, x: np.ndarray, c: float) -> np.ndarray:
     return total
 
 
-def argument(odds: np.ndarray, angle: float) -> np.ndarray:
+def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     """arg(1 + odds e^(i angle)), increasing in odds."""
     return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
 
@@ -458,14 +459,17 @@ def _sinc_envelope(y: np.ndarray) -> np.ndarray:
 
 
 def argument_reach(
-    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angle: float = float(ANGLES[-1])
-) -> float:
-    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs."""
+    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angles: np.ndarray = ANGLES[-1:, None]
+) -> np.ndarray:
+    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
+
+    ``angles`` is a column; one value for each.
+    """
     s = noise_multiplier
-    x = s * np.linspace(-12.0, 12.0, 97) + 0.0
+    x = s * _PLACES
     odds = np.exp(np.minimum(math.log(rate) - math.log1p(-rate) + (x - 0.5) / s**2, 600.0))
-    turn = argument(odds, angle)
-    turn = turn + turn[::-1] if antipodal else turn
+    turn = argument(odds, angles)
+    turn = turn + turn[:, ::-1] if antipodal else turn
     t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
-    growth = t * turn - 0.5 * (x / s) ** 2 - 0.5 * variance * t * t
-    return float(max(np.max(growth), 0.0) + 4.0)
+    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
+    return np.maximum(growth.max(axis=1), 0.0) + 4.0

@@ -178,7 +178,7 @@ class SpectralComposition:
     def _built(self, c: float, low: float, high: float) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level."""
         variance = self._cumulants(c)[1]
-        needs = [argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance) for s in self.steps]
+        needs = [float(argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance)[0]) for s in self.steps]
         reach = max(needs, default=0.0)
         best = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
         goal = _ERROR_GOAL + 3e-16 * sum(step.count for step in self.steps)
