@@ -11,7 +11,7 @@ from reticent.composition import certified
 from reticent.composition.certified import enclose_advantage
 from reticent.composition.compose import steps_of
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.laws import SampledGaussian, layered_decay
+from reticent.composition.laws import ANGLES, SampledGaussian, layered_decay
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
 
@@ -94,3 +94,11 @@ def test_decay_from_some_cells_bounds_the_transform():
 def test_no_room_is_refused():
     with np.errstate(all="ignore"), pytest.raises(NumericalError):
         enclose_advantage(0.01, 0.5, 10, antipodal=False)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_strips_are_those_of_the_law(antipodal):
+    law = SampledGaussian(0.8, 0.1, antipodal, 100, 4.0, 9.0)
+    powers = np.array([0.5, 9.0, 0.0, 1.0] if antipodal else [0.5, 9.0, -7.0, 0.0, 1.0])
+    best = [min(law.strip_factor(c, angle) for angle in ANGLES) for c in powers]
+    assert certified._strip_factors(law, powers) == pytest.approx(best, rel=1e-12, abs=0.0)

@@ -20,6 +20,7 @@ _EPS = 2.0**-52
 _DIGITS = 23.0  # aliases, truncation and the quadrature rule each aim at e^-23
 _NODE_DIGITS = 28.0
 _MARKS = 9
+_LOG_COSINES = np.log(np.cos(0.5 * ANGLES))
 _FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
 _CELLS = 160
 _MOST_FREQUENCIES = 2048
@@ -92,7 +93,8 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
 def _variance(noise: float, rate: float, antipodal: bool) -> float:
     """E[L^2] of one step under sqrt(PQ), roughly: it only plans."""
     low = -(6.8 + 1.0 / noise) if antipodal else -6.8
-    x = noise * np.linspace(low, 6.8 + 1.0 / noise, max(32, int(8.0 / noise)))
+    count = max(32, int(8.0 / noise))
+    x = noise * (low + (6.8 + 1.0 / noise - low) / count * np.arange(count + 1))
     forth = np.log1p(rate * np.expm1(np.minimum((x - 0.5) / noise**2, 600.0)))
     back = np.log1p(rate * np.expm1(np.minimum((-x - 0.5) / noise**2, 600.0))) if antipodal else 0.0
     weight = np.exp(-0.5 * (x / noise) ** 2 + 0.5 * (forth + back)) * ((x[1] - x[0]) / (noise * 2.5066282746310002))
@@ -120,8 +122,7 @@ def _real(law: SampledGaussian, exponents: list[float]) -> _Real:
     outside = np.array([law.left_out(c) for c in powers.tolist()])
     cells = np.exp(_cells(grid, powers))
     # The rule at frequency 0, on the best strip; then the two identities, the nodes left out, and rounding.
-    strips = [min(law.strip_factor(c, angle) for angle in ANGLES.tolist()) for c in powers.tolist()]
-    rule = np.array(strips) * (cells.sum(axis=1) + 2.0 * outside)
+    rule = _strip_factors(law, powers) * (cells.sum(axis=1) + 2.0 * outside)
     unit = float(np.sum(rule[-2:] + outside[-2:]))
     steady = np.abs(grown) @ grid.blurred + np.abs(powers) * (np.abs(grid.growth) @ grid.blurred)
     rest = 2.0 * rule + (1.0 + np.abs(powers)) * unit + 4.0 * outside + 16 * _EPS * steady
@@ -133,6 +134,14 @@ def _real(law: SampledGaussian, exponents: list[float]) -> _Real:
     near = [] if law.antipodal else [outside[0]]
     first = np.concatenate([near, cells[0], [outside[0]], ends])
     return _Real(excess[:-2], error, first, grid.weight * (1.0 + grown[0]), float(rest[0]))
+
+
+def _strip_factors(law: SampledGaussian, powers: np.ndarray) -> np.ndarray:
+    """``law.strip_factor`` of the best strip, per exponent."""
+    decay = (2.0 * math.pi * law.noise_multiplier**2 / law.nodes.dx) * ANGLES
+    logs = 0.5 * (ANGLES * law.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
+    negative = np.minimum(powers, 0.0) + (np.minimum(1.0 - powers, 0.0) if law.antipodal else 0.0)
+    return np.exp(np.min(logs + negative[:, None] * _LOG_COSINES, axis=1))
 
 
 def _cells(grid: Nodes, powers: np.ndarray) -> np.ndarray:
@@ -193,7 +202,7 @@ def _rule(law: SampledGaussian, real: _Real, frequencies: np.ndarray) -> np.ndar
     """Bound on the trapezoid rule's error in x; it grows with the frequency, so a few are rounded up."""
     places = np.linspace(0, len(frequencies) - 1, _MARKS).astype(int)
     marks, bounds = frequencies[places], np.full(_MARKS, np.inf)
-    for angle in ANGLES.tolist():
+    for angle in {float(ANGLES[0]), law.angle}:
         turned = np.exp(np.multiply.outer(marks, _arguments(law, angle))) @ real.cells
         bounds = np.fmin(bounds, law.strip_factor(0.5, angle) * turned)
     return bounds[np.searchsorted(places, np.arange(len(frequencies)))]
