@@ -199,7 +199,14 @@ class _Search:
             if edge.safe is not None and edge.unsafe is not None and edge.unsafe[0] - edge.safe[0] <= _SLACK:
                 break
             u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
+        step = _SLACK
+        while edge.safe is None and edge.unsafe is not None and edge.unsafe[0] > self.low:
+            # The steps came from the unsafe side throughout: walk to the safe one, further each time.
+            edge.probe(max(edge.unsafe[0] - step, self.low))
+            step *= 4.0
         if edge.safe is None:
+            if edge.unsafe is not None and edge.unsafe[0] <= self.low:
+                self._unreachable(self.value(self.low))
             raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
         best, gap = edge.safe
         slack = 0.0 if best >= self.high else min(-gap / slope, _width(edge))
