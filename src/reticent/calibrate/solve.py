@@ -204,6 +204,9 @@ class _Search:
             # The steps came from the unsafe side throughout: walk to the safe one, further each time.
             edge.probe(max(edge.unsafe[0] - step, self.low))
             step *= 4.0
+        while step > _SLACK and _width(edge) > _SLACK and edge.safe is not None and edge.unsafe is not None:
+            edge.probe(0.5 * (edge.safe[0] + edge.unsafe[0]))
+            step *= 0.5
         if edge.safe is None:
             if edge.unsafe is not None and edge.unsafe[0] <= self.low:
                 self._unreachable(self.value(self.low))
