@@ -111,7 +111,7 @@ class MembershipGame:
             method=method,
             claim=Claim.BOUND,
             curve=truth.pessimistic,
-            truth=None,
+            truth=truth,
             theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, neighbouring)),
             notes=notes + sampling_notes(mechanism),
         )
