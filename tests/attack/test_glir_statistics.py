@@ -122,6 +122,15 @@ def in_interval(count: int, trials: int, level: float) -> bool:
     return low <= count <= high
 
 
+def assert_levels(log_p: np.ndarray, case: str) -> None:
+    """Rejections of non-members at all nominal levels lie in the 99% binomial interval; shown by ``pytest -rP``."""
+    runs = len(log_p)
+    counts = [int(np.sum(log_p <= np.log(level) + 1e-12)) for level in LEVELS]
+    print(f"{case}: " + ", ".join(f"{count / runs:.5f}" for count in counts) + f" of {runs} runs")
+    for level, count in zip(LEVELS, counts, strict=True):
+        assert in_interval(count, runs, level), (case, level, count)
+
+
 @pytest.mark.parametrize(("d", "n", "runs"), [(20, 32, 20_000), (20, 500, 20_000), (500, 32, 6_000), (500, 500, 6_000)])
 def test_null_level_with_known_covariance(d, n, runs):
     """Each run: a fresh batch of Gaussian gradients (its sum is Gaussian exactly) and one fresh non-member."""
@@ -129,18 +138,23 @@ def test_null_level_with_known_covariance(d, n, runs):
     scale = np.linspace(0.5, 2.0, d)
     background = Background.exactly(np.ones(d), np.diag(scale**2))
     factor = background.factor(float(n), 0.0)
-    background = _Reusing(background, factor)
-    log_p = np.empty(runs)
+    one_record, design = _Reusing(background, background.factor(1.0, 0.0)), glir.BatchDesign(float(n))
+    log_p, distance, susceptibility = np.empty(runs), np.empty(runs), np.empty(runs)
     for i in range(runs):
         total = n + np.sqrt(n) * scale * rng.normal(size=d)
         query = 1.0 + scale * rng.normal(size=(1, d))
-        log_p[i] = glir._log_p_known(total, query, background, glir.BatchDesign(float(n)))[0]
-    for level in LEVELS:
-        assert in_interval(int(np.sum(log_p <= np.log(level))), runs, level)
+        log_p[i] = glir._log_p_known(total, query, _Reusing(background, factor), design)[0]
+        scores = glir.score_step(total, query, one_record, design)
+        distance[i], susceptibility[i] = scores.distance[0], scores.susceptibility[0]
+    assert_levels(log_p, f"known covariance, linear statistic, d = {d}, n = {n}")
+    log_p = glir.log_p_noncentral(distance, susceptibility, float(n), d)
+    assert_levels(log_p, f"known covariance, distance n D, d = {d}, n = {n}")
 
 
 class _Reusing:
     """A known law whose factor is computed once."""
+
+    inverse_bias = 1.0
 
     def __init__(self, background: Background, factor) -> None:
         self.mean, self.dimension, self._factor = background.mean, background.dimension, factor
@@ -150,11 +164,15 @@ class _Reusing:
 
 
 def estimated_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
+    """One log p per run, each from its own background of m records, batch and non-member."""
     rng = np.random.default_rng(d * n)
-    scale = np.linspace(0.5, 2.0, d)
+    scale, rows = np.linspace(0.5, 2.0, d), np.empty((m, d))
     log_p = np.empty(runs)
     for i in range(runs):
-        background = Background.estimated(1.0 + scale * rng.normal(size=(m, d)), Estimator.SAMPLE)
+        rng.standard_normal(out=rows)
+        rows *= scale
+        rows += 1.0
+        background = Background.estimated(rows, Estimator.SAMPLE)
         total = n + np.sqrt(n) * scale * rng.normal(size=d)
         query = 1.0 + scale * rng.normal(size=(1, d))
         log_p[i] = glir.log_p_values(total, query, background, glir.BatchDesign(float(n)))[0]
@@ -163,19 +181,43 @@ def estimated_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("n", "m"), [(32, 60), (500, 60), (500, 200)])
 def test_null_level_with_estimated_covariance(n, m):
-    runs = 4_000
-    log_p = estimated_levels(20, n, m, runs)
-    for level in LEVELS:
-        assert in_interval(int(np.sum(log_p <= np.log(level))), runs, level)
+    assert_levels(estimated_levels(20, n, m, 4_000), f"sample covariance, d = 20, n = {n}, m = {m}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [32, 500])
 def test_null_level_with_estimated_covariance_in_500_dimensions(n):
-    runs = 3_000
-    log_p = estimated_levels(500, n, 700, runs)
-    for level in LEVELS:
-        assert in_interval(int(np.sum(log_p <= np.log(level))), runs, level)
+    assert_levels(estimated_levels(500, n, 700, 10_000), f"sample covariance, d = 500, n = {n}, m = 700")
+
+
+def rank_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
+    """Ranks among 999 held-out records, with a shrunk covariance, for which no null law is known."""
+    rng, design = np.random.default_rng(d + 7 * n), glir.BatchDesign(float(n))
+    scale, rows, queries = np.linspace(0.5, 2.0, d), np.empty((m, d)), np.empty((1_000, d))
+    log_p = np.empty(runs)
+    for i in range(runs):
+        for drawn in (rows, queries):
+            rng.standard_normal(out=drawn)
+            drawn *= scale
+            drawn += 1.0
+        background = Background.estimated(rows)
+        total = n + np.sqrt(n) * scale * rng.normal(size=d)
+        with pytest.raises(UnsupportedError):
+            glir.log_p_values(total, queries, background, design)
+        scores = glir.score_step(total, queries, background, design).log_ratio
+        log_p[i] = np.log(glir.held_out_p_values(scores[:1], scores[1:])[0])
+    return log_p
+
+
+@pytest.mark.parametrize("n", [32, 500])
+def test_null_level_by_ranks(n):
+    assert_levels(rank_levels(20, n, 60, 4_000), f"shrunk covariance, ranks, d = 20, n = {n}, m = 60")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [32, 500])
+def test_null_level_by_ranks_in_500_dimensions(n):
+    assert_levels(rank_levels(500, n, 100, 6_000), f"shrunk covariance, ranks, d = 500, n = {n}, m = 100")
 
 
 def test_held_out_calibration_keeps_the_level_for_any_gradients():

@@ -2,7 +2,8 @@
 
 Everything is float64. ``Products`` of many vectors cost one factorisation: a Cholesky factor and triangular
 solves where there are more records than coordinates, eigenvectors of the small Gram matrix where there are
-fewer.
+fewer. Large products go through scipy's BLAS alone: numpy brings another one, and the idle threads of either
+would keep the other's from the cores.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg import eigh
+from scipy.linalg.blas import dgemv, dsyr, dsyrk, dtrsm
+from scipy.linalg.lapack import dpotrf, dpstrf
 
 from reticent.errors import NumericalError, ParameterError
 
 _SMALLEST_PIVOT = 1e-10
 """Gradients in single precision: smaller conditional variances, relative to the variance, are rounding errors."""
+_BLOCK = 128
 
 
 class Estimator(StrEnum):
@@ -112,7 +115,7 @@ class Background:
             estimator = Estimator.SAMPLE if m >= 10 * d else Estimator.SHRINKAGE
         if estimator is Estimator.SAMPLE and m <= d + 3:
             raise ParameterError("gradients", rows.shape, f"more than {d + 3} rows for {d} columns, or shrinkage")
-        mean = rows.mean(axis=0)
+        mean = _column_means(rows)
         if not np.all(np.isfinite(mean)):
             raise ParameterError("gradients", "a number that is not finite", "rows of finite numbers")
         covariance = _sample_covariance(rows, mean) if m > d else None
@@ -176,8 +179,8 @@ class Factor(Protocol):
 
     log_det: float
 
-    def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
-        """Products of ``rows``, shape (q, d), and ``vector``, shape (d,)."""
+    def products(self, rows: np.ndarray, vector: np.ndarray, origin: np.ndarray | float = 0.0) -> Products:
+        """Products of ``rows - origin``, shape (q, d), and ``vector``, shape (d,)."""
         ...
 
 
@@ -185,23 +188,24 @@ class _CholeskyFactor:
     def __init__(self, matrix: np.ndarray) -> None:
         """``matrix`` is overwritten."""
         variances = np.maximum(np.diagonal(matrix), 1e-300)
-        try:
-            self._lower = cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError:
+        by_columns = matrix if matrix.flags.f_contiguous else matrix.T
+        self._lower, failed = dpotrf(by_columns, lower=1, clean=0, overwrite_a=1)
+        if failed:
             raise NumericalError(
                 "the covariance of the gradients is not positive definite; use shrinkage or fewer coordinates"
-            ) from None
+            )
         pivots = np.diagonal(self._lower)
         if np.min(pivots**2 / variances) < _SMALLEST_PIVOT:
             raise NumericalError("coordinates of the gradients are linear functions of others: leave those out")
         self.log_det = 2.0 * float(np.sum(np.log(pivots)))
 
-    def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
-        right = np.empty((rows.shape[1], len(rows) + 1), order="F")
-        right[:, :-1], right[:, -1] = rows.T, vector
-        white = solve_triangular(self._lower, right, lower=True, overwrite_b=True, check_finite=False)
-        y, a = white[:, :-1], white[:, -1]
-        return Products(np.einsum("ij,ij->j", y, y), y.T @ a, float(a @ a))
+    def products(self, rows: np.ndarray, vector: np.ndarray, origin: np.ndarray | float = 0.0) -> Products:
+        white = np.empty((len(rows) + 1, rows.shape[1]))
+        np.subtract(rows, origin, out=white[:-1])
+        white[-1] = vector
+        white = dtrsm(1.0, self._lower, white.T, lower=1, overwrite_b=1).T
+        y, a = white[:-1], white[-1]
+        return Products(np.einsum("ij,ij->i", y, y), np.einsum("ij,j->i", y, a), float(a @ a))
 
 
 class _EigenFactor:
@@ -220,7 +224,8 @@ class _EigenFactor:
         rest = rows.shape[1] - len(self._values)
         self.log_det = float(np.sum(np.log(self._values + diagonal)) + rest * np.log(diagonal))
 
-    def products(self, rows: np.ndarray, vector: np.ndarray) -> Products:
+    def products(self, rows: np.ndarray, vector: np.ndarray, origin: np.ndarray | float = 0.0) -> Products:
+        rows = rows - origin
         y, a = (rows @ self._x.T) @ self._basis, (self._x @ vector) @ self._basis
         # 1/(v + r) = 1/r - v/(r (v + r)) along each eigenvector.
         drop = self._values / (self._values + self._diagonal)
@@ -229,17 +234,38 @@ class _EigenFactor:
         return Products(norms / self._diagonal, cross / self._diagonal, norm / self._diagonal)
 
 
+def _column_means(rows: np.ndarray) -> np.ndarray:
+    return dgemv(1.0 / len(rows), rows.T, np.ones(len(rows)))
+
+
 def _sample_covariance(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """Symmetric rank-m product, centred afterwards: no copy of the records, unless that would cancel digits."""
     m = len(rows)
-    covariance = rows.T @ rows
-    second = np.diagonal(covariance) / m
+    covariance = _lower_gram(rows, 1.0 / (m - 1))
+    second = np.diagonal(covariance) * ((m - 1) / m)
     if np.any(mean**2 > (1.0 - 1e-6) * second):
-        centred = rows - mean
-        return centred.T @ centred / (m - 1)
-    covariance -= np.outer(m * mean, mean)
-    covariance /= m - 1
-    return covariance
+        covariance = _lower_gram(rows - mean, 1.0 / (m - 1))
+    else:
+        covariance = dsyr(-m / (m - 1), mean, lower=1, a=covariance, overwrite_a=1)
+    return _mirrored(covariance)
+
+
+def _lower_gram(rows: np.ndarray, scale: float) -> np.ndarray:
+    """``scale * rows^T rows`` below the diagonal and on it, zero above; stored by columns."""
+    out = np.zeros((rows.shape[1], rows.shape[1]), order="F")
+    if rows.flags.f_contiguous:
+        return dsyrk(scale, rows, trans=1, lower=1, c=out, overwrite_c=1)
+    return dsyrk(scale, rows.T, lower=1, c=out, overwrite_c=1)
+
+
+def _mirrored(lower: np.ndarray) -> np.ndarray:
+    """The symmetric matrix with this lower triangle, in place, block by block to stay in the cache."""
+    for start in range(0, len(lower), _BLOCK):
+        end = start + _BLOCK
+        corner = lower[start:end, start:end]
+        corner += np.tril(corner, -1).T
+        lower[start:end, end:] = lower[end:, start:end].T
+    return lower
 
 
 def _ledoit_wolf_share(rows: np.ndarray, covariance: np.ndarray | None, ridge: float) -> float:

@@ -160,22 +160,27 @@ class _Scorer:
         known = self._gradients(step.weights, self._background.features, self._background.labels)
         sketch = self._gradients.sketch
         total = step.total if sketch is None else sketch.apply(step.total)
-        keep = self._coordinates(known)
-        if keep is not None:
-            known, rows, total = known[:, keep], rows[:, keep], total[keep]
         background = Background.estimated(known, self._estimator)
+        keep = self._coordinates(background)
+        if keep is not None:
+            rows, total = rows[:, keep], total[keep]
+            # A sample covariance of some coordinates is a part of the whole one; shrinkage depends on all.
+            if background.shrunk:
+                background = Background.estimated(known[:, keep], self._estimator)
+            else:
+                background = background.restricted(keep)
         self._steps.append(statistics.score_step(total, rows, background, self._design))
         self._shrunk |= background.shrunk
         if self._normality is None:
             self._normality = statistics.normality(background, rows, self._design.batch_size)
         self._add_p(total, rows[: self._split], background)
 
-    def _coordinates(self, known: np.ndarray) -> np.ndarray | None:
+    def _coordinates(self, background: Background) -> np.ndarray | None:
         """Coordinates to keep, where some are redundant and no noise hides that; None for all."""
-        if self._design.noise > 0.0 or len(known) <= known.shape[1] + 3:
+        if self._design.noise > 0.0 or background.count is None or background.count <= background.dimension + 3:
             return None
-        keep = Background.estimated(known, Estimator.SAMPLE).independent_coordinates()
-        return keep if len(keep) < known.shape[1] else None
+        keep = background.independent_coordinates()
+        return keep if len(keep) < background.dimension else None
 
     def _add_p(self, total: np.ndarray, rows: np.ndarray, background: Background) -> None:
         if self._log_p is None:

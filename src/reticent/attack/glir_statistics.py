@@ -94,17 +94,17 @@ def score_step(total: np.ndarray, queries: np.ndarray, background: Background, d
 def _fixed_size(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
     n, d = design.batch_size, background.dimension
     bias = background.inverse_bias if design.noise == 0.0 else 1.0
-    deviation, moved = queries - background.mean, total - n * background.mean
+    moved = total - n * background.mean
     if design.noise == 0.0:
-        sigma = background.factor(1.0, 0.0).products(deviation, moved / n)
+        sigma = background.factor(1.0, 0.0).products(queries, moved / n, background.mean)
         k, cross, norm = bias * sigma.norms, bias * sigma.cross, bias * sigma.norm
         distance = n * (norm - 2.0 * cross + k)
         inside = 0.5 * (d * np.log(n / (n - 1.0)) + k - distance / (n - 1.0))
     else:
         absent = background.factor(n, design.noise**2)
         present = background.factor(n - 1.0, design.noise**2)
-        base = absent.products(deviation[:1], moved)
-        p = present.products(deviation, moved)
+        base = absent.products(queries[:1], moved)
+        p = present.products(queries, moved, background.mean)
         quadratic = p.norm - 2.0 * p.cross + p.norms
         inside = 0.5 * (absent.log_det - present.log_det + base.norm - quadratic)
         k, distance = (n - 1.0) * p.norms, quadratic
@@ -174,12 +174,13 @@ def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background,
     """
     if background.known:
         return _log_p_known(total, queries, background, design)
-    if background.shrunk or design.noise > 0.0 or design.varies:
+    rows, covariance = background.rows, background.covariance
+    if rows is None or covariance is None or background.shrunk or design.noise > 0.0 or design.varies:
         raise UnsupportedError(
             "no null law is known for shrunk covariances, nor for estimated ones with noise or Poisson batches: "
             "this attack cannot give a p-value; calibrate it on held-out non-members"
         )
-    return _log_p_estimated(total, queries, background, design.batch_size)
+    return _log_p_estimated(total, queries, rows, background.mean, covariance, design.batch_size)
 
 
 def _log_p_known(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
@@ -187,33 +188,24 @@ def _log_p_known(total: np.ndarray, queries: np.ndarray, background: Background,
     spread = n * (1.0 - design.sample_rate) if design.varies else 0.0
     centre = np.zeros(background.dimension) if design.varies else background.mean
     factor = background.factor(n, design.noise**2, spread)
-    p = factor.products(np.asarray(queries, dtype=float) - centre, total - n * background.mean)
+    p = factor.products(np.asarray(queries, dtype=float), total - n * background.mean, centre)
     return log_ndtr(-p.cross / np.sqrt(p.norms))
 
 
-def _log_p_estimated(total: np.ndarray, queries: np.ndarray, background: Background, n: float) -> np.ndarray:
-    rows = background.records
+def _log_p_estimated(
+    total: np.ndarray, queries: np.ndarray, rows: np.ndarray, mean: np.ndarray, covariance: np.ndarray, n: float
+) -> np.ndarray:
     m, d = rows.shape
     first = max(2, m // 10)
-    query_centre = background.mean + rows[:first].mean(axis=0)
-    batch_centre = background.mean + rows[first:].mean(axis=0)
-    degrees = m - 2
-    p = (
-        _pooled(background, first)
-        .factor(1.0, 0.0)
-        .products(np.asarray(queries, dtype=float) - query_centre, total / n - batch_centre)
-    )
+    query_centre = rows[:first].mean(axis=0)
+    batch_centre = (m * mean - first * query_centre) / (m - first)
+    # Covariance within the two parts, pooled: independent of both centres, with m - 2 degrees of freedom.
+    gap = (query_centre - mean) * np.sqrt(first * m / (m - first))
+    pooled = ((m - 1.0) * covariance - np.outer(gap, gap)) / (m - 2.0)
+    factor = Background.exactly(mean, pooled).factor(1.0, 0.0)
+    p = factor.products(np.asarray(queries, dtype=float), total / n - batch_centre, query_centre)
     variance = 1.0 / n + 1.0 / (m - first)
-    return _log_pivot_tail(p.cross / np.sqrt(p.norms * variance), d, degrees)
-
-
-def _pooled(background: Background, first: int) -> Background:
-    """Covariance within the two parts: independent of both means, with m - 2 degrees of freedom."""
-    rows = background.records
-    m = len(rows)
-    gap = rows[:first].mean(axis=0) - rows[first:].mean(axis=0)
-    within = rows.T @ rows - np.outer(gap, gap) * (first * (m - first) / m)
-    return Background.exactly(background.mean, within / (m - 2.0))
+    return _log_pivot_tail(p.cross / np.sqrt(p.norms * variance), d, m - 2)
 
 
 def _log_pivot_tail(statistic: np.ndarray, d: int, degrees: int) -> np.ndarray:
