@@ -94,6 +94,39 @@ def test_low_rank_factor_equals_the_dense_one():
     assert factor.log_det == pytest.approx(np.linalg.slogdet(full)[1], rel=1e-10, abs=0)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("offset", [0.0, 0.7, 1e5])
+def test_sample_covariance_is_that_of_numpy(order, offset):
+    """Several blocks of coordinates, both memory layouts, and a mean that would cancel ten digits."""
+    rows = np.random.default_rng(12).normal(size=(420, 300)) * np.linspace(0.1, 2, 300) + offset
+    rows = np.asarray(rows, order=order)
+    before = rows.copy()
+    background = Background.estimated(rows, Estimator.SAMPLE)
+    assert np.allclose(background.mean, rows.mean(axis=0), rtol=1e-12, atol=1e-12)
+    assert np.allclose(background.covariance, np.cov(rows, rowvar=False), rtol=1e-9, atol=1e-10)
+    assert np.array_equal(background.covariance, background.covariance.T)
+    part = background.restricted(np.arange(0, 300, 3))
+    scores = glir.score_step(rows[0, ::3] * 16, rows[:2, ::3], part, glir.BatchDesign(16.0))
+    direct = Background.estimated(rows[:, ::3], Estimator.SAMPLE)
+    again = glir.score_step(rows[0, ::3] * 16, rows[:2, ::3], direct, glir.BatchDesign(16.0))
+    assert np.allclose(scores.log_ratio, again.log_ratio, rtol=1e-6)
+    assert np.array_equal(rows, before)
+
+
+def test_pivot_is_that_of_two_separate_parts():
+    """Query centred by the first tenth, batch by the rest, covariance within both: by explicit inverses."""
+    rng, m, d, n = np.random.default_rng(13), 60, 5, 32.0
+    rows, query, total = rng.normal(size=(m, d)) + 3.0, rng.normal(size=(1, d)) + 3.0, n * 3.0 + 5 * rng.normal(size=d)
+    found = glir.log_p_values(total, query, Background.estimated(rows, Estimator.SAMPLE), glir.BatchDesign(n))[0]
+    first, rest = rows[:6], rows[6:]
+    pooled = (np.cov(first.T) * 5 + np.cov(rest.T) * 53) / 58
+    a, x = query[0] - first.mean(0), (total / n - rest.mean(0)) / np.sqrt(1 / n + 1 / 54)
+    statistic = a @ np.linalg.solve(pooled, x) / np.sqrt(a @ np.linalg.solve(pooled, a))
+    scale = stats.beta(0.5 * (58 - d + 2), 0.5 * (d - 1)).ppf((np.arange(20_000) + 0.5) / 20_000)
+    tail = stats.t(58 - d + 1).sf(statistic * np.sqrt((58 - d + 1) / 58 * scale))
+    assert np.exp(found) == pytest.approx(np.mean(tail), rel=1e-6, abs=0)
+
+
 def test_shrinkage_is_that_of_ledoit_and_wolf():
     covariance = pytest.importorskip("sklearn.covariance")
     for m, d in ((15, 40), (60, 25)):

@@ -120,9 +120,11 @@ def test_optimal_weights_beat_the_unweighted_mean_of_lemma_8():
 def test_scores_do_not_depend_on_the_centre_or_on_the_length_of_the_direction():
     observed = np.random.default_rng(0).standard_normal((5, 2, 3))
     centre = np.array([1.0, -2.0, 7.0])
-    assert magnitude_scores(observed + centre, centre) == pytest.approx(magnitude_scores(observed, np.zeros(3)))
+    assert magnitude_scores(observed + centre, centre) == pytest.approx(
+        magnitude_scores(observed, np.zeros(3)), rel=1e-12, abs=0
+    )
     a, b = (one_sided_scores(observed, np.zeros(3), scale * np.array([1.0, 2.0, 0.0])) for scale in (1.0, 9.0))
-    assert a == pytest.approx(b)
+    assert a == pytest.approx(b, rel=1e-12, abs=0)
 
 
 def test_refusals():

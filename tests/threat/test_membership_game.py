@@ -60,7 +60,7 @@ def test_every_output_says_that_k_is_typical(method, steps):
 
 @pytest.mark.parametrize("sampler", list(Sampler))
 @pytest.mark.parametrize("neighbouring", list(Neighbouring))
-@pytest.mark.parametrize(("rate", "steps"), [(0.1, 50), (0.6, 2)])
+@pytest.mark.parametrize(("rate", "steps"), [(0.1, 50), (0.6, 2), (0.6, 3), (1.0, 2)])
 def test_reused_data_are_the_worst_case(sampler, neighbouring, rate, steps):
     """Errata G1: over re-used data only the injected noise counts."""
     mechanism = run(rate=rate, steps=steps, sampler=sampler)
