@@ -174,8 +174,8 @@ def test_dropped_tail_is_caught(monkeypatch):
     """Losses above 1 are thrown away instead of counted: the two directions no longer fit together."""
     honest = lattice._cells
 
-    def careless(pair, plan, offset):
-        cells = honest(pair, plan, offset)
+    def careless(*described):
+        cells, plan = honest(*described), described[3]
         keep = (cells.first + np.arange(len(cells.p))) * plan.spacing < 1.0
         return replace(cells, p=cells.p[keep], q=cells.q[keep], p_above=0.0, q_above=0.0)
 

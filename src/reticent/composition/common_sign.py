@@ -8,7 +8,6 @@ parameter the curve is on the safe side: knowing the direction up to its sign on
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -19,7 +18,8 @@ from reticent.composition import _sign_spectrum as spectrum
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose, loudest_step
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through
+from reticent.composition.polygon import Polygon, hull, polygon_through
+from reticent.composition.polygon_hull import convex_above, stricter
 from reticent.composition.sampling import accountable
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
@@ -55,7 +55,7 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     above, below = _both_directions(add.pessimistic), _both_directions(add.optimistic)
     worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
     if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
-        above = _stricter(above, worst)
+        above = stricter(above, worst)
     return Bracket(pessimistic=above, optimistic=below)
 
 
@@ -127,20 +127,7 @@ def _reaches(curve: Polygon) -> bool:
 
 def _joined(fine: _Pair, coarse: _Pair) -> _Pair:
     """The better of two enclosures at every threshold: far out, where the Fourier sums cancel, the coarse one."""
-    return _Pair(_stricter(fine.above, coarse.above), hull([fine.below, coarse.below]))
-
-
-def _stricter(one: Polygon, other: PolygonTradeOff) -> Polygon:
-    """The curve that both upper bounds on delta leave: no safer than either claims, and obeying both."""
-    slopes = np.concatenate([one.log_slopes, other.log_slopes, [0.0]])
-    ratio = np.unique(np.clip(slopes[np.isfinite(slopes)], -300.0, 300.0))
-    forward, back = np.maximum(ratio, 0.0), np.maximum(-ratio, 0.0)
-    log_delta = np.where(
-        ratio >= 0.0,
-        np.minimum(one.log_delta(forward), other.log_delta(forward)),
-        np.minimum(one.reversed.log_delta(back), other.reversed.log_delta(back)),
-    )
-    return _convex_above(ratio, log_delta)
+    return _Pair(stricter(fine.above, coarse.above), hull([fine.below, coarse.below]))
 
 
 def _fine(values: spectrum.Values) -> _Pair:
@@ -150,7 +137,7 @@ def _fine(values: spectrum.Values) -> _Pair:
     delta = np.where(add, -np.expm1(ratio) + values.put, values.put * np.exp(-ratio)) + rounding
     delta = np.clip(delta, 1e-300, 1.0)
     with np.errstate(divide="ignore"):
-        above = _convex_above(ratio, np.log(delta))
+        above = convex_above(ratio, np.log(delta))
         fpr, fnr = np.minimum(values.fpr + _ULPS, 1.0), np.minimum(values.fnr + _ULPS, 1.0)
         points = LogErrors(np.log(fpr), np.log1p(-fpr), np.log(fnr), np.log1p(-fnr))
     return _Pair(above, polygon_through(LogErrors(*(part[::-1] for part in points))))
@@ -190,59 +177,7 @@ def _halved(worst: Polygon, noise: float, rate: float, steps: int) -> Polygon:
         both = np.min(moments[None, :] - tilts[None, :] * level[:, None], axis=1)
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
-    return _convex_above(ratio, log_delta)
-
-
-def _convex_above(ratio: np.ndarray, log_delta: np.ndarray) -> Polygon:
-    """The tangent polygon of upper bounds that need not be convex: the truth is, so it obeys their hull."""
-    log_delta = np.clip(log_delta, -690.0, 0.0)
-    zero = int(np.searchsorted(ratio, 0.0))
-    right = zero + _hull_members(ratio[zero:], log_delta[zero:])
-    left = zero - _hull_members(-ratio[zero::-1], log_delta[zero::-1])
-    left, right = _meeting(left, right, ratio, log_delta)
-    chosen = np.concatenate([left[:0:-1], right])
-    return polygon_above(ratio[chosen], log_delta[chosen], log1mexp(log_delta[chosen]))
-
-
-def _meeting(left: np.ndarray, right: np.ndarray, ratio: np.ndarray, log_delta: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Both halves without the neighbours of threshold 0 that would bend the curve there; dropping is safe.
-
-    Convexity at 0 means that the false positives of the right half and the false negatives of the left
-    one add up to at most 1 - delta(0).
-    """
-    rest = -math.expm1(float(log_delta[right[0]]))
-    while len(left) > 2 and len(right) > 2:
-        fpr = math.exp(_log_slope(ratio, log_delta, int(right[0]), int(right[1])))
-        fnr = math.exp(_log_slope(-ratio, log_delta, int(left[0]), int(left[1])))
-        if fpr + fnr < rest * (1.0 - 1e-9):
-            break
-        if fpr > fnr:
-            right = np.delete(right, 1)
-        else:
-            left = np.delete(left, 1)
-    return left, right
-
-
-def _hull_members(size: np.ndarray, log_delta: np.ndarray) -> np.ndarray:
-    """Indices of the lower convex hull of the points (e^size, delta), size increasing from 0."""
-    chain, slopes = [0], [math.inf]
-    for k in range(1, len(size)):
-        if log_delta[k] >= log_delta[chain[-1]]:
-            continue
-        slope = _log_slope(size, log_delta, chain[-1], k)
-        while slope >= slopes[-1]:
-            chain.pop()
-            slopes.pop()
-            slope = _log_slope(size, log_delta, chain[-1], k)
-        chain.append(k)
-        slopes.append(slope)
-    return np.array(chain)
-
-
-def _log_slope(size: np.ndarray, log_delta: np.ndarray, j: int, k: int) -> float:
-    """log of minus the slope between points j < k of (e^size, delta), delta falling."""
-    drop = float(log_delta[j]) + math.log(-math.expm1(float(log_delta[k] - log_delta[j])))
-    return drop - float(size[j]) - math.log(math.expm1(float(size[k] - size[j])))
+    return convex_above(ratio, log_delta)
 
 
 def _both_directions(curve: TradeOff) -> TradeOff:

@@ -13,15 +13,19 @@ import numpy as np
 
 from reticent.composition._affinity import affinity
 from reticent.composition.bracket import Bracket
-from reticent.composition.lattice import compose_lattice
+from reticent.composition.lattice import Steps, compose_lattice
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.polygon import Polygon, hull, polygon_through
+from reticent.composition.polygon_hull import stricter
 from reticent.composition.sampling import accountable, shift
 from reticent.composition.spectral import SampledStep, SpectralComposition
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
+
+_WIDTH = 1e-6  # of the advantage, that a second lattice is tried for
+_LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))  # aimed width, points, what the window may miss
 
 
 @lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
@@ -56,15 +60,26 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
         with contextlib.suppress(NumericalError):
             return spectral.polygons()
     steps = [(step.curve(), step.count) for step in noisy]
-    busiest = max(noisy, key=lambda step: step.count)
     safe, weak = _strongest(noisy, both), loudest_step(steps)
-    try:
-        pessimistic, optimistic = compose_lattice(steps, anchor=busiest.anchor)
-    except NumericalError:
+    found = _latticed(steps, max(noisy, key=lambda step: step.count).anchor)
+    if found is None:
         return safe, weak
+    pessimistic, optimistic = found
     if pessimistic.delta(0.0) > safe.delta(0.0):
         pessimistic = safe
     return pessimistic, weak if optimistic.delta(0.0) < weak.delta(0.0) else optimistic
+
+
+def _latticed(steps: Steps, anchor: float) -> tuple[Polygon, Polygon] | None:
+    """Both polygons of the lattice; a second, finer one that gives up the far tails where the first is wide."""
+    found: tuple[Polygon, Polygon] | None = None
+    for width, points, tail in _LATTICES:
+        with contextlib.suppress(NumericalError):
+            pair = compose_lattice(steps, width, points, anchor, tail)
+            found = pair if found is None else (stricter(found[0], pair[0]), hull([found[1], pair[1]]))
+        if found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH:
+            break
+    return found
 
 
 def _strongest(noisy: Sequence[Step], both: bool) -> Polygon:
@@ -146,10 +161,8 @@ class Step:
 
     @property
     def anchor(self) -> float:
-        """A loss that carries an atom, or nearly one where the noise is small."""
-        if self.laplace:
-            return self.shift / self.noise_multiplier
-        return 0.0 if self.antipodal or self.sample_rate == 1.0 else math.log1p(-self.sample_rate)
+        """Distance between the two atoms of the losses; 0 where there are none."""
+        return 2.0 * self.shift / self.noise_multiplier if self.laplace else 0.0
 
     def curve(self) -> TradeOff:
         """The pair as a curve, H0 = absent."""

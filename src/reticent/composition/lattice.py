@@ -10,7 +10,7 @@ are added on the safe side: docs/composition.md, section "Lattice". Shares no co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,27 +22,45 @@ from reticent.tradeoff._logs import log_sub
 _EPS = 2.0**-52
 _STEP_ERROR = 64 * _EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22
-_TAIL = 1e-15
 _MAX_TANGENTS = 2**13
+_STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
+_HALF = -0.6931471805599453
+_FRACTIONS = np.array([0.2, 0.5, 1.0])  # of the planned Chernoff exponents: connecting dots widens the law
 
 Steps = Sequence[tuple[TradeOff, int]]
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """Grid spacing, first window index, window length, and the Chernoff exponents that chose them."""
+    """The grid of the sum: ``offset`` + spacing * index, for ``points`` indices from ``start``.
+
+    Attributes:
+        centres: per kind of step, the loss that is index 0 of its own grid.
+        offset: centres times counts.
+        up, down: Chernoff exponents that chose the window.
+        tail: probability that the window may miss.
+    """
 
     spacing: float
     start: int
     points: int
+    centres: tuple[float, ...]
+    offset: float
     up: float
     down: float
+    tail: float
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        return self.offset + self.spacing * (self.start + np.arange(self.points))
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """Masses of one step: cell i is (l_i, l_{i+1}], l_i = (first + i + offset) * spacing; plus both tails."""
+    """Masses of one step: cell i is (l_i, l_{i+1}], l_i = centre + (first + i + shift) * spacing; plus both tails."""
 
+    count: int
+    centre: float
     first: int
     p: np.ndarray
     q: np.ndarray
@@ -53,7 +71,7 @@ class _Cells:
 
 
 def compose_lattice(
-    steps: Steps, width: float = 5e-7, max_points: int = 2**20, anchor: float = 0.0
+    steps: Steps, width: float = 5e-7, max_points: int = 2**20, anchor: float = 0.0, tail: float = 1e-15
 ) -> tuple[Polygon, Polygon]:
     """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
 
@@ -61,111 +79,121 @@ def compose_lattice(
         steps: (curve of one step, how many times it ran); curve with H0 = absent, H1 = present.
         width: aimed distance between the two, in beta; it is not guaranteed, the enclosure is.
         max_points: largest grid.
-        anchor: a loss that carries (nearly) an atom; the grid is made to contain it if it can.
+        anchor: distance between two atoms of the losses; the grid is made to contain both if it can. One
+            atom, or nearly one, it always contains.
+        tail: probability that may be left outside the grid, on the safe side: rates far below it are lost,
+            and what is left is resolved more finely.
 
     Raises:
         NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
     """
-    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(anchor))
-    ends = [(_cells(curve, plan, 0.0), count) for curve, count in steps]
-    centred = [(_cells(curve, plan, -0.5), count) for curve, count in steps]
-    return _pessimistic(ends, plan), _optimistic(centred, plan)
+    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(anchor), tail)
+    ends, middles = (
+        [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
+        for shift in (0.0, -0.5)
+    )
+    return _pessimistic(ends, plan), _optimistic(middles, plan)
 
 
-def _pessimistic(parts: list[tuple[_Cells, int]], plan: _Plan) -> Polygon:
-    split = [(cells, *_connect_dots(cells, plan.spacing), count) for cells, count in parts]
-    rounding = sum(count for *_, count in split) * _STEP_ERROR
-    lost_q = sum(count * lost for _, _, lost, _, count in split)
-    lost_p = sum(count * lost for _, _, _, lost, count in split)
-    log_mass = [(cells.first, mass, count) for cells, mass, _, _, count in split]
-    thresholds = plan.spacing * (plan.start + np.arange(plan.points))
-    zero = -plan.start
-    ups = _fold(log_mass, plan, tilt=1.0)
-    downs = _fold(log_mass, plan, tilt=0.0)
-    stride = max(1, plan.points // _MAX_TANGENTS)
-    upper = thresholds[zero:]
-    # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive.
-    q_tail = _tail_sum(ups.mass[zero:])
-    weighted = ups.mass[zero:] * np.exp(-upper)
-    p_tail = _tail_sum(weighted)
-    delta = q_tail - _shifted(upper, p_tail) + lost_q + ups.slack + rounding
-    lower = -thresholds[: zero + 1][::-1]
-    p_head = _tail_sum(downs.mass[: zero + 1][::-1])
-    q_head = _tail_sum((downs.mass[: zero + 1])[::-1] * np.exp(-lower))
-    mirrored = p_head - _shifted(lower, q_head) + lost_p + downs.slack + rounding
-    delta[0] = mirrored[0] = max(delta[0], mirrored[0])
-    deltas = np.clip(np.concatenate([mirrored[::stride][::-1], delta[stride::stride]]), 0.0, 1.0)
-    chosen = np.concatenate([-lower[::stride][::-1], upper[stride::stride]])
+def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
+    split = [_connect_dots(cells, plan.spacing) for cells in parts]
+    rounding = sum(cells.count for cells in parts) * _STEP_ERROR
+    lost_q = sum(cells.count * cells.q_above for cells in parts)
+    lost_p = sum(cells.count * cells.p_below for cells in parts)
+    ups, downs = (_fold(parts, split, plan, tilt) for tilt in (1.0, 0.0))
+    zero = int(np.searchsorted(plan.thresholds, 0.0))
+    # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
+    upper, above = plan.thresholds[zero:], ups.mass[zero:]
+    delta = _positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
+    lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
+    mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
+    middle = max(delta[0], mirrored[0])
+    # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
+    right, left = (
+        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_selected(above), upper), (_selected(below), lower))
+    )
+    left = left[::-1]
+    deltas = np.clip(np.concatenate([mirrored[1:][left], [middle], delta[1:][right]]), 0.0, 1.0)
+    chosen = np.concatenate([-lower[left], [0.0], upper[right]])
     with np.errstate(divide="ignore"):
         return polygon_above(chosen, np.log(deltas), np.log1p(-deltas))
 
 
-def _shifted(losses: np.ndarray, tail: np.ndarray) -> np.ndarray:
-    """e^l times tail; 0, which errs upwards in delta, where e^l overflows."""
-    return np.where(losses < 600.0, np.exp(np.minimum(losses, 600.0)) * tail, 0.0)
+def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
+    """sum mass_n (1 - e^(l - l_n))_+ for l = 0 and l = each of ``losses`` >= 0; ``shrunk`` = mass_n e^(-l_n).
+
+    Where e^l overflows the second part is left out, which errs upwards.
+    """
+    grown = np.where(losses < 600.0, np.exp(np.minimum(losses, 600.0)), 0.0)
+    inner = _tail_sum(mass) - grown * _tail_sum(shrunk)
+    return np.append(mass.sum() - shrunk.sum(), inner)
 
 
-def _optimistic(parts: list[tuple[_Cells, int]], plan: _Plan) -> Polygon:
-    labels = [(*_labels(cells), count) for cells, count in parts]
-    rounding = sum(count for *_, count in labels) * _STEP_ERROR
-    # Labels lag the losses they stand for by a mean that is known in advance.
-    drift = round(sum(count * _lag(first, p, q, plan.spacing) for first, p, q, count in labels))
-    p_mass = [(first, p, count) for first, p, _, count in labels]
-    q_mass = [(first, q, count) for first, _, q, count in labels]
-    window = replace(plan, start=plan.start - drift)
-    zero, thresholds = -plan.start, plan.spacing * (plan.start + np.arange(plan.points))
-    above, below = thresholds[zero:], thresholds[:zero]
-    tilted = _fold(p_mass, window, tilt=1.0, drift=drift)
-    fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
-    plain = _fold(q_mass, window, tilt=0.0)
-    tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
-    tilted = _fold(q_mass, window, tilt=-1.0, drift=drift)
-    fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
-    plain = _fold(p_mass, window, tilt=0.0)
-    tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
-    with np.errstate(divide="ignore", invalid="ignore"):
-        right = np.log(np.clip(fpr, 0, 1)), np.log(np.clip(tpr, 0, 1)), np.log1p(-np.clip(fpr, 0, 1))
-        left = np.log(np.clip(fnr, 0, 1)), np.log(np.clip(tnr, 0, 1)), np.log1p(-np.clip(fnr, 0, 1))
-        right_fnr, left_fpr = np.log1p(-np.clip(tpr, 0, 1)), np.log1p(-np.clip(tnr, 0, 1))
-    stride = max(1, plan.points // _MAX_TANGENTS)
-    points = LogErrors(
-        fpr=np.concatenate([right[0][::-1], left_fpr[::-1]])[::stride],
-        tnr=np.concatenate([right[2][::-1], left[1][::-1]])[::stride],
-        fnr=np.concatenate([right_fnr[::-1], left[0][::-1]])[::stride],
-        tpr=np.concatenate([right[1][::-1], left[2][::-1]])[::stride],
+def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
+    p_mass, q_mass = (
+        [_folded_in(c.p, c.p_below, c.p_above) for c in parts],
+        [_folded_in(c.q, c.q_below, c.q_above) for c in parts],
     )
+    rounding = sum(cells.count for cells in parts) * _STEP_ERROR
+    # Labels lag the losses they stand for by a mean that is known in advance.
+    drift = round(sum(c.count * _lag(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)))
+    zero = int(np.searchsorted(plan.thresholds, 0.0))
+    above, below = plan.thresholds[zero:], plan.thresholds[:zero]
+    tilted_p = _fold(parts, p_mass, plan, 1.0, drift)
+    fpr = _tail_sum(tilted_p.mass[zero:] * np.exp(-above)) + (tilted_p.slack + rounding) * np.exp(-above)
+    plain = _fold(parts, q_mass, plan, 0.0, drift)
+    tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
+    tilted_q = _fold(parts, q_mass, plan, -1.0, drift)
+    fnr = np.cumsum(tilted_q.mass[:zero] * np.exp(below)) + (tilted_q.slack + rounding) * np.exp(below)
+    plain = _fold(parts, p_mass, plan, 0.0, drift)
+    tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
+    right, left = _selected(tilted_p.mass[zero:])[::-1], zero - 1 - _selected(tilted_q.mass[:zero][::-1])
+    fpr, tpr, fnr, tnr = (np.clip(rate, 0.0, 1.0) for rate in (fpr[right], tpr[right], fnr[left], tnr[left]))
+    with np.errstate(divide="ignore"):
+        points = LogErrors(
+            fpr=np.concatenate([np.log(fpr), np.log1p(-tnr)]),
+            tnr=np.concatenate([np.log1p(-fpr), np.log(tnr)]),
+            fnr=np.concatenate([np.log1p(-tpr), np.log(fnr)]),
+            tpr=np.concatenate([np.log(tpr), np.log1p(-fnr)]),
+        )
     return polygon_through(points)
 
 
-def _connect_dots(cells: _Cells, spacing: float) -> tuple[np.ndarray, float, float]:
-    """P-masses on the grid points, the Q-mass moved to +infinity, the P-mass moved to -infinity."""
-    left = spacing * (cells.first + np.arange(len(cells.p)))
+def _selected(mass: np.ndarray) -> np.ndarray:
+    """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
+    total = np.cumsum(mass)
+    quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
+    even = np.arange(0, len(mass), max(1, len(mass) // _MAX_TANGENTS))
+    return np.unique(np.concatenate([even, np.minimum(quantiles, len(mass) - 1)]))
+
+
+def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
+    """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
+    left = cells.centre + spacing * (cells.first + np.arange(len(cells.p)))
     with np.errstate(over="ignore", invalid="ignore"):
         up = (np.exp(-left) * cells.q - cells.p) / np.expm1(spacing)
     up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, cells.p)
     mass = np.zeros(len(cells.p) + 1)
     mass[:-1] += cells.p - up
     mass[1:] += up
-    ends = spacing * cells.first, spacing * (cells.first + len(cells.p))
-    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-ends[0], 700.0)))
+    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-left[0], 700.0)))
     mass[-1] += cells.p_above
-    return mass, cells.q_above, cells.p_below
+    return mass
 
 
-def _labels(cells: _Cells) -> tuple[int, np.ndarray, np.ndarray]:
-    """Each cell labelled by its middle (both tails by the nearest cell), as P- and Q-masses."""
-    p, q = cells.p.copy(), cells.q.copy()
-    p[0] += cells.p_below
-    q[0] += cells.q_below
-    p[-1] += cells.p_above
-    q[-1] += cells.q_above
-    return cells.first, p, q
+def _folded_in(inner: np.ndarray, below: float, above: float) -> np.ndarray:
+    """Both tails counted with the nearest cell."""
+    mass = inner.copy()
+    mass[0] += below
+    mass[-1] += above
+    return mass
 
 
-def _lag(first: int, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
+def _lag(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
     """Mean of (log ratio of a label) - (label), in grid points, under the mean of both laws."""
     both = (p > 0) & (q > 0)
-    ratio = np.log(q[both] / p[both]) / spacing - (first + np.flatnonzero(both))
+    label = cells.centre / spacing + cells.first + np.flatnonzero(both)
+    ratio = np.log(q[both] / p[both]) / spacing - label
     weights = p[both] + q[both]
     return float(np.sum(weights * np.clip(ratio, -0.5, 0.5)) / np.sum(weights))
 
@@ -176,43 +204,68 @@ class _Composed:
     slack: float
 
 
-def _fold(parts: list[tuple[int, np.ndarray, int]], plan: _Plan, tilt: float, drift: int = 0) -> _Composed:
+def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, drift: int = 0) -> _Composed:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
-    ``drift`` grid points are added to the sum before weighting.
+    ``drift`` grid points are added to the sum before weighting. Each step is written as its largest mass
+    times 1 + (the transform of the rest over it), moved to index 0: what is nearly an atom then costs no
+    rounding. Errors are bounded per frequency and summed in squares (Parseval), over N points at most
+    sqrt(N) times their root mean square.
     """
-    spectrum, log_scale = np.ones(plan.points // 2 + 1, dtype=complex), tilt * drift * plan.spacing
-    relative = np.zeros(plan.points // 2 + 1)
+    log_size, phase, relative = np.zeros((3, plan.points // 2 + 1))
+    peak, scaling, log_scale = 0, 0.0, tilt * drift * plan.spacing
     fft_error = 8 * _EPS * np.log2(plan.points)
-    tails = dict.fromkeys((1.0, -1.0), 0.0)
-    for first, mass, count in parts:
-        index = first + np.arange(len(mass))
-        weights = mass * np.exp(tilt * plan.spacing * index)
-        total = weights.sum()
-        image = np.fft.rfft(np.bincount(index % plan.points, weights / total, minlength=plan.points))
-        magnitude = np.abs(image)
-        with np.errstate(divide="ignore"):
-            spectrum *= np.exp(count * np.log(magnitude)) * np.exp(1j * np.fmod(count * np.angle(image), 2 * np.pi))
-            relative += count * np.log1p((fft_error + 4 * _EPS) / np.maximum(magnitude, 1e-300))
-        log_scale += count * np.log(total)
-        for sign, rate in ((1.0, plan.up), (-1.0, plan.down)):
-            tails[sign] += count * _log_moment(weights, plan.spacing * index, sign * rate)
+    exponents = np.multiply.outer([plan.up, -plan.down], _FRACTIONS).ravel()
+    tails = np.zeros(len(exponents))
+    for cells, mass in zip(parts, masses, strict=True):
+        count, index = cells.count, cells.first + np.arange(len(mass))
+        losses = cells.centre + plan.spacing * index
+        logs = tilt * losses
+        weights = mass * np.exp(logs)
+        top = int(np.argmax(weights))
+        rest = weights / weights[top]
+        rest[top] = 0.0
+        image = np.fft.rfft(np.bincount((index - index[top]) % plan.points, rest, minlength=plan.points))
+        own_size, own_phase = _logarithm(image)
+        log_size += count * (own_size - own_size[0])
+        phase += np.fmod(count * own_phase, 2 * np.pi)
+        error = fft_error * rest.sum() + 4 * _EPS * float(rest @ (2.0 + np.abs(logs) + abs(logs[top])))
+        logarithm = np.abs(own_size) + own_size[0] + np.abs(own_phase)
+        relative += count * (np.log1p(error * np.exp(-own_size)) + 4 * _EPS * logarithm)
+        log_scale += count * (np.log(weights[top]) + own_size[0])
+        scaling += 4 * _EPS * count * (2.0 + abs(logs[top]) + abs(np.log(weights[top])) + own_size[0])
+        peak += count * int(index[top])
+        tails += [count * _log_moment(weights, losses, exponent) for exponent in exponents]
     scale = np.exp(log_scale)
-    mass = np.fft.irfft(spectrum, plan.points) * scale
-    # |prod(z + e) - prod z| <= prod(|z| + e) - prod|z|, frequency by frequency, then the inverse transform.
-    per_point = 2 * np.mean(np.abs(spectrum) * np.expm1(np.minimum(relative, 700.0)) + fft_error * np.abs(spectrum))
-    wrap = _wrapped(tails, plan) * np.exp(tilt * drift * plan.spacing)
-    rolled = np.maximum(np.roll(mass, -(plan.start % plan.points)), 0.0)
-    slack = per_point * scale * plan.points + wrap
+    size = np.exp(log_size)
+    mass = np.fft.irfft(size * np.exp(1j * phase), plan.points) * scale
+    # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
+    spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
+    rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
+    first = plan.start - drift  # of the window, before the drift is added
+    wrap = _wrapped(tails, exponents, plan, first) * np.exp(tilt * drift * plan.spacing)
+    mass = np.maximum(np.roll(mass, (peak - first) % plan.points), 0.0)
+    slack = float(rounding + wrap)
     if not slack < 1e-3:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
-    return _Composed(rolled, slack)
+    return _Composed(mass, slack)
 
 
-def _wrapped(tails: dict[float, float], plan: _Plan) -> float:
-    """Chernoff bound on the mass outside the window."""
-    high, low = plan.spacing * (plan.start + plan.points), plan.spacing * plan.start
-    return float(np.exp(min(tails[1.0] - plan.up * high, 0.0)) + np.exp(min(tails[-1.0] + plan.down * low, 0.0)))
+def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log |1 + z| and arg(1 + z), accurate for small z as well."""
+    square = image.real * (2.0 + image.real) + image.imag**2
+    with np.errstate(divide="ignore"):
+        exact = np.log(np.hypot(1.0 + image.real, image.imag))
+        size = np.where(square < -0.5, exact, 0.5 * np.log1p(np.maximum(square, -1.0)))
+    return np.maximum(size, -700.0), np.arctan2(image.imag, 1.0 + image.real)
+
+
+def _wrapped(tails: np.ndarray, exponents: np.ndarray, plan: _Plan, first: int) -> float:
+    """Chernoff bound on the mass outside the window, the best exponent on each side."""
+    low = plan.offset + plan.spacing * first
+    ends = np.where(exponents > 0.0, low + plan.spacing * (plan.points - 1), low)
+    logs = np.minimum(tails - exponents * ends, 0.0).reshape(2, -1)
+    return float(np.sum(np.exp(np.min(logs, axis=1))))
 
 
 def _log_moment(weights: np.ndarray, losses: np.ndarray, exponent: float) -> float:
@@ -228,14 +281,16 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
     return np.append(total[1:], 0.0)
 
 
-def _cells(curve: TradeOff, plan: _Plan, offset: float) -> _Cells:
+def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float) -> _Cells:
     reach = plan.spacing * plan.points
-    low, high = _support(curve, reach)
-    first, last = int(np.floor(low / plan.spacing)), int(np.ceil(high / plan.spacing))
-    last = max(last, first + 1)
-    rates = curve.errors(plan.spacing * (np.arange(first, last + 1) + offset))
+    low, high = _support(curve, reach, plan.tail * _STEP_TAIL)
+    first = int(np.floor((low - centre) / plan.spacing))
+    last = max(int(np.ceil((high - centre) / plan.spacing)), first + 1)
+    rates = curve.errors(centre + plan.spacing * (np.arange(first, last + 1) + shift))
     return _Cells(
-        first,
+        count=count,
+        centre=centre,
+        first=first,
         p=_masses(rates.fpr, rates.tnr),
         q=_masses(rates.tpr, rates.fnr),
         p_below=float(np.exp(rates.tnr[0])),
@@ -251,7 +306,7 @@ def _masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return np.where(above[:-1] < -0.7, by_tail, np.exp(log_sub(below[1:], below[:-1])))
 
 
-def _support(curve: TradeOff, reach: float, tail: float = 1e-26) -> tuple[float, float]:
+def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach] outside which Q above and P below are at most ``tail``."""
     sizes = np.geomspace(1e-12, max(reach, 1e-11), 800)
     high = curve.errors(sizes).tpr <= np.log(tail)
@@ -259,23 +314,44 @@ def _support(curve: TradeOff, reach: float, tail: float = 1e-26) -> tuple[float,
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Steps, width: float, max_points: int, anchor: float) -> _Plan:
+def _plan(steps: Steps, width: float, max_points: int, anchor: float, tail: float) -> _Plan:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_coarse(curve), n) for curve, n in steps]
     rates = np.geomspace(1e-4, 1e7, 221)
-    high, up = _chernoff_end(coarse, rates, shift=1.0)
-    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], rates, shift=0.0)
+    high, up = _chernoff_end(coarse, rates, 1.0, tail)
+    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], rates, 0.0, tail)
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
     span = 1.05 * (max(high, 0.0) + max(low, 0.0)) + 1e-12
     spacing = np.sqrt(30.0 * width * max(spread, 1e-3 * span) / count)
     points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), 12, np.log2(max_points)))
-    spacing = span / points
+    spacing = span / (points - 8)
     if anchor >= spacing:
         spacing = anchor / np.floor(anchor / spacing)
-    return _Plan(spacing, -int(np.ceil(1.025 * max(low, 0.0) / spacing)) - 2, points, up, down)
+    centres = tuple(_median(curve, of_both=anchor == 0.0) for curve, _ in steps)
+    offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
+    start = int(np.floor((-1.025 * max(low, 0.0) - offset) / spacing)) - 2
+    return _Plan(float(spacing), start, points, centres, offset, up, down, tail)
+
+
+def _median(curve: TradeOff, of_both: bool) -> float:
+    """The loss that half of P, or of P and Q together, exceeds: it lies in the atom, or what is nearly one."""
+
+    def less(losses: np.ndarray) -> np.ndarray:
+        rates = curve.errors(losses)
+        middle = np.logaddexp(rates.fpr, rates.tpr) + _HALF if of_both else rates.fpr
+        return middle < _HALF - 1e-15
+
+    sizes = np.geomspace(1e-300, 1e5, 1200)
+    losses = np.concatenate([-sizes[::-1], [0.0], sizes])
+    k = int(np.argmax(less(losses)))
+    low, high = losses[max(k - 1, 0)], losses[k]
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if less(np.array(middle)) else (middle, high)
+    return float(high)
 
 
 def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
@@ -295,7 +371,7 @@ def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _chernoff_end(
-    coarse: list[tuple[np.ndarray, np.ndarray, int]], rates: np.ndarray, shift: float
+    coarse: list[tuple[np.ndarray, np.ndarray, int]], rates: np.ndarray, shift: float, tail: float
 ) -> tuple[float, float]:
     """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
     logs = np.zeros(len(rates))
@@ -305,6 +381,6 @@ def _chernoff_end(
             terms = live + (rate + shift) * losses
             top = terms.max()
             logs[k] += count * (top + np.log(np.sum(np.exp(terms - top))))
-    ends = (logs - np.log(_TAIL)) / rates
+    ends = (logs - np.log(tail)) / rates
     best = int(np.nanargmin(ends))
     return float(ends[best]), float(rates[best])
