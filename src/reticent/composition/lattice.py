@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.errors import NumericalError
@@ -25,7 +26,7 @@ _MAX_POINTS = 2**22
 _MAX_TANGENTS = 2**13
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
 _HALF = -0.6931471805599453
-_FRACTIONS = np.array([0.2, 0.5, 1.0])  # of the planned Chernoff exponents: connecting dots widens the law
+_FRACTIONS = np.array([0.3, 1.0])  # of the planned Chernoff exponents: connecting dots widens the law
 
 Steps = Sequence[tuple[TradeOff, int]]
 
@@ -39,6 +40,7 @@ class _Plan:
         offset: centres times counts.
         up, down: Chernoff exponents that chose the window.
         tail: probability that the window may miss.
+        symmetric: every step's curve is its own inverse; index 0 is then loss 0, and one direction says all.
     """
 
     spacing: float
@@ -49,6 +51,7 @@ class _Plan:
     up: float
     down: float
     tail: float
+    symmetric: bool
 
     @property
     def thresholds(self) -> np.ndarray:
@@ -100,13 +103,17 @@ def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     lost_q = sum(cells.count * cells.q_above for cells in parts)
     lost_p = sum(cells.count * cells.p_below for cells in parts)
-    ups, downs = (_fold(parts, split, plan, tilt) for tilt in (1.0, 0.0))
+    ups = _fold(parts, split, plan, 1.0)
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
     upper, above = plan.thresholds[zero:], ups.mass[zero:]
     delta = _positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
-    lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
-    mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
+    if plan.symmetric:
+        lower, below, mirrored = upper, above, delta
+    else:
+        downs = _fold(parts, split, plan, 0.0)
+        lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
+        mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
     middle = max(delta[0], mirrored[0])
     # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
     right, left = (
@@ -130,25 +137,29 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
 
 
 def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
-    p_mass, q_mass = (
-        [_folded_in(c.p, c.p_below, c.p_above) for c in parts],
-        [_folded_in(c.q, c.q_below, c.q_above) for c in parts],
-    )
+    p_mass = [_folded_in(c.p, c.p_below, c.p_above) for c in parts]
+    q_mass = [_folded_in(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     # Labels lag the losses they stand for by a mean that is known in advance.
-    drift = round(sum(c.count * _lag(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)))
+    lags = [c.count * _lag(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
+    drift = 0 if plan.symmetric else round(sum(lags))
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     above, below = plan.thresholds[zero:], plan.thresholds[:zero]
-    tilted_p = _fold(parts, p_mass, plan, 1.0, drift)
-    fpr = _tail_sum(tilted_p.mass[zero:] * np.exp(-above)) + (tilted_p.slack + rounding) * np.exp(-above)
+    tilted = _fold(parts, p_mass, plan, 1.0, drift)
+    fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
     plain = _fold(parts, q_mass, plan, 0.0, drift)
     tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
-    tilted_q = _fold(parts, q_mass, plan, -1.0, drift)
-    fnr = np.cumsum(tilted_q.mass[:zero] * np.exp(below)) + (tilted_q.slack + rounding) * np.exp(below)
-    plain = _fold(parts, p_mass, plan, 0.0, drift)
-    tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
-    right, left = _selected(tilted_p.mass[zero:])[::-1], zero - 1 - _selected(tilted_q.mass[:zero][::-1])
-    fpr, tpr, fnr, tnr = (np.clip(rate, 0.0, 1.0) for rate in (fpr[right], tpr[right], fnr[left], tnr[left]))
+    right = _selected(tilted.mass[zero:])[::-1]
+    fpr, tpr = np.clip(fpr[right], 0.0, 1.0), np.clip(tpr[right], 0.0, 1.0)
+    if plan.symmetric:
+        fnr, tnr = fpr[::-1], tpr[::-1]
+    else:
+        tilted = _fold(parts, q_mass, plan, -1.0, drift)
+        fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
+        plain = _fold(parts, p_mass, plan, 0.0, drift)
+        tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
+        left = zero - 1 - _selected(tilted.mass[:zero][::-1])
+        fnr, tnr = np.clip(fnr[left], 0.0, 1.0), np.clip(tnr[left], 0.0, 1.0)
     with np.errstate(divide="ignore"):
         points = LogErrors(
             fpr=np.concatenate([np.log(fpr), np.log1p(-tnr)]),
@@ -235,7 +246,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
         log_scale += count * (np.log(weights[top]) + own_size[0])
         scaling += 4 * _EPS * count * (2.0 + abs(logs[top]) + abs(np.log(weights[top])) + own_size[0])
         peak += count * int(index[top])
-        tails += [count * _log_moment(weights, losses, exponent) for exponent in exponents]
+        tails += count * _log_moments(weights, losses, exponents)
     scale = np.exp(log_scale)
     size = np.exp(log_size)
     mass = np.fft.irfft(size * np.exp(1j * phase), plan.points) * scale
@@ -268,11 +279,10 @@ def _wrapped(tails: np.ndarray, exponents: np.ndarray, plan: _Plan, first: int) 
     return float(np.sum(np.exp(np.min(logs, axis=1))))
 
 
-def _log_moment(weights: np.ndarray, losses: np.ndarray, exponent: float) -> float:
+def _log_moments(weights: np.ndarray, losses: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     live = weights > 0
-    terms = np.log(weights[live]) + exponent * losses[live]
-    top = float(terms.max())
-    return top + float(np.log(np.sum(np.exp(terms - top))))
+    logs, losses = np.log(weights[live]), losses[live]
+    return np.array([float(logsumexp(logs + exponent * losses)) for exponent in exponents])
 
 
 def _tail_sum(values: np.ndarray) -> np.ndarray:
@@ -328,12 +338,16 @@ def _plan(steps: Steps, width: float, max_points: int, anchor: float, tail: floa
     spacing = np.sqrt(30.0 * width * max(spread, 1e-3 * span) / count)
     points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), 12, np.log2(max_points)))
     spacing = span / (points - 8)
+    symmetric = all(curve.reversed is curve for curve, _ in steps)
+    anchor = 0.5 * anchor if symmetric else anchor
     if anchor >= spacing:
         spacing = anchor / np.floor(anchor / spacing)
+    if symmetric:
+        return _Plan(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
     centres = tuple(_median(curve, of_both=anchor == 0.0) for curve, _ in steps)
     offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
     start = int(np.floor((-1.025 * max(low, 0.0) - offset) / spacing)) - 2
-    return _Plan(float(spacing), start, points, centres, offset, up, down, tail)
+    return _Plan(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
 
 def _median(curve: TradeOff, of_both: bool) -> float:
