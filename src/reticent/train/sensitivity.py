@@ -17,13 +17,12 @@ from reticent.data import ColumnGroup
 from reticent.errors import ParameterError
 from reticent.train.sensitivity_dense import DenseEngine, Loss, dense_layers
 from reticent.train.sensitivity_diameter import Diameter, diameters
-from reticent.train.sensitivity_gram import squared_distances
 from reticent.train.sensitivity_layers import LayeredEngine
 
 __all__ = ["Diameter", "Distances", "GradientSensitivity", "Precision", "SensitiveAttribute", "diameters"]
 
 _MEMORY = 256 * 2**20
-_CACHE = 8 * 2**20
+_CACHE = 12 * 2**20
 
 
 class Precision(Enum):
@@ -152,12 +151,14 @@ class GradientSensitivity:
         """
         with torch.no_grad():
             self._engine.refresh()
-            first = 0
-            while first < len(features):
-                last = first + self._block_size()
-                part = self._engine.centred_gram(features[first:last], labels[first:last], self._clip)
-                yield Distances(first, squared_distances(part.gram), part.norms)
-                first = last
+        first = 0
+        while first < len(features):
+            last = first + self._block_size()
+            # Not around the yield: the caller's own code between two blocks keeps its gradient mode.
+            with torch.no_grad():
+                part = self._engine.measure(features[first:last], labels[first:last], self._clip)
+            yield Distances(first, part.squared, part.norms)
+            first = last
 
     def diameters(
         self, features: torch.Tensor, labels: torch.Tensor, method: Diameter = Diameter.EXACT
@@ -186,5 +187,5 @@ class GradientSensitivity:
 
     def _block_size(self) -> int:
         per_record = self._engine.bytes_per_record()
-        most = _CACHE if isinstance(self._engine, DenseEngine) else 4 * _CACHE
+        most = _CACHE if isinstance(self._engine, DenseEngine) else 32 * 2**20
         return 1 if per_record == 0 else max(1, min(self._memory, most) // per_record)

@@ -16,12 +16,16 @@ from torch import nn
 from torch.nn.functional import linear
 
 from reticent.train.sensitivity_gram import (
-    Centred,
+    Measured,
     Workspace,
-    affine_gram,
     affine_radii,
+    centred_products,
     clip_factors,
     linear_gram,
+    moves,
+    pair_square,
+    rank_one_moves,
+    row_squares,
     squared_distances,
 )
 
@@ -47,7 +51,7 @@ def dense_layers(model: nn.Module) -> tuple[DenseLayer, ...] | None:
             continue
         if type(module) is nn.Linear and all(p.requires_grad for p in module.parameters()):
             layers.append(DenseLayer(module, None))
-        elif type(module) in _SLOPES and layers and layers[-1].activation is None:
+        elif type(module) in _BACK and layers and layers[-1].activation is None:
             layers[-1] = DenseLayer(layers[-1].linear, type(module))
         else:
             return None
@@ -56,7 +60,7 @@ def dense_layers(model: nn.Module) -> tuple[DenseLayer, ...] | None:
 
 
 class DenseEngine:
-    """Products of clipped, centred gradients of all completions of a block of records."""
+    """Distances between the clipped gradients of all completions of a block of records."""
 
     def __init__(
         self, layers: tuple[DenseLayer, ...], loss: Loss | None, columns: torch.Tensor, values: torch.Tensor
@@ -74,8 +78,9 @@ class DenseEngine:
         self._reference = len(values) // 2
         origin = values[self._reference]
         self._moved = values - origin
-        self._input_gram = (self._moved @ self._moved.T)[None]
-        self._input_cross = (self._moved @ origin)[None, :, None]
+        self._input_squares = row_squares(self._moved)
+        self._input_cross = self._moved @ origin
+        self._input_sum = self._moved @ self._moved.T + self._input_cross[:, None] + self._input_cross
         self._rise = (values * values).sum(1) - (origin * origin).sum()
         self._work = Workspace(values)
         last = layers[-1]
@@ -85,7 +90,7 @@ class DenseEngine:
         """Working memory of one record, an estimate from above."""
         n = len(self._values)
         widths = sum(layer.linear.out_features for layer in self._layers)
-        return self._values.element_size() * n * (4 * widths + 6 * n)
+        return self._values.element_size() * n * (4 * widths + 3 * n)
 
     def refresh(self) -> None:
         """Read the weights of this step; called once per step."""
@@ -98,8 +103,8 @@ class DenseEngine:
             bias = self._biases[-1]
             self._biases[-1] = None if bias is None else (bias[1:] - bias[:1]) * math.sqrt(0.5)
 
-    def centred_gram(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Centred:
-        """Products of clipped gradients minus that of a reference completion, in units of the clip norm.
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
+        """Distances in units of the clip norm.
 
         Args:
             features: (records, ...); the attribute's columns are overwritten in a copy.
@@ -107,7 +112,7 @@ class DenseEngine:
             clip: clip norm.
         """
         block = self._prepare(features, labels, clip)
-        return Centred(self._gram(block), block.norms)
+        return Measured(self._squared(block), block.norms)
 
     def largest_square(self, features: torch.Tensor, labels: torch.Tensor, clip: float, least: float) -> float:
         """Largest squared distance within the block, or ``least`` if none is larger.
@@ -126,7 +131,7 @@ class DenseEngine:
             elif float(reach[leader]) <= best:
                 break
             if len(chosen):
-                best = max(best, float(squared_distances(self._gram(block.only(chosen))).max()))
+                best = max(best, float(self._squared(block.only(chosen)).max()))
         return best
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
@@ -134,41 +139,83 @@ class DenseEngine:
         base = self._work.take("base", *flat.shape).copy_(flat)
         base[:, self._columns] = self._values[self._reference]
         inputs, errors, scale = self._passes(base, labels)
-        size = torch.linalg.vector_norm(base, dim=1).square_() + self._has_bias(0)
-        square = (size[:, None] + self._rise) * _square(errors[0])
+        size = row_squares(base) + self._has_bias(0)
+        square = (size[:, None] + self._rise) * row_squares(errors[0])
         for k in range(1, len(inputs)):
-            square += (_square(inputs[k]) + self._has_bias(k)) * _square(errors[k])
-        factors, norms = clip_factors(square * scale * scale, clip)
-        factors = (factors * scale)[:, :, None]
-        return _Block(size, inputs[1:], [e.mul_(factors) for e in errors], norms)
+            square += (row_squares(inputs[k]) + self._has_bias(k)) * row_squares(errors[k])
+        if scale is None:
+            factors, norms = clip_factors(square, clip)
+        else:
+            factors, norms = clip_factors(square * scale * scale, clip)
+            factors *= scale
+        return _Block(size, inputs[1:], errors, factors[:, :, None], norms)
 
-    def _gram(self, block: _Block) -> torch.Tensor:
-        """Products of all pairs; the errors of the block are overwritten."""
-        r = self._reference
-        size = block.size[:, None, None]
-        total = affine_gram(block.errors[0], self._input_gram, self._input_cross, size, self._work, r, out="total")
+    def _squared(self, block: _Block) -> torch.Tensor:
+        """Squared distances of all pairs, (records, n, n)."""
+        if len(self._values) == 2:
+            return self._squared_pair(block)
+        r, factors, x = self._reference, block.factors, self._moved[None]
+        total, m, power = centred_products(block.errors[0], factors, self._work, "total", r)
+        side = self._work.take("side", *total.shape)
+        total *= torch.add(self._input_sum, block.size[:, None, None], out=side)
+        # What is left of the first layer is (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j.
+        left = [(m + power) * x + m * self._values[r], x.expand(len(m), -1, -1)]
+        right = [left[1], m * self._values]
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            total += linear_gram(a, e, self._work, bias=self._biases[k] is not None, reference=r)
-        return total
+            bias = self._biases[k] is not None
+            if e.shape[2] > 1:
+                total += linear_gram(a, e, factors, self._work, bias=bias, reference=r)
+                continue
+            u = rank_one_moves(a, e, factors, self._work, r)
+            total.baddbmm_(u, u.transpose(1, 2))
+            if bias:
+                s = moves(e, factors, torch.empty_like(e), r)
+                left.append(s)
+                right.append(s)
+        return squared_distances(total, left, right)
+
+    def _squared_pair(self, block: _Block) -> torch.Tensor:
+        """The only pair of two completions: no products of pairs at all."""
+        r, o = self._reference, 1 - self._reference
+        e = block.errors[0]
+        square = pair_square(
+            e[:, o] * block.factors[:, o],
+            e[:, r] * block.factors[:, r],
+            self._input_squares[o],
+            self._input_cross[o],
+            block.size,
+        )
+        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
+            first, moved = a[:, r], a[:, o] - a[:, r]
+            square += pair_square(
+                e[:, o] * block.factors[:, o],
+                e[:, r] * block.factors[:, r],
+                row_squares(moved),
+                (moved * first).sum(1),
+                row_squares(first) + self._has_bias(k),
+            )
+        squared = square.new_zeros(len(square), 2, 2)
+        squared[:, o, r] = squared[:, r, o] = square.clamp_(min=0.0)
+        return squared
 
     def _radii(self, block: _Block) -> torch.Tensor:
         """Squared distances to the reference completion, (records, n), rounded up."""
         r = self._reference
-        own = self._input_gram.diagonal(dim1=1, dim2=2)
-        total = affine_radii(block.errors[0], own, self._input_cross[:, :, 0], block.size[:, None], r)
-        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
+        e = [error * block.factors for error in block.errors]
+        total = affine_radii(e[0], self._input_squares[None], self._input_cross[None], block.size[:, None], r)
+        for k, a in enumerate(block.inputs, start=1):
             first = a[:, r : r + 1]
-            power = torch.linalg.vector_norm(first, dim=2).square_()
+            power = row_squares(first)
             cross = torch.bmm(a, first.transpose(1, 2)).squeeze(2) - power
-            moved = torch.linalg.vector_norm(a, dim=2).square_() - power - 2.0 * cross
+            moved = row_squares(a) - power - 2.0 * cross
             moved += 16.0 * torch.finfo(a.dtype).eps * (power + moved.abs())
-            total += affine_radii(e, moved, cross, power + self._has_bias(k), r)
+            total += affine_radii(e[k], moved, cross, power + self._has_bias(k), r)
         return total
 
     def _passes(
         self, base: torch.Tensor, labels: torch.Tensor
-    ) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor]:
-        """Inputs and output errors (records, n, width) of each layer, errors up to a factor (records, n)."""
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None]:
+        """Inputs and output errors (records, n, width) of each layer, errors up to a factor (records, n) or None."""
         shape = (len(base), *self._shift.shape)
         affine = linear(base, self._weights[0], self._biases[0])[:, None, :]
         h = torch.add(affine, self._shift, out=self._work.take("h0", *shape))
@@ -183,7 +230,7 @@ class DenseEngine:
         if self._one_line:
             scale = math.sqrt(2.0) * (torch.sigmoid(math.sqrt(2.0) * h[:, :, 0]) - labels[:, None].to(h.dtype))
             return inputs, self._backward(outputs, torch.ones_like(h)), scale
-        return inputs, self._backward(outputs, self._output_errors(h, labels)), torch.ones_like(h[:, :, 0])
+        return inputs, self._backward(outputs, self._output_errors(h, labels)), None
 
     def _output_errors(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         n = outputs.shape[1]
@@ -202,8 +249,7 @@ class DenseEngine:
         for k in range(len(self._layers) - 1, -1, -1):
             activation = self._layers[k].activation
             if activation is not None:
-                slope = self._work.take(f"e{k}", *outputs[k].shape)
-                e = _SLOPES[activation](outputs[k], slope).mul_(e)
+                e = _BACK[activation](outputs[k], e, self._work.take(f"e{k}", *outputs[k].shape))
             errors.append(e)
             if k:
                 # The errors of one line start as ones, so the first product is the row of weights itself.
@@ -213,8 +259,12 @@ class DenseEngine:
 
     def _product(self, name: str, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         out = self._work.take(name, *x.shape[:2], w.shape[1])
-        torch.mm(x.flatten(0, 1), w, out=out.view(-1, w.shape[1]))
-        return out if bias is None else out.add_(bias)
+        flat = out.view(-1, w.shape[1])
+        if bias is None:
+            torch.mm(x.flatten(0, 1), w, out=flat)
+        else:
+            torch.addmm(bias, x.flatten(0, 1), w, out=flat)
+        return out
 
     def _has_bias(self, k: int) -> float:
         return 0.0 if self._biases[k] is None else 1.0
@@ -223,21 +273,18 @@ class DenseEngine:
 @dataclass(frozen=True)
 class _Block:
     """What the passes over a block leave: squared norms of the first input (with bias), the other inputs,
-    the errors with clipping, and the clipped norms."""
+    the errors, the factors (records, n, 1) that clip them, and the clipped norms."""
 
     size: torch.Tensor
     inputs: list[torch.Tensor]
     errors: list[torch.Tensor]
+    factors: torch.Tensor
     norms: torch.Tensor
 
     def only(self, chosen: torch.Tensor) -> _Block:
         """A copy with the chosen records."""
         inputs, errors = [a[chosen] for a in self.inputs], [e[chosen] for e in self.errors]
-        return _Block(self.size[chosen], inputs, errors, self.norms[chosen])
-
-
-def _square(x: torch.Tensor) -> torch.Tensor:
-    return torch.linalg.vector_norm(x, dim=2).square_()
+        return _Block(self.size[chosen], inputs, errors, self.factors[chosen], self.norms[chosen])
 
 
 def _cast(bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:
@@ -248,24 +295,24 @@ def _flattens(module: nn.Module) -> bool:
     return type(module) is nn.Flatten and (module.start_dim, module.end_dim) == (1, -1)
 
 
-def _tanh_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.addcmul(out.new_ones(()), h, h, value=-1.0, out=out)
+def _tanh_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.addcmul(e, torch.mul(e, h, out=out), h, value=-1.0, out=out)
 
 
-def _relu_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.gt(h, 0.0, out=out)
+def _relu_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.gt(h, 0.0, out=out).mul_(e)
 
 
-def _sigmoid_slope(h: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    return torch.addcmul(h, h, h, value=-1.0, out=out)
+def _sigmoid_back(h: torch.Tensor, e: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    return torch.addcmul(h, h, h, value=-1.0, out=out).mul_(e)
 
 
-_SLOPES: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    nn.Tanh: _tanh_slope,
-    nn.ReLU: _relu_slope,
-    nn.Sigmoid: _sigmoid_slope,
+_BACK: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    nn.Tanh: _tanh_back,
+    nn.ReLU: _relu_back,
+    nn.Sigmoid: _sigmoid_back,
 }
-"""Derivative of an activation, from its *output*."""
+"""Error before an activation from its *output*, the error after it (broadcast to it) and where to put the result."""
 
 _ACTIVATE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
     nn.Tanh: torch.tanh_,

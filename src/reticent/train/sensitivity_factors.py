@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import group_norm, layer_norm, pad
 
-from reticent.train.sensitivity_gram import Workspace, explicit_gram, linear_gram
+from reticent.train.sensitivity_gram import Workspace, explicit_gram, linear_gram, row_squares
 
 
 class Factors(Protocol):
@@ -19,7 +19,7 @@ class Factors(Protocol):
         ...
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n)."""
+        """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n). Called once, last."""
         ...
 
     def bytes(self) -> int:
@@ -70,29 +70,29 @@ class VectorLinear:
         self._a, self._e, self._bias = a.reshape(records, -1, a.shape[-1]), e.reshape(records, -1, e.shape[-1]), bias
 
     def squared_norms(self) -> torch.Tensor:
-        return ((self._a.square().sum(2) + float(self._bias)) * self._e.square().sum(2)).flatten()
+        return ((row_squares(self._a) + float(self._bias)) * row_squares(self._e)).flatten()
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        return linear_gram(self._a, self._e * scale[:, :, None], Workspace(self._a), bias=self._bias)
+        return linear_gram(self._a, self._e, scale[:, :, None], Workspace(self._a), bias=self._bias)
 
     def bytes(self) -> int:
         return self._a.nbytes + self._e.nbytes
 
 
 class Explicit:
-    """The gradient itself, (records * n, parameters)."""
+    """The gradient itself, (records * n, parameters), contiguous; overwritten by ``centred_gram``."""
 
     def __init__(self, g: torch.Tensor, records: int) -> None:
         self._g, self._records = g, records
 
     def squared_norms(self) -> torch.Tensor:
-        return self._g.square().sum(1)
+        return row_squares(self._g)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
-        return explicit_gram(self._g.reshape(self._records, scale.shape[1], -1) * scale[:, :, None])
+        return explicit_gram(self._g.view(self._records, scale.shape[1], -1), scale)
 
     def bytes(self) -> int:
-        return 2 * self._g.nbytes
+        return self._g.nbytes
 
 
 class PairedSequence:

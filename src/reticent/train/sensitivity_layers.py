@@ -17,7 +17,14 @@ from torch import nn
 from reticent.errors import UnsupportedError
 from reticent.train.sensitivity_dense import Loss
 from reticent.train.sensitivity_factors import Factors, factors_of, is_factored
-from reticent.train.sensitivity_gram import Centred, Workspace, clip_factors, explicit_gram
+from reticent.train.sensitivity_gram import (
+    Measured,
+    Workspace,
+    clip_factors,
+    explicit_gram,
+    row_squares,
+    squared_distances,
+)
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _NOTES = ("activations", "max_batch_len")
@@ -33,7 +40,7 @@ class _Call:
 
 
 class LayeredEngine:
-    """Products of clipped, centred gradients for an arbitrary module."""
+    """Distances between clipped gradients for an arbitrary module."""
 
     def __init__(self, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor) -> None:
         """Prepare a copy of ``model``.
@@ -50,6 +57,7 @@ class LayeredEngine:
         _refuse_randomness(model)
         self._source, self._loss, self._columns, self._values = model, loss or _cross_entropy, columns, values
         self._copy = _bare_copy(model, values.dtype)
+        _pool_channels_last(self._copy)
         self._trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self._calls: dict[str, list[_Call]] = {}
         self._layers = self._attach()
@@ -70,8 +78,8 @@ class LayeredEngine:
             for name, b in self._source.named_buffers():
                 buffers[name].copy_(b)
 
-    def centred_gram(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Centred:
-        """Products of clipped gradients minus that of the first completion, in units of the clip norm.
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
+        """Distances in units of the clip norm.
 
         Args:
             features: (records, ...); the attribute's columns are overwritten in a copy.
@@ -84,14 +92,14 @@ class LayeredEngine:
         factors, missing = self._factored(completions, targets, records)
         explicit = [self._explicit(completions, targets, missing)] if missing else []
         square = sum((f.squared_norms() for f in factors), torch.zeros((), dtype=self._values.dtype))
-        square = square + sum((g.square().sum(1) for g in explicit), torch.zeros((), dtype=self._values.dtype))
+        square = square + sum((row_squares(g) for g in explicit), torch.zeros((), dtype=self._values.dtype))
         scale, norms = clip_factors(square.reshape(records, n), clip)
         total = sum((f.centred_gram(scale) for f in factors), torch.zeros((), dtype=self._values.dtype))
         for g in explicit:
-            total = total + explicit_gram(g.reshape(records, n, -1) * scale[:, :, None])
-        used = sum(f.bytes() for f in factors) + sum(2 * g.nbytes for g in explicit) + completions.nbytes
+            total = total + explicit_gram(g.view(records, n, -1), scale)
+        used = sum(f.bytes() for f in factors) + sum(g.nbytes for g in explicit) + completions.nbytes
         self._bytes = max(1, (3 * used + 6 * norms.element_size() * n * norms.numel()) // records)
-        return Centred(total, norms)
+        return Measured(squared_distances(total), norms)
 
     def _complete(self, features: torch.Tensor) -> torch.Tensor:
         """Every record with every value of the attribute, (records * n, ...)."""
@@ -190,6 +198,22 @@ def _bare_copy(model: nn.Module, dtype: torch.dtype) -> nn.Module:
             p.__dict__.update(attributes)
             p.grad = grad
     return clone.to(dtype)
+
+
+def _pool_channels_last(model: nn.Module) -> None:
+    """Have maxima taken with the channels last, six times faster on a CPU; what a pool returns is as before."""
+
+    def before(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        x, *others = inputs
+        return (x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x, *others)
+
+    def after(module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
+        return output.contiguous()
+
+    for module in model.modules():
+        if type(module) is nn.MaxPool2d and not module.return_indices:
+            module.register_forward_pre_hook(before)
+            module.register_forward_hook(after)
 
 
 def _shared_parameters(model: nn.Module) -> set[int]:
