@@ -6,15 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reticent.calibrate.points import point_risk
+from reticent.calibrate.points import formula_risk, point_risk
 from reticent.calibrate.search import Edge
-from reticent.calibrate.steer import formula_mu, is_formula, start_of, steering
+from reticent.calibrate.steer import start_of, steering
 from reticent.calibrate.targets import Reconstruction, Target
 from reticent.calibrate.unknowns import Unknown
 from reticent.errors import NumericalError, ReticentError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.threat import Adversary, Interval, Method, WorstCase
-from reticent.tradeoff import GaussianTradeOff
 
 _SLACK = 5e-5
 _OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
@@ -157,11 +156,11 @@ class _Search:
 
     def _measured(self, release: Mechanism) -> Interval:
         """By formula or at a point where that says the same; else read off the curve of ``assess``."""
-        if is_formula(release, self.adversary, self.method):
-            curve = GaussianTradeOff(formula_mu(release, self.neighbouring, self.method))
-            value = self.target.measure(curve)
+        case = release, self.target, self.adversary, self.neighbouring, self.method
+        value = formula_risk(*case)
+        if value is not None:
             return Interval(value, value, value)
-        point = point_risk(release, self.target, self.adversary, self.neighbouring, self.method)
+        point = point_risk(*case)
         if point is not None:
             return point
         return self.adversary.assess(release, self.neighbouring, self.method).measure(self.target.measure)
@@ -178,12 +177,13 @@ class _Search:
         estimate = steering(self.mechanism, self.unknown, self.target, self.adversary, self.neighbouring, self.method)
         u = min(max(u, self.low), self.high)
         if estimate is None:
-            return u, slope
+            return u - _OFFSET, slope
         edge = Edge(lambda v: estimate(math.exp(self.sign * v)) - self.wanted, self.low, self.high, _STEERING)
         edge.find(u, slope)
         self.evaluations += edge.evaluations
-        known = [end for end in (edge.safe, edge.unsafe) if end is not None]
-        return min(known, key=lambda end: abs(end[1]))[0] - _OFFSET, edge.last_slope(slope)
+        root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
+        # A gap that is left is a step between two estimates: its slope says nothing.
+        return root - _OFFSET, edge.last_slope(slope) if abs(gap) < 1e-3 else slope
 
     def real(self) -> tuple[float, Interval, float]:
         """The answer for a parameter that varies continuously: step to the safe side, then confirm."""

@@ -7,14 +7,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from scipy.optimize import brentq
-from scipy.special import erfcinv, erfinv, ndtri
+from scipy.special import erfcinv, erfinv, ndtr, ndtri
 
 from reticent import _check, risk
+from reticent.calibrate._gaussian import clipped, epsilon_at, log_delta_at, mu_at
 from reticent.errors import ParameterError
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff import TradeOff
 
-_LEAST_MU, _LARGEST_MU = 1e-12, 60.0
 _SQRT_8 = 2.8284271247461903
 
 
@@ -37,20 +36,13 @@ class Target(ABC):
         """Whether a measured risk keeps within the limit."""
         return achieved <= self.value
 
+    @abstractmethod
+    def of_mu(self, mu: float) -> float:
+        """``measure`` of the Gaussian curve with ``mu`` > 0, in microseconds."""
+
+    @abstractmethod
     def equivalent_mu(self, achieved: float) -> float:
-        """The mu of the Gaussian curve with this risk, clipped to (1e-12, 60); grows with risk."""
-
-        def excess(log_mu: float) -> float:
-            value = self.measure(GaussianTradeOff(math.exp(log_mu)))
-            return -1.0 if math.isnan(value) else value - achieved
-
-        low, high = math.log(_LEAST_MU), math.log(_LARGEST_MU)
-        rising = excess(high) >= excess(low)
-        if (excess(low) >= 0.0) == rising:
-            return _LEAST_MU
-        if (excess(high) <= 0.0) == rising:
-            return _LARGEST_MU
-        return math.exp(float(brentq(excess, low, high, xtol=1e-12)))
+        """The inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
 
     def __str__(self) -> str:
         return f"{self.name}={self.value:g}"
@@ -69,8 +61,11 @@ class Advantage(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.advantage(curve)
 
+    def of_mu(self, mu: float) -> float:
+        return math.erf(mu / _SQRT_8)
+
     def equivalent_mu(self, achieved: float) -> float:
-        return _clipped(_SQRT_8 * float(erfinv(achieved)))
+        return clipped(_SQRT_8 * float(erfinv(achieved)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +81,14 @@ class BayesSecurity(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.bayes_security(curve)
 
+    def of_mu(self, mu: float) -> float:
+        return math.erfc(mu / _SQRT_8)
+
     def met_by(self, achieved: float) -> bool:
         return achieved >= self.value
 
     def equivalent_mu(self, achieved: float) -> float:
-        return _clipped(_SQRT_8 * float(erfcinv(achieved)))
+        return clipped(_SQRT_8 * float(erfcinv(achieved)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +105,22 @@ class Success(Target):
 
     def measure(self, curve: TradeOff) -> float:
         return risk.success(curve, self.prior)
+
+    def of_mu(self, mu: float) -> float:
+        return 1.0 - self._rarer + self._rarer * math.exp(log_delta_at(mu, self._threshold))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        gain = (achieved - (1.0 - self._rarer)) / self._rarer
+        return mu_at(self._threshold, math.log(gain) if gain > 0.0 else -math.inf)
+
+    @property
+    def _rarer(self) -> float:
+        """Symmetric curves give the same success at a prior and at one minus it."""
+        return min(self.prior, 1.0 - self.prior)
+
+    @property
+    def _threshold(self) -> float:
+        return math.log1p(-self._rarer) - math.log(self._rarer)
 
     def __str__(self) -> str:
         return f"success={self.value:g}@{self.prior:g}"
@@ -126,8 +140,11 @@ class TprAtFpr(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.tpr_at_fpr(curve, self.fpr)
 
+    def of_mu(self, mu: float) -> float:
+        return float(ndtr(ndtri(self.fpr) + mu))
+
     def equivalent_mu(self, achieved: float) -> float:
-        return _clipped(float(ndtri(achieved) - ndtri(self.fpr)))
+        return clipped(float(ndtri(achieved) - ndtri(self.fpr)))
 
     def __str__(self) -> str:
         return f"tpr={self.value:g}@{self.fpr:g}"
@@ -148,6 +165,12 @@ class EpsilonAtDelta(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.epsilon_at_delta(curve, self.delta)
 
+    def of_mu(self, mu: float) -> float:
+        return epsilon_at(mu, math.log(self.delta))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return mu_at(achieved, math.log(self.delta))
+
     def __str__(self) -> str:
         return f"epsilon={self.value:g}@{self.delta:g}"
 
@@ -165,8 +188,11 @@ class Mu(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.mu(curve)
 
+    def of_mu(self, mu: float) -> float:
+        return mu
+
     def equivalent_mu(self, achieved: float) -> float:
-        return _clipped(achieved)
+        return clipped(achieved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +212,14 @@ class Reconstruction(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.reconstruction_success(curve, self.baseline)
 
+    def of_mu(self, mu: float) -> float:
+        return float(ndtr(ndtri(self.baseline) + mu))
+
     def equivalent_mu(self, achieved: float) -> float:
-        return _clipped(float(ndtri(achieved) - ndtri(self.baseline)))
+        return clipped(float(ndtri(achieved) - ndtri(self.baseline)))
 
     def __str__(self) -> str:
         return f"reconstruction={self.value:g}@{self.baseline:g}"
-
-
-def _clipped(mu: float) -> float:
-    return min(max(mu, _LEAST_MU), _LARGEST_MU)
 
 
 def _limit(name: str, value: float, least: float) -> None:
