@@ -171,6 +171,10 @@ def test_audit_of_a_recorded_run(tmp_path):
     assert np.all(np.isfinite(audit.member_scores))
     assert audit.extras["member_p_values"].shape == audit.member_scores.shape
     assert len(audit.scores()) == len(audit.member_scores) + len(audit.non_member_scores)
+    assert audit.extras["smallest_p_value"] <= min(audit.extras["non_member_p_values"])
+    assert audit.scores().meta["smallest_p_value"] == 1 / (1 + audit.extras["held_out"])
+    with pytest.raises(ParameterError, match="records must be at least 10"):
+        glir_audit(tmp_path / "run", records=9)
     again = glir_audit(tmp_path / "run", max_steps=4, estimator=Estimator.SHRINKAGE)
     assert np.array_equal(again.member_scores, audit.member_scores)
 

@@ -160,7 +160,7 @@ BAD = {
     "delta": (["--delta", "0"], "--delta"),
     "fpr": (["--fpr", "1.5"], "--fpr"),
     "rule": (["--rule", "best"], "--rule"),
-    "level": (["--rule", "ranks:0"], "--levels"),
+    "level": (["--rule", "ranks:0"], "--rule"),
     "guesses": (["--guesses", "many"], "--guesses"),
     "design": (["--design", "magic"], "--design"),
     "adversary": (["--noise-multiplier", "1", "--against", "nosy"], "nosy"),
@@ -169,7 +169,13 @@ BAD = {
     "format": (["--format", "word"], "--format"),
     "guesses too many": (["--design", "one-run", "--guesses", "500,500"], "--guesses"),
     "save": (["--save-scores", "x.pkl"], "x.pkl"),
-    "mu": (["--against-mu", "-1"], "--mu"),
+    "save nowhere": (["--save-scores", "absent/x.csv"], "absent"),
+    "mu": (["--against-mu", "-1"], "--against-mu"),
+    "seed": (["--seed", "-1"], "--seed"),
+    "adversary's option": (["--noise-multiplier", "1", "--against", "nosy"], "--against"),
+    "attack on scores": (["--attack", "glir"], "--attack"),
+    "target of scores": (["--target", "2"], "--target"),
+    "guesses without a coin": (["--guesses", "5,5"], "--guesses"),
 }
 
 
@@ -239,6 +245,15 @@ def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: s
         (["--workers", "0"], "--workers"),
         (["--canaries", "0", "--attack", "canary"], "--canaries"),
         (["--against", "attribute"], "--gradient-change"),
+        (["--address", "tcp://here:1"], "--address"),
+        (["--target", "2"], "--target"),
+        (["--noise-multiplier", "2"], "--noise-multiplier"),
+        (["--sample-rate", "0.1"], "--sample-rate"),
+        (["--steps", "5"], "--steps"),
+        (["--dimension", "3"], "--dimension"),
+        (["--seed", "-1"], "--seed"),
+        (["--attack", "canary", "--models", "0"], "--models"),
+        (["--attack", "glir"], "--trace"),
     ],
 )
 def test_bad_options_for_a_run(capsys, trained: Path, arguments: list[str], words: str) -> None:
@@ -246,6 +261,20 @@ def test_bad_options_for_a_run(capsys, trained: Path, arguments: list[str], word
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert words in err
+
+
+def test_numbers_are_refused_before_the_attack_begins(capsys, trained: Path, monkeypatch) -> None:
+    monkeypatch.setattr("reticent.cli.audit._attack", lambda *_, **__: pytest.fail("the attack was run"))
+    for arguments in (
+        ["--confidence", "2"],
+        ["--delta", "2"],
+        ["--fpr", "0"],
+        ["--against-mu", "nan"],
+        ["--save-scores", "absent/x.csv"],
+        ["--save-scores", "x.pkl"],
+    ):
+        code, out, err = run(capsys, ["audit", trained, *arguments])
+        assert (code, out, err.count("\n")) == (2, "", 1), arguments
 
 
 def test_a_damaged_run_is_refused(capsys, trained: Path, tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_one_step_is_the_harmonic_rule():
     assert np.allclose(result.curve.delta(EPSILON), GaussianTradeOff(mu).delta(EPSILON), rtol=1e-12)
     assert mu == pytest.approx(gmip.harmonic_mu(400, 650, 1.0), rel=1e-12, abs=0)
     assert "RETICENT:harmonic-rule" in result.theorems
+    assert any("1/mu^2 = n/K + 1/mu_DP^2, batch size n = 400: mu of one step is 1.07497" in n for n in result.notes)
 
 
 def test_one_step_without_noise_is_answered():

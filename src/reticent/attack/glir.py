@@ -294,12 +294,14 @@ def glir_audit(
         progress: called with the number of steps done.
 
     Returns:
-        Scores (higher is more member-like) and extras: p-values of members and non-members, warnings, numbers of
+        Scores (higher is more member-like) and extras: p-values of members and non-members, ``smallest_p_value``
+        below which ranks among the held-out records cannot reject, warnings, numbers of
         steps, records and coordinates, ``sketched``, and mu of one step by the harmonic rule at K = d.
 
     Raises:
         ArtifactError: the run has no trace, or is corrupt.
-        ParameterError: the data set has too few test records.
+        ParameterError: ``records`` is below 10.
+        UnsupportedError: the data set has fewer than 40 test records.
     """
     run = run_path if isinstance(run_path, Run) else load_run(run_path)
     trace, mechanism = run.trace(), run.ledger.mechanism()
@@ -325,6 +327,7 @@ def glir_audit(
         "recorded_steps": len(trace),
         "background": len(parts["background"]),
         "held_out": len(parts["held_out"]),
+        "smallest_p_value": 1.0 / (1.0 + len(parts["held_out"])),
         "dimension": mechanism.num_parameters or gradients.num_parameters,
         "sketched": gradients.sketch is not None,
         "mu_step": gmip.harmonic_mu(design.batch_size, gradients.num_parameters, mechanism.noise_multiplier),
@@ -342,8 +345,12 @@ def _split(run: Run, records: int, background: int, rng: np.random.Generator) ->
     test, train = rng.permutation(dataset.test), rng.permutation(dataset.train)
     outside = min(records, len(test) // 4)
     held_out = min(records, len(test) // 4)
+    if records < 10:
+        raise ParameterError("records", records, "at least 10")
     if outside < 10:
-        raise ParameterError("test records", len(test), "at least 40")
+        raise UnsupportedError(
+            f"glir needs at least 40 test records, for non-members and background; here are {len(test)}"
+        )
     chosen = {
         "member": train[:records],
         "non_member": test[:outside],

@@ -47,6 +47,8 @@ class AttackSettings:
     def __post_init__(self) -> None:
         for name in ("records", "models", "canaries"):
             _check.count(**{name: getattr(self, name)})
+        if self.seed < 0:
+            raise ParameterError("seed", self.seed, "a whole number >= 0")
 
 
 class Attack(Protocol):

@@ -56,18 +56,30 @@ def load_scores(path: str | os.PathLike[str], design: Design | None = None) -> S
         raise ArtifactError(f"{file}: {error}") from error
 
 
+def check_score_path(path: str | os.PathLike[str]) -> Path:
+    """The path, if scores can be written there.
+
+    Raises:
+        ArtifactError: the ending of the name is none of the three, or the folder is missing or not writable.
+    """
+    file = Path(path)
+    if file.suffix not in (".npz", ".parquet", ".csv"):
+        raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
+    if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):
+        raise ArtifactError(f"{file}: {file.parent} is no folder that can be written to")
+    return file
+
+
 def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
     """Write ``scores`` to a .npz, .parquet or .csv file; readers see the old file or the new one, never half.
 
     csv keeps neither ``meta`` nor ``design``.
 
     Raises:
-        ArtifactError: the ending of the name is none of the three.
+        ArtifactError: the ending of the name is none of the three, or the folder does not exist.
     """
-    file = Path(path)
+    file = check_score_path(path)
     writers = {".npz": _npz_bytes, ".parquet": _parquet_bytes, ".csv": _csv_bytes}
-    if file.suffix not in writers:
-        raise ArtifactError(f"{file}: scores must be a .npz, .parquet or .csv file")
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(handle, "wb") as stream:

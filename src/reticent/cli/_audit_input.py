@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reticent import _check
 from reticent.audit import (
     Bonferroni,
     Design,
@@ -21,6 +22,7 @@ from reticent.audit import (
     import_privacy_meter,
     load_scores,
 )
+from reticent.audit.files import check_score_path
 from reticent.cli._options import adversaries_of, method_of, neighbouring_of
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Mechanism
@@ -46,6 +48,15 @@ def parse_rule(text: str, seed: int) -> ThresholdRule:
         values = tuple(float(part) for part in rest.split(","))
     except ValueError:
         raise ParameterError("rule", text, "a name and numbers, such as ranks:0.01,0.1") from None
+    try:
+        return _rule(name, values, text, seed)
+    except ParameterError as error:
+        raise ParameterError(
+            "rule", text, f"{name} with {error.allowed}" if error.name != "rule" else error.allowed
+        ) from None
+
+
+def _rule(name: str, values: tuple[float, ...], text: str, seed: int) -> ThresholdRule:
     match name, values:
         case "ranks", levels:
             return Ranks(levels)
@@ -68,6 +79,42 @@ def parse_guesses(text: str) -> Guesses:
     if not (members.isdecimal() and others.isdecimal()):
         raise ParameterError("guesses", text, "two whole numbers MEMBERS,NON_MEMBERS")
     return Guesses(int(members), int(others))
+
+
+def check_before_work(
+    confidence: float, delta: float, fprs: Sequence[float], against_mu: Sequence[float], seed: int, save: Path | None
+) -> None:
+    """Refuse now what would be refused after an attack that may have taken hours.
+
+    Raises:
+        ParameterError: a number is outside its domain.
+        ArtifactError: the scores could not be saved.
+    """
+    _check.open_fraction(confidence=confidence)
+    _check.open_fraction(delta=delta)
+    for fpr in fprs:
+        _check.open_fraction(fpr=fpr)
+    for mu in against_mu:
+        _check.non_negative(against_mu=mu)
+    if seed < 0:
+        raise ParameterError("seed", seed, "a whole number >= 0")
+    if save is not None:
+        check_score_path(save)
+
+
+def check_fit(kind: str, attack: str, target: int, **release: float | None) -> None:
+    """Refuse options that this kind of source would ignore.
+
+    Raises:
+        ParameterError: a run is given another release than its own, or finished scores an attack.
+    """
+    for name, value in release.items():
+        if kind == "run" and value is not None:
+            raise ParameterError(name, value, "left out for a run, whose ledger says what it released")
+    if kind in ("scores", "privacy-meter") and attack != "loss":
+        raise ParameterError("attack", attack, "left out for scores, which an attack has given already")
+    if kind in ("run", "scores") and target != 0:
+        raise ParameterError("target", target, "left out unless the source is a LiRA or Privacy Meter folder")
 
 
 def kind_of(source: Path, stated: str) -> str:
@@ -124,6 +171,8 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
     if name not in _ENGINES:
         raise ParameterError("engine", name, "one of " + ", ".join(_ENGINES))
     if name == "local":
+        if address is not None:
+            raise ParameterError("address", address, "left out for --engine local")
         return Local(workers)
     if name == "ray":
         return Ray(address)
@@ -166,7 +215,7 @@ def claims_of(
     if mechanism is None and against:
         raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
     if mechanism is not None:
-        adversaries, everything = adversaries_of(against)
+        adversaries, everything = adversaries_of(against, option="against")
         relation, how = neighbouring_of(neighbouring), method_of(method)
         if everything:
             results, _ = assess_answerable(mechanism, adversaries, relation, how)

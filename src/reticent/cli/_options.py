@@ -63,6 +63,7 @@ def adversaries_of(
     gradient_change: float | None = None,
     susceptibility: float | None = None,
     relaxed_probability: float = 0.5,
+    option: str = "adversary",
 ) -> tuple[tuple[Adversary, ...], bool]:
     """The adversaries named, in order and without repeats; and whether all of them were asked for.
 
@@ -71,6 +72,7 @@ def adversaries_of(
         gradient_change: largest change of one clipped gradient, for ``attribute``.
         susceptibility: squared Mahalanobis norm of the target's gradient, for ``membership-game``.
         relaxed_probability: for ``mixed``.
+        option: that the names come from.
 
     Raises:
         ParameterError: a name is unknown.
@@ -86,7 +88,7 @@ def adversaries_of(
     wanted = list(dict.fromkeys(names or ["worst-case"]))
     for name in wanted:
         if name != "all" and name not in makers:
-            raise ParameterError("adversary", name, "one of " + ", ".join([*makers, "all"]))
+            raise ParameterError(option, name, "one of " + ", ".join([*makers, "all"]))
     everything = "all" in wanted
     chosen = list(makers) if everything else wanted
     return tuple(makers[name]() for name in chosen), everything

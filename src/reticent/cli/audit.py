@@ -10,6 +10,8 @@ import typer
 from reticent.audit import Design, Finding, Scores, Unit, audit, plan_audit, save_scores
 from reticent.cli._app import app
 from reticent.cli._audit_input import (
+    check_before_work,
+    check_fit,
     claims_of,
     engine_of,
     kind_of,
@@ -22,6 +24,7 @@ from reticent.cli._audit_input import (
 from reticent.cli._audit_output import print_audit, print_plan, strict_json
 from reticent.cli._options import JsonOption, MethodOption, NeighbouringOption, choice
 from reticent.cli._progress import progress_bar
+from reticent.errors import ParameterError
 from reticent.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
@@ -84,7 +87,17 @@ def audit_command(
     json: JsonOption = False,
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
-    kind = kind_of(source, source_format)
+    kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
+    check_before_work(confidence, delta, rates, against_mu or (), seed, save)
+    check_fit(
+        kind,
+        attack,
+        target,
+        noise_multiplier=noise_multiplier,
+        sample_rate=sample_rate,
+        steps=steps,
+        dimension=dimension,
+    )
     chosen = None if design is None else choice(Design, design, "design")
     thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
     mechanism = (
@@ -98,13 +111,15 @@ def audit_command(
         scores = read_scores(source, kind, attack, target, chosen)
     if chosen is not None and scores.design is not chosen:
         scores = Scores(scores.member, scores.non_member, scores.meta, chosen)
+    if counts is not None and scores.design is not Design.ONE_RUN:
+        raise ParameterError("guesses", guesses, f"left out unless the design is one-run; here it is {scores.design}")
     if save is not None:
         save_scores(save, scores)
     report = audit(
         scores,
         claims,
         delta=delta,
-        fprs=fpr or (0.001, 0.01, 0.1),
+        fprs=rates,
         rule=thresholds,
         guesses=counts,
         confidence=confidence,

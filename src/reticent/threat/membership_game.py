@@ -93,7 +93,7 @@ class MembershipGame:
             curve=_game_curve(mechanism, neighbouring, batch, k),
             truth=None,
             theorems=cite(*keys),
-            notes=(_meaning(k, self.susceptibility is None), _rule(mechanism, neighbouring, noise, batch), _CLT),
+            notes=(_meaning(k, self.susceptibility is None), _rule(mechanism, neighbouring, noise, batch, k), _CLT),
             data_dependent=isinstance(k, SusceptibilityLaw | GradientSpectrum),
         )
 
@@ -252,12 +252,20 @@ def _meaning(k: Susceptibility, typical: bool) -> str:
     return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
 
 
-def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: float) -> str:
+def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: float, k: Susceptibility) -> str:
     size = neighbouring.sensitivity
     injected = size / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
+    if isinstance(k, GradientSpectrum):
+        formula = "Sum over the given spectrum"
+    elif mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
+        formula = (
+            "Harmonic rule for Poisson batches, 1/mu^2 = (noise_multiplier^2 + n (1 - sample_rate)/K)/sensitivity^2"
+        )
+    else:
+        formula = "Harmonic rule, 1/mu^2 = n/K + 1/mu_DP^2"
     return (
-        f"Batch size {batch:g}: mu of one step is {size / noise:.6g} with the randomness of the other records "
-        f"and {injected:.6g} by the noise alone (the worst case)."
+        f"{formula}, batch size n = {batch:g}: mu of one step is {size / noise:.6g} with the randomness of the other "
+        f"records and {injected:.6g} by the noise alone (the worst case)."
     )
 
 
