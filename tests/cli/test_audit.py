@@ -254,6 +254,7 @@ def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: s
         (["--seed", "-1"], "--seed"),
         (["--attack", "canary", "--models", "0"], "--models"),
         (["--attack", "glir"], "--trace"),
+        (["--guesses", "5,5"], "--guesses"),
     ],
 )
 def test_bad_options_for_a_run(capsys, trained: Path, arguments: list[str], words: str) -> None:

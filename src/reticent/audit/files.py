@@ -80,7 +80,10 @@ def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
     """
     file = check_score_path(path)
     writers = {".npz": _npz_bytes, ".parquet": _parquet_bytes, ".csv": _csv_bytes}
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    except OSError as error:
+        raise ArtifactError(f"{file}: cannot be written: {error.strerror}") from None
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(writers[file.suffix](scores))

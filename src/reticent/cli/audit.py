@@ -30,6 +30,7 @@ from reticent.tradeoff import GaussianTradeOff
 if TYPE_CHECKING:
     from reticent.tasks import Engine
 
+_COINS = "left out unless the design is one-run"
 ConfidenceOption = Annotated[float, typer.Option("--confidence", help="Confidence of each statement.")]
 
 
@@ -103,6 +104,8 @@ def audit_command(
     mechanism = (
         ledger_mechanism(source) if kind == "run" else mechanism_of(noise_multiplier, sample_rate, steps, dimension)
     )
+    if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
+        raise ParameterError("guesses", guesses, _COINS)
     claims = claims_of(mechanism, against, against_mu, neighbouring, method)
     if kind == "run":
         where = engine_of(engine, address, workers)
@@ -112,7 +115,7 @@ def audit_command(
     if chosen is not None and scores.design is not chosen:
         scores = Scores(scores.member, scores.non_member, scores.meta, chosen)
     if counts is not None and scores.design is not Design.ONE_RUN:
-        raise ParameterError("guesses", guesses, f"left out unless the design is one-run; here it is {scores.design}")
+        raise ParameterError("guesses", guesses, _COINS)
     if save is not None:
         save_scores(save, scores)
     report = audit(
