@@ -42,13 +42,18 @@ def spread(ratios: Sequence[float]) -> dict[str, float]:
     return {"min": min(ratios), "median": statistics.median(ratios), "max": max(ratios)}
 
 
-def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: int) -> list[float]:
-    """Time both in turn, in one process, after one untimed call of each; peer's time over ours, per repeat."""
+def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: int, pause: float = 0.0) -> list[float]:
+    """Time both in turn, in one process, after one untimed call of each; peer's time over ours, per repeat.
+
+    ``pause`` seconds before each call let idle threads of the other side's libraries stop spinning.
+    """
     ours()
     peer()
     ratios = []
     for _ in range(repeats):
+        time.sleep(pause)
         fast = _seconds(ours)
+        time.sleep(pause)
         ratios.append(_seconds(peer) / fast)
     return ratios
 

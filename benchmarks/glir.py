@@ -55,7 +55,10 @@ def step_row(d: int, repeats: int) -> Row:
     error = float(np.max(np.abs(ours[finite] - peer[finite]) / np.maximum(1.0, np.abs(peer[finite]))))
     ratios = spread(
         interleave(
-            lambda: step_ours(background, queries, total), lambda: step_peer(background, queries, total), repeats
+            lambda: step_ours(background, queries, total),
+            lambda: step_peer(background, queries, total),
+            repeats,
+            pause=0.2,
         )
     )
     goal = STEP_GOALS[d]
