@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.errors import NumericalError
@@ -25,8 +24,8 @@ _STEP_ERROR = 64 * _EPS  # double-precision error of one step's delta: the four 
 _MAX_POINTS = 2**22
 _MAX_TANGENTS = 2**13
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
+_NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 _HALF = -0.6931471805599453
-_FRACTIONS = np.array([0.3, 1.0])  # of the planned Chernoff exponents: connecting dots widens the law
 
 Steps = Sequence[tuple[TradeOff, int]]
 
@@ -226,8 +225,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
     log_size, phase, relative = np.zeros((3, plan.points // 2 + 1))
     peak, scaling, log_scale = 0, 0.0, tilt * drift * plan.spacing
     fft_error = 8 * _EPS * np.log2(plan.points)
-    exponents = np.multiply.outer([plan.up, -plan.down], _FRACTIONS).ravel()
-    tails = np.zeros(len(exponents))
+    tilted: list[tuple[np.ndarray, np.ndarray, int]] = []
     for cells, mass in zip(parts, masses, strict=True):
         count, index = cells.count, cells.first + np.arange(len(mass))
         losses = cells.centre + plan.spacing * index
@@ -246,7 +244,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
         log_scale += count * (np.log(weights[top]) + own_size[0])
         scaling += 4 * _EPS * count * (2.0 + abs(logs[top]) + abs(np.log(weights[top])) + own_size[0])
         peak += count * int(index[top])
-        tails += count * _log_moments(weights, losses, exponents)
+        tilted.append((weights, losses, count))
     scale = np.exp(log_scale)
     size = np.exp(log_size)
     mass = np.fft.irfft(size * np.exp(1j * phase), plan.points) * scale
@@ -254,7 +252,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
     spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
     rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
     first = plan.start - drift  # of the window, before the drift is added
-    wrap = _wrapped(tails, exponents, plan, first) * np.exp(tilt * drift * plan.spacing)
+    wrap = _wrapped(tilted, plan, first) * np.exp(tilt * drift * plan.spacing)
     mass = np.maximum(np.roll(mass, (peak - first) % plan.points), 0.0)
     slack = float(rounding + wrap)
     if not slack < 1e-3:
@@ -271,18 +269,33 @@ def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.maximum(size, -700.0), np.arctan2(image.imag, 1.0 + image.real)
 
 
-def _wrapped(tails: np.ndarray, exponents: np.ndarray, plan: _Plan, first: int) -> float:
-    """Chernoff bound on the mass outside the window, the best exponent on each side."""
+def _wrapped(tilted: list[tuple[np.ndarray, np.ndarray, int]], plan: _Plan, first: int) -> float:
+    """Chernoff bound on the mass outside the window: the planned exponent, then smaller ones.
+
+    Connecting dots widens the law, which the plan did not see.
+    """
     low = plan.offset + plan.spacing * first
-    ends = np.where(exponents > 0.0, low + plan.spacing * (plan.points - 1), low)
-    logs = np.minimum(tails - exponents * ends, 0.0).reshape(2, -1)
-    return float(np.sum(np.exp(np.min(logs, axis=1))))
+    total, least = 0.0, 4e4 / (plan.spacing * plan.points)
+    for end, planned in ((low + plan.spacing * (plan.points - 1), plan.up), (low, -plan.down)):
+        furthest = sum(count * float(losses[-1 if planned > 0.0 else 0]) for _, losses, count in tilted)
+        if np.sign(planned) * (end - furthest) >= plan.spacing:
+            continue
+        best = 0.0
+        for size in (abs(planned), min(0.3 * abs(planned), least), min(0.03 * abs(planned), 0.1 * least)):
+            exponent = float(np.copysign(size, planned))
+            log_moment = sum(count * _log_moment(weights, losses, exponent) for weights, losses, count in tilted)
+            best = min(best, log_moment - exponent * end)  # whatever is not a number is not smaller
+            if best < _NEGLIGIBLE:
+                break
+        total += float(np.exp(best))
+    return total
 
 
-def _log_moments(weights: np.ndarray, losses: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    live = weights > 0
-    logs, losses = np.log(weights[live]), losses[live]
-    return np.array([float(logsumexp(logs + exponent * losses)) for exponent in exponents])
+def _log_moment(weights: np.ndarray, losses: np.ndarray, exponent: float) -> float:
+    """log sum of weights times e^(exponent * losses)."""
+    middle = losses[int(np.argmax(weights))]
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite or undefined: no bound
+        return float(np.log(weights @ np.exp(exponent * (losses - middle)))) + exponent * float(middle)
 
 
 def _tail_sum(values: np.ndarray) -> np.ndarray:
@@ -337,7 +350,8 @@ def _plan(steps: Steps, width: float, max_points: int, anchor: float, tail: floa
     span = 1.05 * (max(high, 0.0) + max(low, 0.0)) + 1e-12
     spacing = np.sqrt(30.0 * width * max(spread, 1e-3 * span) / count)
     points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), 12, np.log2(max_points)))
-    spacing = span / (points - 8)
+    margin = points // 512  # on either side: what connecting dots moves by whole cells stays inside
+    spacing = span / (points - 3 * margin)
     symmetric = all(curve.reversed is curve for curve, _ in steps)
     anchor = 0.5 * anchor if symmetric else anchor
     if anchor >= spacing:
@@ -346,7 +360,7 @@ def _plan(steps: Steps, width: float, max_points: int, anchor: float, tail: floa
         return _Plan(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
     centres = tuple(_median(curve, of_both=anchor == 0.0) for curve, _ in steps)
     offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
-    start = int(np.floor((-1.025 * max(low, 0.0) - offset) / spacing)) - 2
+    start = int(np.floor((-1.025 * max(low, 0.0) - offset) / spacing)) - margin
     return _Plan(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
 

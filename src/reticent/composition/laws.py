@@ -23,7 +23,7 @@ ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _SINC_FLOOR = 0.217233628211222
 _LAYER_CELLS = 160
 _MAX_NODES = 10_000
-_MAX_WORK = 4_000_000
+_MAX_WORK = 30_000_000
 _CHUNK = 500_000
 _PLACES = np.linspace(-12.0, 12.0, 97)
 
@@ -182,7 +182,7 @@ class SampledGaussian:
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         grid = self.nodes
         if len(grid.x) * len(frequencies) > _MAX_WORK:
-            raise NumericalError("characteristic function: nodes times frequencies exceed 4 million")
+            raise NumericalError("characteristic function: nodes times frequencies exceed 30 million")
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted = grid.weight * np.exp(c * grid.loss)

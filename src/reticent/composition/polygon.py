@@ -16,6 +16,7 @@ from reticent.tradeoff._logs import log1mexp, log_sub
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
 _MAX_PASSES = 200
+_BEND = 1e-3  # by how much delta may fall over what is dropped next to threshold 0
 
 
 class Polygon(PolygonTradeOff):
@@ -57,18 +58,38 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
         NumericalError: the bounds contradict each other at threshold 0.
     """
     zero = int(np.searchsorted(thresholds, 0.0))
-    if thresholds[zero] != 0.0:
+    if zero == len(thresholds) or thresholds[zero] != 0.0:
         raise NumericalError("tangent polygon: 0 must be among the thresholds")
-    right = _half(thresholds[zero:], log_delta[zero:], log_rest[zero:])
-    left = _half(-thresholds[zero::-1], log_delta[zero::-1], log_rest[zero::-1])
+    sides = [(x[zero:], x[zero::-1]) for x in (thresholds, log_delta, log_rest)]
+    halves = [(side[0], side[1], side[2]) for side in zip(*sides, strict=True)]
+    halves[1] = (-halves[1][0], *halves[1][1:])
+    for attempt in range(_MAX_PASSES):
+        right, left = (_half(*half) for half in halves)
+        joined = _joined(right, left)
+        if joined is not None:
+            return joined
+        # Rounding bends the curve at 0: the nearest tangents of the steeper half go.
+        steeper = 0 if right[0].fpr[0] >= left[0].fpr[0] else 1
+        kept = np.append(0, np.arange(2 + attempt, len(halves[steeper][0])))
+        dropped = halves[steeper][1][: len(halves[steeper][0]) - len(kept) + 1]
+        if len(kept) < 2 or np.exp(dropped[0]) - np.exp(dropped[-1]) > _BEND:
+            break
+        halves[steeper] = tuple(x[kept] for x in halves[steeper])
+    raise NumericalError("tangent polygon: the bounds on both sides of threshold 0 contradict each other")
+
+
+_Half = tuple[LogErrors, np.ndarray]
+
+
+def _joined(right: _Half, left: _Half) -> Polygon | None:
+    """Both halves as one polygon, None where they do not meet in a convex curve."""
     fpr = np.concatenate([right[0].fpr[::-1], left[0].fnr])
     tnr = np.concatenate([right[0].tnr[::-1], left[0].tpr])
     fnr = np.concatenate([right[0].fnr[::-1], left[0].fpr])
     tpr = np.concatenate([right[0].tpr[::-1], left[0].tnr])
-    slopes = np.concatenate([right[1][::-1], -left[1][1:]])
     if not (np.all(np.diff(fpr) >= 0.0) and np.all(np.diff(fnr) <= 0.0)):
-        raise NumericalError("tangent polygon: the bounds on both sides of threshold 0 contradict each other")
-    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), slopes)
+        return None
+    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), np.concatenate([right[1][::-1], -left[1][1:]]))
 
 
 def polygon_through(points: LogErrors) -> Polygon:

@@ -20,6 +20,8 @@ _SLACK = 1e-12
 _TIGHT = 1e-8
 _MAX_SPANS = 12
 _HOPELESS = 1e-3
+_LOUD = 16.0  # spread beyond which the advantage is asked first
+_DISCLOSED = 1.0 - 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +87,11 @@ class SpectralComposition:
         return lower, upper
 
     def polygons(self, per_block: int = 1600) -> tuple[Polygon, Polygon]:
-        """(pessimistic, optimistic) polygons of this direction."""
+        """(pessimistic, optimistic) polygons of this direction; far tails that no contour reaches are left out."""
         with np.errstate(all="ignore"):
-            blocks = [self._block(c, low, high, per_block) for c, low, high in self._blocks()]
+            if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
+                return _disclosed(low)
+            blocks = self._computed(per_block)
         thresholds = np.concatenate([block.thresholds for block in blocks])
         log_delta = np.concatenate([block.log_delta for block in blocks])
         log_rest = np.concatenate([block.log_rest for block in blocks])
@@ -98,6 +102,17 @@ class SpectralComposition:
             order = (2, 3, 0, 1)
             points = LogErrors(*(np.concatenate([points[k], points[order[k]][-2::-1]]) for k in range(4)))
         return polygon_above(thresholds, log_delta, log_rest), polygon_through(points)
+
+    def _computed(self, per_block: int) -> list[_Block]:
+        """The blocks that can be had, among them those next to threshold 0."""
+        blocks = []
+        for c, low, high in self._blocks():
+            try:
+                blocks.append(self._block(c, low, high, per_block))
+            except NumericalError:
+                if low <= 0.0 <= high:
+                    raise
+        return blocks
 
     @cached_property
     def _spread(self) -> float:
@@ -258,6 +273,14 @@ class _Block:
     log_delta: np.ndarray
     log_rest: np.ndarray
     points: LogErrors
+
+
+def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
+    """Where all but nothing is disclosed: no privacy at all, and the test whose errors add up to the rest."""
+    sure, none = np.array([0.0]), np.array([-np.inf])
+    perfect = Polygon(LogErrors(fpr=none, tnr=sure, fnr=none, tpr=sure), np.zeros(0))
+    rest = np.array([1.0 - advantage])
+    return perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest)))
 
 
 def _explosion(step: SampledStep) -> float:
