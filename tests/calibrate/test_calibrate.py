@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 
 from reticent.calibrate import (
@@ -40,72 +39,40 @@ TARGETS = [
 ]
 
 
-def random_target(rng: np.random.Generator) -> Target:
-    """Any of the targets with a limit that some noise meets and little noise does not."""
-    level = rng.uniform(0.02, 0.6)
-    prior, fpr = rng.uniform(0.2, 0.8), 10 ** rng.uniform(-4, -1)
-    return [
-        Advantage(level),
-        BayesSecurity(1 - level),
-        Success(max(prior, 1 - prior) + (1 - max(prior, 1 - prior)) * level, prior),
-        TprAtFpr(fpr + (1 - fpr) * level * 0.3, fpr),
-        EpsilonAtDelta(10 ** rng.uniform(-0.7, 0.8), 10 ** rng.uniform(-7, -3)),
-        Mu(10 ** rng.uniform(-1, 0.3)),
-        Reconstruction(fpr + (1 - fpr) * level * 0.3, fpr),
-    ][rng.integers(7)]
-
-
-def random_run(rng: np.random.Generator) -> DPSGD:
-    return DPSGD(1.0, 10 ** rng.uniform(-3.5, -0.5), int(10 ** rng.uniform(1.5, 4.5)))
-
-
-def check(run: DPSGD, target: Target, neighbouring: Neighbouring, method: Method = Method.EXACT) -> None:
-    """The re-evaluated risk keeps the target, and a little less noise does not."""
-    who = WorstCase() if method is Method.EXACT else Membership()
-    answer = calibrate(run, NoiseMultiplier(), target, who, neighbouring, method)
-    again = who.assess(answer.mechanism, neighbouring, method).measure(target.measure)
+def check(run: DPSGD, target: Target, neighbouring: Neighbouring) -> None:
+    """The re-evaluated risk keeps the target, is enclosed by what was claimed, and a little less noise does not do."""
+    answer = calibrate(run, NoiseMultiplier(), target, None, neighbouring)
+    again = WorstCase().assess(answer.mechanism, neighbouring).measure(target.measure)
     assert target.met_by(again.value)
-    gap = answer.achieved.value - again.value if isinstance(target, Advantage) else 0.0
-    assert -1e-12 <= gap <= 1.2e-6
+    assert again.value == pytest.approx(answer.achieved.value, rel=1e-4, abs=0)
+    assert answer.achieved.lower <= again.upper
+    assert again.lower <= answer.achieved.upper
+    assert answer.achieved.upper - answer.achieved.lower <= 5e-5 * target.value
     assert answer.slack <= 1e-4
-    if answer.value > 0.011:
-        louder = NoiseMultiplier().put(run, answer.value * (1 - 1e-4))
-        assert not target.met_by(who.assess(louder, neighbouring, method).measure(target.measure).value)
+    louder = NoiseMultiplier().put(run, answer.value * (1 - 1e-4))
+    assert not target.met_by(WorstCase().assess(louder, neighbouring).measure(target.measure).value)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_worst_case_targets_are_met_and_tight(target: Target) -> None:
-    check(RUN, target, Neighbouring.ADD_REMOVE)
+@pytest.mark.parametrize("relation", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+def test_worst_case_targets_are_met_and_tight(target: Target, relation: Neighbouring) -> None:
+    check(RUN, target, relation)
+
+
+@pytest.mark.parametrize("target", [TprAtFpr(0.6, 0.4), Success(0.85, 0.8), Reconstruction(0.9, 0.3)], ids=str)
+def test_worst_case_targets_whose_best_threshold_is_below_0(target: Target) -> None:
+    check(DPSGD(1.0, 0.05, 500), target, Neighbouring.ADD_REMOVE)
+
+
+@pytest.mark.parametrize("target", [Advantage(0.02), EpsilonAtDelta(3.0, 1e-6), TprAtFpr(0.02, 0.001)], ids=str)
+def test_where_few_steps_are_sampled_the_curve_answers(target: Target) -> None:
+    check(DPSGD(1.0, 0.004, 60), target, Neighbouring.ADD_REMOVE)
 
 
 def test_replace_needs_more_noise() -> None:
-    check(RUN, Advantage(0.1), Neighbouring.REPLACE)
     values = [calibrate(RUN, NoiseMultiplier(), Advantage(0.1), None, n).value for n in Neighbouring]
     assert values[1] > 1.5 * values[0]
     assert values[2] == values[0]
-
-
-@pytest.mark.parametrize("method", [Method.CLT, Method.CLOSED_FORM, Method.PUBLISHED])
-def test_random_targets_by_closed_form(method: Method) -> None:
-    """40 random targets each: the formula, evaluated again, keeps the target; slack within 1e-4."""
-    rng = np.random.default_rng(3)
-    for _ in range(40):
-        run, target = random_run(rng), random_target(rng)
-        if isinstance(target, Reconstruction):
-            continue
-        relation = [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE][rng.integers(2)]
-        answer = calibrate(run, NoiseMultiplier(), target, Membership(), relation, method)
-        assert target.met_by(answer.achieved.value)
-        assert answer.slack <= 1e-4 or answer.value <= 0.01
-
-
-@pytest.mark.slow
-def test_2000_random_targets() -> None:
-    """No random target is exceeded when the risk is evaluated again."""
-    rng = np.random.default_rng(17)
-    for _ in range(2000):
-        relation = [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE][rng.integers(2)]
-        check(random_run(rng), random_target(rng), relation)
 
 
 def test_another_accountant_agrees() -> None:
@@ -218,9 +185,10 @@ def test_limits_are_checked(kind: type, arguments: tuple) -> None:
         kind(*arguments)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize("target", [*TARGETS, Success(0.9, 0.55), EpsilonAtDelta(1.0, 0.01)], ids=str)
 def test_equivalent_mu_inverts_the_gaussian_risk(target: Target) -> None:
-    for mu in (0.05, 0.4, 1.7):
+    for mu in (0.05, 0.4, 1.7, 8.0):
         achieved = target.measure(GaussianTradeOff(mu))
+        assert target.of_mu(mu) == pytest.approx(achieved, rel=1e-9, abs=0)
         if 0.0 < achieved < math.inf:
             assert target.equivalent_mu(achieved) == pytest.approx(mu, rel=1e-8, abs=0)

@@ -73,10 +73,10 @@ def _point(mu: float, epsilon: float) -> tuple[float, float, float]:
         return value, math.exp(min(value + 0.5 * a * a + _HALF_LOG_TWO_PI, 700.0)), far
     near = _mills(a)
     drop = near - far
-    if drop < 1e-7 * near:  # -M' = 1 - x M; the continued fraction where that cancels
+    if drop < 1e-7 * near:  # -M' = 1 - x M, or its asymptotic series where that cancels
         x = a + 0.5 * mu
-        drop = mu * (1.0 - x * _mills(x) if x < 30.0 else (1.0 - 3.0 / (x * x)) / (x * x))
-    return math.log(drop) - 0.5 * a * a - _HALF_LOG_TWO_PI, drop, far
+        drop = mu * (1.0 - x * _mills(x) if x < 100.0 else (1.0 - (3.0 - 15.0 / (x * x)) / (x * x)) / (x * x))
+    return min(math.log(drop) - 0.5 * a * a - _HALF_LOG_TWO_PI, 0.0), drop, far
 
 
 def _mills(x: float) -> float:
