@@ -48,8 +48,8 @@ def _table(relation: str, records: list[AssessmentRecord], short: bool) -> Table
     table = Table(title=f"neighbouring data sets: {relation}", title_justify="left", box=None, padding=(0, 1, 0, 0))
     table.add_column("attacker", no_wrap=True)
     table.add_column("claim", no_wrap=True)
-    headings = ["advantage", *([] if short else ["security"]), f"guess@{prior}"]
-    headings += [f"TPR@{key}" for key in fprs] + [f"eps@{key}" for key in deltas]
+    headings = ["advan-\ntage", *([] if short else ["security"]), f"guess\n@{prior}"]
+    headings += [f"TPR\n@{key}" for key in fprs] + [f"eps\n@{key}" for key in deltas]
     for heading in (*headings, "mu"):
         table.add_column(heading, justify="right", no_wrap=True)
     for r in records:
