@@ -173,7 +173,10 @@ class _Search:
 
     def steered(self) -> tuple[float, float]:
         """(u, slope of the gap) near the edge, from estimates where there are any."""
-        u, slope = start_of(self.mechanism, self.unknown, self.target, self.neighbouring)
+        mu = math.exp(self.wanted)
+        if self.method is Method.PROVEN:  # sqrt(1 - rho^2T) instead of erf(sqrt(-T log rho))
+            mu = 2.0 * math.sqrt(-math.log1p(-min(math.erf(mu / math.sqrt(8.0)) ** 2, 1.0 - 1e-15)))
+        u, slope = start_of(self.mechanism, self.unknown, mu, self.neighbouring)
         estimate = steering(self.mechanism, self.unknown, self.target, self.adversary, self.neighbouring, self.method)
         u = min(max(u, self.low), self.high)
         if estimate is None:

@@ -30,17 +30,19 @@ Estimate = Callable[[float], float]
 """From a value of the unknown to log(equivalent mu)."""
 
 
-def start_of(mechanism: Mechanism, unknown: Unknown, target: Target, neighbouring: Neighbouring) -> tuple[float, float]:
-    """(u, slope of log mu in u) from the central limit theorem; u as in ``solve``: risk grows with it."""
-    mu = target.equivalent_mu(target.value)
+def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
+    """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it."""
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
     match mechanism:
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
             if isinstance(unknown, NoiseMultiplier):
                 ratio = (mu / rate) ** 2 / steps
-                s = math.asinh(0.25 * ratio) if neighbouring is Neighbouring.REPLACE else math.log1p(ratio)
-                return sign * -0.5 * math.log(s), max(1.0, s)
+                if neighbouring is Neighbouring.REPLACE:
+                    s, slope = math.asinh(0.25 * ratio), math.hypot(1.0, 4.0 / ratio)
+                else:
+                    s, slope = math.log1p(ratio), 1.0 + 1.0 / ratio
+                return sign * -0.5 * math.log(s), s * slope
             unit = float(closed_forms.clt_mu(max(noise, 0.2), 1.0, 1, neighbouring))
             if unknown.name == "steps":
                 return 2.0 * math.log(mu / (unit * rate)), 0.5
