@@ -123,6 +123,8 @@ class SensitiveConfig(_Strict):
     def _audit_set_has_a_size(self) -> SensitiveConfig:
         if (self.scope is Scope.AUDIT_SET) != (self.records is not None):
             raise ValueError("records goes with scope audit-set")
+        if self.budget is not None and self.scope is Scope.SAMPLED_BATCH:
+            raise ValueError("budget goes with scope audit-set or whole-data")
         return self
 
 

@@ -27,6 +27,7 @@ from reticent.threat.attribute import Scope, SensitivityRecord, worst_mask_term
 from reticent.train.hooks import RunContext, Step, StopTraining, Update
 from reticent.train.recorder_sums import PairSums, RecordSums, Sums
 from reticent.train.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute
+from reticent.train.sensitivity_checks import positions
 from reticent.train.sensitivity_dense import Loss
 
 
@@ -37,11 +38,18 @@ class AuditSet:
     Attributes:
         features, labels: the records, on the device of the model.
         whole: these are all training records.
+
+    Raises:
+        ParameterError: no records, or not as many labels.
     """
 
     features: torch.Tensor
     labels: torch.Tensor
     whole: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.features) == 0 or len(self.labels) != len(self.features):
+            raise ParameterError("audit", f"{len(self.features)} records", "one or more records, with a label each")
 
 
 class AttributeRecorder:
@@ -83,8 +91,13 @@ class AttributeRecorder:
             memory: bytes for one block; pairs are summed only where all of them fit as well.
 
         Raises:
-            ParameterError: a budget without an audit set.
+            ParameterError: a budget without an audit set, or an argument of another type or out of range.
+            UnsupportedError: see ``GradientSensitivity``.
         """
+        if not isinstance(method, Diameter):
+            raise ParameterError("method", method, "a Diameter, such as Diameter.EXACT")
+        if audit is not None and not isinstance(audit, AuditSet):
+            raise ParameterError("audit", type(audit).__name__, "an AuditSet or None")
         self._noise = _check.positive(noise_multiplier=noise_multiplier)
         if budget is not None:
             _check.positive(budget=budget)
@@ -111,16 +124,27 @@ class AttributeRecorder:
         Returns:
             True to take the step. False when it would exceed the budget: stop training before it; the
             step is then not counted.
+
+        Raises:
+            ParameterError: the three do not fit together; nothing is counted then.
+            NumericalError: a gradient is not finite.
         """
+        at = None if indices is None else positions(indices, len(features))
         if self._audit is not None and not self._observe_audit():
             return False
         if self._batches:
-            self._observe_batch(features, labels, indices)
+            self._observe_batch(features, labels, at)
         self.steps += 1
         return True
 
     def record(self) -> SensitivityRecord:
-        """What was accumulated, with the rounding of the distances added on the safe side."""
+        """What was accumulated, with the rounding of the distances added on the safe side.
+
+        Raises:
+            ParameterError: no step was observed.
+        """
+        if self.steps == 0:
+            raise ParameterError("steps", 0, "at least 1: call observe before each step")
         # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs
         # its length times sqrt(steps).
         slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))
@@ -172,13 +196,13 @@ class AttributeRecorder:
 
     def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
         largest = 0.0
-        positions = None if indices is None else torch.as_tensor(np.asarray(indices, dtype=np.int64))
-        whole_step = RecordSums(1, self._noise, self._method) if positions is None and self._audit is None else None
+        rows = None if indices is None else torch.from_numpy(indices)
+        whole_step = RecordSums(1, self._noise, self._method) if rows is None and self._audit is None else None
         for block in self._meter.blocks(features, labels):
             last = block.first + len(block.norms)
             largest = max(largest, float(RecordSums.changes(block, self._method).max()))
-            if self._audit is None and positions is not None:
-                self._sums.add(block, positions[block.first : last], 0.0)
+            if self._audit is None and rows is not None:
+                self._sums.add(block, rows[block.first : last], 0.0)
             elif whole_step is not None:
                 whole_step.keep_largest(block)
         if whole_step is not None:
@@ -213,7 +237,7 @@ class AttributeHook:
         chosen = np.arange(len(context.train_labels)) if self._whole else self._audit
         audit = None
         if chosen is not None:
-            at = torch.as_tensor(np.asarray(chosen), device=context.train_labels.device)
+            at = torch.from_numpy(_audited(chosen, len(context.train_labels))).to(context.train_labels.device)
             audit = AuditSet(context.train_features[at], context.train_labels[at], whole=self._whole)
         self.recorder = AttributeRecorder(
             context.model,
@@ -236,6 +260,14 @@ class AttributeHook:
 
     def finish(self) -> None:
         """Nothing to write: what was recorded is private and stays in memory."""
+
+
+def _audited(chosen: np.ndarray, records: int) -> np.ndarray:
+    at = np.asarray(chosen)
+    if at.ndim != 1 or at.dtype.kind not in "iu" or not len(at) or int(at.min()) < 0 or int(at.max()) >= records:
+        shown = f"{at.dtype} of shape {at.shape}"
+        raise ParameterError("audit", shown, f"positions among the {records} training records")
+    return at.astype(np.int64)
 
 
 def _lengthen(square: float, by: float) -> float:

@@ -27,11 +27,19 @@ class SensitivityFileHook(AttributeHook):
     def __init__(self, config: SensitiveConfig, attribute: SensitiveAttribute) -> None:
         audit = np.arange(config.records) if config.scope is Scope.AUDIT_SET and config.records else None
         super().__init__(attribute, audit=audit, whole=config.scope is Scope.WHOLE_DATA, budget=config.budget)
+        self._records = config.records
         self._directory: Path | None = None
 
     def start(self, context: RunContext) -> None:
-        """Attach to the model of the run."""
+        """Attach to the model of the run.
+
+        Raises:
+            ParameterError: the audit set is larger than the training data.
+        """
         self._directory = context.directory
+        count = len(context.train_labels)
+        if self._records is not None and self._records > count:
+            raise ParameterError("sensitive.records", self._records, f"at most {count}, the training records")
         super().start(context)
 
     def finish(self) -> None:

@@ -15,6 +15,7 @@ from torch import nn
 from reticent import _check
 from reticent.data import ColumnGroup
 from reticent.errors import ParameterError
+from reticent.train import sensitivity_checks as checks
 from reticent.train.sensitivity_dense import DenseEngine, Loss, dense_layers
 from reticent.train.sensitivity_diameter import Diameter, diameters
 from reticent.train.sensitivity_layers import LayeredEngine
@@ -41,16 +42,16 @@ class SensitiveAttribute:
     Attributes:
         columns: indices into one record's flattened features.
         values: candidate values in the scale that the model sees, (candidates, columns); at least two.
+
+    Raises:
+        ParameterError: columns that are no distinct positions, or values that do not fit them or do not differ.
     """
 
     columns: tuple[int, ...]
     values: np.ndarray
 
     def __post_init__(self) -> None:
-        if self.values.ndim != 2 or self.values.shape[0] < 2 or self.values.shape[1] != len(self.columns):
-            raise ParameterError("values", self.values.shape, f"two or more rows of {len(self.columns)} columns")
-        if not np.all(np.isfinite(self.values)) or len(set(self.columns)) != len(self.columns):
-            raise ParameterError("columns", self.columns, "distinct columns with finite values")
+        checks.columns_and_values(self.columns, self.values)
 
     @classmethod
     def from_group(cls, group: ColumnGroup, *, extremes: bool = False) -> SensitiveAttribute:
@@ -72,11 +73,15 @@ class SensitiveAttribute:
     def observed(cls, columns: Sequence[int], features: np.ndarray) -> SensitiveAttribute:
         """All distinct values in ``features`` (records, ...). They are themselves private."""
         flat = np.asarray(features).reshape(len(features), -1)
+        if any(not 0 <= column < flat.shape[1] for column in columns):
+            raise ParameterError("columns", tuple(columns), f"in 0 to {flat.shape[1] - 1}")
         return cls(tuple(columns), np.unique(flat[:, list(columns)], axis=0).astype(float))
 
     @classmethod
     def jointly(cls, *parts: SensitiveAttribute) -> SensitiveAttribute:
         """Several attributes at once: every combination of their values."""
+        if not parts:
+            raise ParameterError("parts", "none", "one or more attributes")
         rows = [np.concatenate(rows) for rows in itertools.product(*(p.values for p in parts))]
         return cls(tuple(itertools.chain.from_iterable(p.columns for p in parts)), np.array(rows))
 
@@ -125,12 +130,16 @@ class GradientSensitivity:
             memory: bytes of working memory that a block may take; at least one record is always taken.
 
         Raises:
-            UnsupportedError: the model is random while it trains (dropout).
+            ParameterError: ``precision`` is not of its type, or a number is out of range.
+            UnsupportedError: nothing is trained, or a layer is random (dropout) or mixes records (BatchNorm).
         """
+        if not isinstance(precision, Precision):
+            raise ParameterError("precision", precision, "a Precision, such as Precision.SINGLE")
         self.attribute = attribute
         self._clip = _check.positive(max_grad_norm=max_grad_norm)
         self._memory = _check.count(memory=memory)
         bare = getattr(model, "_module", model)
+        checks.model_is_fit(bare)
         device = next(bare.parameters()).device
         values = torch.as_tensor(attribute.values, dtype=precision.value, device=device)
         columns = torch.as_tensor(attribute.columns, device=device)
@@ -148,7 +157,12 @@ class GradientSensitivity:
         Args:
             features: (records, ...), on the device of the model; the attribute's own values are ignored.
             labels: (records, ...).
+
+        Raises:
+            ParameterError: shapes or types that do not fit together, or a loss that is not one per record.
+            NumericalError: a gradient is not finite.
         """
+        checks.batch_fits(features, labels, self.attribute.columns)
         with torch.no_grad():
             self._engine.refresh()
         first = 0
@@ -177,6 +191,7 @@ class GradientSensitivity:
         if not prune or isinstance(engine, LayeredEngine):
             squares = [float(block.squared.amax()) for block in self.blocks(features, labels)]
             return math.sqrt(max(squares, default=0.0))
+        checks.batch_fits(features, labels, self.attribute.columns)
         best, step = 0.0, self._block_size()
         with torch.no_grad():
             engine.refresh()

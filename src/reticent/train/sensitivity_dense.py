@@ -15,6 +15,8 @@ import torch
 from torch import nn
 from torch.nn.functional import linear
 
+from reticent.errors import ParameterError
+from reticent.train.sensitivity_checks import labels_fit, loss_of_each
 from reticent.train.sensitivity_gram import (
     Measured,
     Workspace,
@@ -136,6 +138,13 @@ class DenseEngine:
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
         flat = features.reshape(len(features), -1)
+        if self._loss is None:
+            labels_fit(labels, self._layers[-1].linear.out_features)
+            if labels.dim() != 1:
+                raise ParameterError("labels", tuple(labels.shape), "one class per record")
+        if flat.shape[1] != self._layers[0].linear.in_features:
+            allowed = f"{self._layers[0].linear.in_features} numbers per record, as the model takes"
+            raise ParameterError("features", tuple(features.shape), allowed)
         base = self._work.take("base", *flat.shape).copy_(flat)
         base[:, self._columns] = self._values[self._reference]
         inputs, errors, scale = self._passes(base, labels)
@@ -240,7 +249,7 @@ class DenseEngine:
             return e.scatter_add_(2, index, torch.full_like(index, -1, dtype=e.dtype))
         with torch.enable_grad():
             leaf = outputs.detach().flatten(0, 1).requires_grad_()
-            total = self._loss(leaf, labels.repeat_interleave(n, dim=0)).sum()
+            total = loss_of_each(self._loss(leaf, labels.repeat_interleave(n, dim=0)), len(leaf)).sum()
             (e,) = torch.autograd.grad(total, leaf)
         return e.reshape(outputs.shape)
 

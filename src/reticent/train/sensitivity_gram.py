@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import torch
 
+from reticent.train.sensitivity_checks import norms_are_finite
+
 
 class Workspace:
     """Buffers that live as long as an engine: fresh large temporaries cost more in page faults than in arithmetic.
@@ -62,8 +64,13 @@ class Products(NamedTuple):
 
 
 def clip_factors(square: torch.Tensor, clip: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """(factor that clips and divides by the clip norm, clipped norm over the clip norm), of the shape of ``square``."""
+    """(factor that clips and divides by the clip norm, clipped norm over the clip norm), of the shape of ``square``.
+
+    Raises:
+        NumericalError: a norm is not finite.
+    """
     norms = square.sqrt() / clip
+    norms_are_finite(norms)
     return 1.0 / (clip * norms.clamp(min=1.0)), norms.clamp(max=1.0)
 
 

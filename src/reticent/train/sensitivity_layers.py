@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from reticent.errors import UnsupportedError
+from reticent.train.sensitivity_checks import labels_fit, loss_of_each
 from reticent.train.sensitivity_dense import Loss
 from reticent.train.sensitivity_factors import Factors, factors_of, is_factored
 from reticent.train.sensitivity_gram import (
@@ -50,11 +50,7 @@ class LayeredEngine:
             loss: each record's own loss, or None for cross-entropy on logits.
             columns: (k,) of one record's flattened features.
             values: (n, k) in the scale of the model; a floating dtype is that of all arithmetic.
-
-        Raises:
-            UnsupportedError: the model is random while it trains (dropout).
         """
-        _refuse_randomness(model)
         self._source, self._loss, self._columns, self._values = model, loss or _cross_entropy, columns, values
         self._copy = _bare_copy(model, values.dtype)
         _pool_channels_last(self._copy)
@@ -114,7 +110,10 @@ class LayeredEngine:
         """Factors of every layer that was called once, and the names of all other trained parameters."""
         self._calls = {}
         with torch.enable_grad():
-            total = self._loss(self._copy(x), y).sum()
+            output = self._copy(x)
+            if self._loss is _cross_entropy:
+                labels_fit(y, output.shape[1])
+            total = loss_of_each(self._loss(output, y), len(x)).sum()
             single = {name: calls[0] for name, calls in self._calls.items() if len(calls) == 1}
             outputs = [call.output for call in single.values()]
             errors = torch.autograd.grad(total, outputs, allow_unused=True) if outputs else ()
@@ -222,11 +221,3 @@ def _shared_parameters(model: nn.Module) -> set[int]:
         for p in module.parameters(recurse=False):
             seen[id(p)] = seen.get(id(p), 0) + 1
     return {key for key, count in seen.items() if count > 1}
-
-
-def _refuse_randomness(model: nn.Module) -> None:
-    for name, module in model.named_modules():
-        if isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0.0:
-            raise UnsupportedError(
-                f"layer {name} is dropout: the gradient of a completion is then random, and its sensitivity undefined"
-            )

@@ -1,0 +1,127 @@
+"""Refuse what would give a wrong or no sensitivity, in one line, before anything is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent.errors import NumericalError, ParameterError, UnsupportedError
+
+
+def columns_and_values(columns: Sequence[int], values: object) -> None:
+    """Check the two parts of a ``SensitiveAttribute``.
+
+    Raises:
+        ParameterError: columns that are no distinct positions, or values that do not fit them or do not differ.
+    """
+    if not isinstance(columns, tuple) or not all(type(c) is int or isinstance(c, np.integer) for c in columns):
+        raise ParameterError("columns", columns, "a tuple of whole numbers")
+    if not columns or min(columns) < 0 or len(set(columns)) != len(columns):
+        raise ParameterError("columns", columns, "one or more distinct positions >= 0")
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
+        raise ParameterError("values", type(values).__name__, "an array of numbers, (candidates, columns)")
+    if values.ndim != 2 or values.shape[0] < 2 or values.shape[1] != len(columns):
+        raise ParameterError("values", values.shape, f"two or more rows of {len(columns)} columns")
+    if not np.all(np.isfinite(values)):
+        raise ParameterError("values", "NaN or infinity", "finite")
+    if bool(np.all(values == values[:1])):
+        raise ParameterError("values", "the same in every row", "at least two different rows")
+
+
+def model_is_fit(model: nn.Module) -> None:
+    """Check that each record has one gradient of its own, and that the same one comes twice.
+
+    Raises:
+        UnsupportedError: nothing is trained, or a layer is random or mixes the records of a batch.
+    """
+    if not any(p.requires_grad for p in model.parameters()):
+        raise UnsupportedError("the model has no trained parameter, so no gradient to measure")
+    for name, module in model.named_modules():
+        layer = f"layer {name} ({type(module).__name__})"
+        if _is_random(module):
+            raise UnsupportedError(
+                f"{layer} is random while it trains, as dropout is: the gradient of a completion is then random, "
+                "and its sensitivity undefined"
+            )
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and (module.training or not module.track_running_stats):
+            raise UnsupportedError(f"{layer} mixes the records of a batch: no record has a gradient of its own")
+
+
+def batch_fits(features: torch.Tensor, labels: torch.Tensor, columns: Sequence[int]) -> None:
+    """Check one batch.
+
+    Raises:
+        ParameterError: no tensors, unequal lengths, or a column that the features do not have.
+    """
+    for name, given in (("features", features), ("labels", labels)):
+        if not isinstance(given, torch.Tensor):
+            raise ParameterError(name, type(given).__name__, "a torch tensor")
+    if features.dim() < 2 or labels.dim() < 1 or len(labels) != len(features):
+        shapes = f"{tuple(features.shape)} and {tuple(labels.shape)}"
+        raise ParameterError("features", shapes, "(records, ...), with labels for as many records")
+    width = math.prod(features.shape[1:])
+    if max(columns) >= width:
+        raise ParameterError("columns", tuple(columns), f"below {width}, the features of a record")
+
+
+def labels_fit(labels: torch.Tensor, classes: int) -> None:
+    """Check labels of cross-entropy.
+
+    Raises:
+        ParameterError: labels that are no classes of the model.
+    """
+    if labels.is_floating_point():
+        raise ParameterError("labels", str(labels.dtype), "whole numbers, or a loss of your own is needed")
+    if classes < 2:
+        raise ParameterError("model", f"{classes} output", "a model with two or more outputs, or with its own loss")
+    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+        raise ParameterError("labels", [int(labels.min()), int(labels.max())], f"in 0 to {classes - 1}")
+
+
+def loss_of_each(losses: object, records: int) -> torch.Tensor:
+    """The losses, if there is one for each record.
+
+    Raises:
+        ParameterError: a mean or sum over the batch: gradients would come out too small.
+    """
+    shape = tuple(losses.shape) if isinstance(losses, torch.Tensor) else type(losses).__name__
+    if not isinstance(losses, torch.Tensor) or shape != (records,):
+        raise ParameterError("loss", shape, f"one number per record, ({records},): reduction='none' does that")
+    return losses
+
+
+def norms_are_finite(norms: torch.Tensor) -> None:
+    """Check gradient norms before clipping.
+
+    Raises:
+        NumericalError: one is infinite or no number; the model has diverged, or a feature is not finite.
+    """
+    if norms.numel() and not math.isfinite(float(norms.amax())):
+        raise NumericalError("a gradient is not finite: the model has diverged, or a feature is not finite")
+
+
+def positions(indices: object, records: int) -> np.ndarray:
+    """Positions of the drawn records as int64.
+
+    Raises:
+        ParameterError: not one distinct position for each record.
+    """
+    found = np.asarray(indices)
+    if found.shape != (records,) or (found.dtype.kind not in "iu" and records):
+        allowed = f"{records} whole numbers, one per drawn record"
+        raise ParameterError("indices", f"{found.dtype} of shape {found.shape}", allowed)
+    if records and (int(found.min()) < 0 or len(np.unique(found)) != records):
+        raise ParameterError("indices", "negative or repeated ones", "distinct positions >= 0")
+    return found.astype(np.int64)
+
+
+def _is_random(module: nn.Module) -> bool:
+    if isinstance(module, nn.modules.dropout._DropoutNd):
+        return module.p > 0.0
+    chance = getattr(module, "dropout", 0.0)
+    random = (nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d)
+    return isinstance(module, random) or (isinstance(chance, float) and chance > 0.0)
