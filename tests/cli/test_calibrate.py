@@ -91,6 +91,50 @@ def test_compare_lists_every_adversary(capsys) -> None:
     assert "gradient_change" in answer["skipped"]["attribute"]
 
 
+CONFIG = """
+data: {name: breast-cancer}
+model: {kind: logistic}
+noise_multiplier: 2.0
+max_grad_norm: 1.0
+batch_size: 64
+steps: 6
+learning_rate: 0.5
+randomness: fresh
+"""
+
+
+def test_compare_reads_sampling_and_steps_of_a_finished_run(capsys, tmp_path) -> None:
+    """The noise of the run does not matter: the answer is that of a run with its rate and steps."""
+    (tmp_path / "small.yaml").write_text(CONFIG)
+    assert run(capsys, "train", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "run"))[0] == 0
+    who = ("--target", "epsilon=1@1e-05", "--adversary", "worst-case", "--adversary", "relaxed")
+    answer = document(capsys, "compare", "run", str(tmp_path / "run"), *who)
+    ran = answer["mechanism"]
+    assert (ran["steps"], ran["noise_multiplier"]) == (6, 2.0)
+    same = ("--sample-rate", repr(ran["sample_rate"]), "--steps", "6", "--dimension", str(ran["num_parameters"]))
+    expected = document(capsys, "compare", "dpsgd", *who, *same)
+    assert [row["adversary"] for row in answer["rows"]] == ["worst-case", "relaxed"]
+    assert answer["rows"] == expected["rows"]
+    code, _, err = run(capsys, "compare", "run", str(tmp_path / "nowhere"), *who)
+    assert code == 2
+    assert err.count("\n") == 1
+
+
+def test_the_method_shown_is_the_one_that_answered(capsys) -> None:
+    common = ("--target", "advantage=0.1", *DPSGD_RUN, "--method", "clt")
+    for who, how in (("worst-case", "exact"), ("relaxed", "exact"), ("membership", "clt")):
+        assert document(capsys, "calibrate", "dpsgd", *common, "--adversary", who)["method"] == how
+
+
+def test_without_noise_the_answer_is_what_sampling_hides(capsys) -> None:
+    """1 - (1-p)^T <= 0.1."""
+    common = ("calibrate", "dpsgd", "--target", "advantage=0.1", "--noise-multiplier", "0")
+    assert document(capsys, *common, "--unknown", "steps", "--sample-rate", "0.01")["value"] == 10
+    rate = document(capsys, *common, "--unknown", "sample-rate", "--steps", "100")["value"]
+    exact = 1 - 0.9**0.01
+    assert exact * (1 - 1e-4) <= rate <= exact
+
+
 def test_people_get_a_few_lines(capsys) -> None:
     code, out, _ = run(capsys, "calibrate", "laplace", "--target", "advantage=0.1")
     assert code == 0
@@ -115,12 +159,51 @@ def test_people_get_a_few_lines(capsys) -> None:
         (("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN), "worst case only"),
         (
             ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),
-            "out of reach",
+            "out of reach: the closest is steps 1",
+        ),
+        (("--target", "success=0.4@0.5", *DPSGD_RUN), "a number above 0.5"),
+        (("--target", "epsilon=1@2", *DPSGD_RUN), "given with delta as"),
+        (("--target", "advantage=0.1", "--noise-multiplier", "1", *DPSGD_RUN), "--noise-multiplier must be left out"),
+        (("--target", "mu=1", "--unknown", "steps", "--noise-multiplier", "1", *DPSGD_RUN), "--steps must be left out"),
+        (("--target", "mu=1", "--sample-rate", "1.5", "--steps", "3"), "--sample-rate must be a number in (0, 1]"),
+        (("--target", "mu=1", "--sample-rate", "x", "--steps", "3"), "'--sample-rate'"),
+        (("--target", "mu=1", "--sample-rate", "0.1", "--steps", "1.5"), "'--steps'"),
+        (("--target", "mu=1", "--steps", "3", "--batch-size", "6", "--dataset-size", "0"), "--dataset-size must be"),
+        (("--target", "mu=1", "--steps", "3", "--batch-size", "6", "--dataset-size", "5"), "at most the dataset size"),
+        (
+            ("--target", "mu=1", "--batch-size", "6", "--dataset-size", "50", *DPSGD_RUN),
+            "batch over dataset size, 0.12",
+        ),
+        (("--target", "mu=1", "--dimension", "0", *DPSGD_RUN), "--dimension must be"),
+        (("--target", "mu=1", "--sampler", "random", *DPSGD_RUN), "--sampler must be one of"),
+        (("--target", "mu=1", "--neighbouring", "both", *DPSGD_RUN), "--neighbouring must be one of"),
+        (("--target", "mu=1", "--method", "magic", *DPSGD_RUN), "--method must be one of"),
+        (("--target", "mu=1", "--adversary", "attribute", *DPSGD_RUN), "--gradient-change must be given"),
+        (
+            ("--target", "mu=1", "--adversary", "mixed", "--relaxed-probability", "2", *DPSGD_RUN),
+            "--relaxed-probability must be",
         ),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(capsys, arguments: tuple, message: str) -> None:
     code, out, err = run(capsys, "calibrate", "dpsgd", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("gaussian", "--releases", "0"), "--releases must be a whole number"),
+        (("gaussian", "--dimension", "0"), "--dimension must be a whole number"),
+        (("gaussian", "--unknown", "sample-rate", "--noise-multiplier", "1"), "no sample_rate"),
+        (("laplace", "--unknown", "releases", "--noise-multiplier", "9", "--releases", "2"), "must be left out"),
+        (("laplace", "--adversary", "membership", "--method", "clt"), "use exact"),
+    ],
+)
+def test_bad_releases_are_one_line_and_code_2(capsys, arguments: tuple, message: str) -> None:
+    code, out, err = run(capsys, "calibrate", arguments[0], "--target", "advantage=0.1", *arguments[1:])
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1

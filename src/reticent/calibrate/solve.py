@@ -32,8 +32,8 @@ class UnreachableError(ReticentError):
     def __init__(self, unknown: Unknown, target: Target, closest: float, achieved: float) -> None:
         self.closest, self.achieved = closest, achieved
         super().__init__(
-            f"{target} is out of reach: {unknown.name} may not pass {closest:.6g}, where the risk is still "
-            f"{achieved:.6g}; allow another range, or change another parameter"
+            f"{target} is out of reach: the closest is {unknown.name.replace('_', ' ')} {closest:.6g}, the end of its "
+            f"range, where it is still {achieved:.6g}; allow another range, or change another parameter"
         )
 
 
@@ -46,7 +46,7 @@ class Calibration:
         target: what had to be reached.
         adversary: who attacks.
         neighbouring: between which data sets.
-        method: how the adversary's curve is evaluated.
+        method: how the adversary's curve was evaluated; the worst case is exact whatever was asked for.
         mechanism: the release at the answer.
         value: the answer: the least noise, or the largest rate, steps or batch size, up to ``slack``.
         achieved: the claimed risk at ``value``, with its enclosure; it meets the target.
@@ -106,7 +106,7 @@ def calibrate(
         target=target,
         adversary=adversary,
         neighbouring=neighbouring,
-        method=method,
+        method=search.evaluated,
         mechanism=unknown.put(mechanism, value),
         value=value,
         achieved=achieved,
@@ -131,6 +131,7 @@ class _Search:
         self.mechanism, self.unknown, self.target = mechanism, unknown, target
         self.adversary, self.neighbouring, self.method = adversary, neighbouring, method
         self.progress = progress
+        self.evaluated = Method.EXACT if isinstance(adversary, WorstCase) else method
         self.sign = 1.0 if unknown.risk_grows else -1.0
         self.wanted = math.log(target.equivalent_mu(target.value))
         self.evaluations = 0
@@ -163,7 +164,9 @@ class _Search:
         point = point_risk(*case)
         if point is not None:
             return point
-        return self.adversary.assess(release, self.neighbouring, self.method).measure(self.target.measure)
+        assessment = self.adversary.assess(release, self.neighbouring, self.method)
+        self.evaluated = assessment.method
+        return assessment.measure(self.target.measure)
 
     def gap(self, u: float) -> float:
         """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""

@@ -225,4 +225,4 @@ class Reconstruction(Target):
 def _limit(name: str, value: float, least: float) -> None:
     _check.open_fraction(**{name: value})
     if not value > least:
-        raise ParameterError(name, value, f"above {least:g}, which needs no attack")
+        raise ParameterError(name, value, f"a number above {least:g}, which needs no attack, and below 1")

@@ -131,5 +131,5 @@ class BatchSize(Unknown):
         if not isinstance(mechanism, DPSGD):
             raise Unknown._refuse(self, mechanism)
         if mechanism.dataset_size is None:
-            raise ParameterError("dataset_size", None, "given: batch_size means sample_rate * dataset_size")
+            raise ParameterError("dataset_size", None, "given, as the batch size is the sample rate times it")
         return mechanism.dataset_size

@@ -13,6 +13,28 @@ from rich.table import Table
 from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
 from reticent.certificate.numbers import Record, mechanism_record
 from reticent.cli._app import app
+from reticent.cli._calibration import (
+    BatchOption,
+    ChangeOption,
+    CoordinatesOption,
+    DatasetOption,
+    DimensionOption,
+    ManyAdversaries,
+    MixOption,
+    RateOption,
+    ReleasesOption,
+    SamplerOption,
+    StepsOption,
+    SusceptibilityOption,
+    TargetOption,
+    dpsgd_of,
+    gaussian_of,
+    laplace_of,
+    shown,
+    strict,
+    target_of,
+    with_status,
+)
 from reticent.cli._options import (
     JsonOption,
     MethodOption,
@@ -22,34 +44,14 @@ from reticent.cli._options import (
     neighbouring_of,
 )
 from reticent.cli._tables import print_json
-from reticent.cli.calibrate import (
-    BatchOption,
-    ChangeOption,
-    DatasetOption,
-    DimensionOption,
-    MixOption,
-    ReleasesOption,
-    SamplerOption,
-    SusceptibilityOption,
-    TargetOption,
-    dpsgd_of,
-    shown,
-    strict,
-    target_of,
-    with_status,
-)
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring
 from reticent.threat import Adversary, Method
 
 SCHEMA = "reticent.comparison/1"
 
 compare = typer.Typer(help="The noise that each adversary would allow.", no_args_is_help=True)
 app.add_typer(compare, name="compare")
-
-ManyAdversaries = Annotated[
-    list[str] | None, typer.Option("--adversary", help="Adversaries to compare; repeatable; default: all.")
-]
 
 
 class ComparisonRow(Record):
@@ -77,8 +79,8 @@ class ComparisonDocument(Record):
 @compare.command()
 def dpsgd(
     target: TargetOption,
-    sample_rate: Annotated[float | None, typer.Option("--sample-rate", help="Poisson inclusion probability.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Number of noisy updates.")] = None,
+    sample_rate: RateOption = None,
+    steps: StepsOption = None,
     adversary: ManyAdversaries = None,
     neighbouring: NeighbouringOption = "add-remove",
     method: MethodOption = "exact",
@@ -109,13 +111,13 @@ def gaussian(
     adversary: ManyAdversaries = None,
     neighbouring: NeighbouringOption = "add-remove",
     method: MethodOption = "exact",
-    dimension: DimensionOption = None,
+    dimension: CoordinatesOption = 1,
     relaxed_probability: MixOption = 0.5,
     json: JsonOption = False,
 ) -> None:
     """A sum released with Gaussian noise."""
     chosen, _ = adversaries_of(adversary or ["all"], relaxed_probability=relaxed_probability)
-    _answer(Gaussian(1.0, releases or 1, dimension or 1), target, chosen, neighbouring, method, json)
+    _answer(gaussian_of("noise-multiplier", None, releases, dimension), target, chosen, neighbouring, method, json)
 
 
 @compare.command()
@@ -130,7 +132,7 @@ def laplace(
 ) -> None:
     """A scalar sum released with Laplace noise."""
     chosen, _ = adversaries_of(adversary or ["all"], relaxed_probability=relaxed_probability)
-    _answer(Laplace(1.0, releases or 1), target, chosen, neighbouring, method, json)
+    _answer(laplace_of("noise-multiplier", None, releases), target, chosen, neighbouring, method, json)
 
 
 @compare.command("run")
@@ -209,7 +211,7 @@ def _answer(
 def _table(document: ComparisonDocument) -> Table:
     table = Table(title=f"Least noise multiplier for {document.target}", title_justify="left")
     for title in ("adversary", "noise multiplier", "against worst case", "achieved", "worst case at this noise"):
-        table.add_column(title, justify="left" if title == "adversary" else "right")
+        table.add_column(title, justify="left" if title == "adversary" else "right", no_wrap=title == "adversary")
     for row in document.rows:
         ratio = "" if row.noise_ratio is None else f"{row.noise_ratio:.3f}"
         table.add_row(
