@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
-from reticent.calibrate.estimate import Profile, power_of
+from reticent.calibrate.estimate import Profile, mu_of, power_of
 from reticent.calibrate.points import formula_of
 from reticent.calibrate.rough import RoughProfile
 from reticent.calibrate.targets import (
     Advantage,
     BayesSecurity,
     EpsilonAtDelta,
-    Reconstruction,
+    Mu,
     Success,
     Target,
     TprAtFpr,
@@ -76,7 +76,7 @@ def steering(
             clipped(formula_of(unknown.put(mechanism, x), adversary, neighbouring, method) or 0.0)
         )
     exact = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
-    if exact and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr | Reconstruction):
+    if exact:
         return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
     relaxed = isinstance(adversary, Relaxed) and neighbouring is not Neighbouring.REPLACE and mechanism.sample_rate < 1
     if relaxed and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr):
@@ -127,6 +127,8 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
     epsilon = _threshold(target)
+    if isinstance(target, Mu):
+        return math.log(clipped(mu_of(delta, largest)))
     if epsilon is None:
         fpr = target.fpr if isinstance(target, TprAtFpr) else getattr(target, "baseline", 0.5)
         return math.log(target.equivalent_mu(power_of(delta, fpr, largest)[0]))
