@@ -12,7 +12,7 @@ import numpy as np
 
 REACH = 9.5
 _MAX_CELLS = 600_000
-_MAX_WORK = 1e9  # cells times nodes of one proof: about a second
+_MAX_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
 
 

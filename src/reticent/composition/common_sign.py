@@ -8,6 +8,7 @@ parameter the curve is on the safe side: knowing the direction up to its sign on
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.composition import _sign_spectrum as spectrum
+from reticent.composition import sign_lattice
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose, loudest_step
 from reticent.composition.lattice import compose_lattice
@@ -28,10 +30,11 @@ from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
 _BLURS = (0.004, 0.012, 0.05)
-_THRESHOLDS = 480
+_THRESHOLDS, _LATTICE_THRESHOLDS = 480, 2000
 _LOG_2 = 0.6931471805599453
 _ULPS = 1e-15
 _LEAST_NOISE = 0.1
+_FEW = 30  # steps: the transform of so few does not decay
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
@@ -110,14 +113,30 @@ class _Pair(NamedTuple):
 
 
 def _enclosure(noise: float, rate: float, steps: int) -> _Pair:
-    for blur in _BLURS if noise >= _LEAST_NOISE else ():
-        try:
-            values = spectrum.evaluate(noise, rate, steps, blur, _THRESHOLDS)
-        except NumericalError:
-            continue
-        fine = _fine(values)
-        return fine if _reaches(fine.above) else _joined(fine, _coarse(noise, rate, steps))
-    return _coarse(noise, rate, steps)
+    """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
+    fine = _blurred(noise, rate, steps) if noise >= _LEAST_NOISE and steps > _FEW else None
+    if fine is None:
+        with contextlib.suppress(NumericalError):
+            fine = _latticed(noise, rate, steps)
+    if fine is not None and _reaches(fine.above):
+        return fine
+    coarse = _coarse(noise, rate, steps)
+    return coarse if fine is None else _joined(fine, coarse)
+
+
+def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
+    for blur in _BLURS:
+        with contextlib.suppress(NumericalError):
+            return _fine(spectrum.evaluate(noise, rate, steps, blur, _THRESHOLDS))
+    return None
+
+
+def _latticed(noise: float, rate: float, steps: int) -> _Pair:
+    with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
+        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS)
+        above = convex_above(values.thresholds, np.log(values.delta))
+        rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
+    return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
 
 
 def _reaches(curve: Polygon) -> bool:

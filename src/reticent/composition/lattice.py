@@ -14,17 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reticent.composition._power import EPS, Part, Tilted, outside, power
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log_sub
 
-_EPS = 2.0**-52
-_STEP_ERROR = 64 * _EPS  # double-precision error of one step's delta: the four log rates and two differences
+_STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22
 _MAX_TANGENTS = 2**13
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
-_NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 _HALF = -0.6931471805599453
 
 Steps = Sequence[tuple[TradeOff, int]]
@@ -217,85 +216,27 @@ class _Composed:
 def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, drift: int = 0) -> _Composed:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
-    ``drift`` grid points are added to the sum before weighting. Each step is written as its largest mass
-    times 1 + (the transform of the rest over it), moved to index 0: what is nearly an atom then costs no
-    rounding. Errors are bounded per frequency and summed in squares (Parseval), over N points at most
-    sqrt(N) times their root mean square.
+    ``drift`` grid points are added to the sum before weighting.
     """
-    log_size, phase, relative = np.zeros((3, plan.points // 2 + 1))
-    peak, scaling, log_scale = 0, 0.0, tilt * drift * plan.spacing
-    fft_error = 8 * _EPS * np.log2(plan.points)
-    tilted: list[tuple[np.ndarray, np.ndarray, int]] = []
+    on_grid: list[Part] = []
+    tilted: list[Tilted] = []
     for cells, mass in zip(parts, masses, strict=True):
-        count, index = cells.count, cells.first + np.arange(len(mass))
+        index = cells.first + np.arange(len(mass))
         losses = cells.centre + plan.spacing * index
-        logs = tilt * losses
-        weights = mass * np.exp(logs)
-        top = int(np.argmax(weights))
-        rest = weights / weights[top]
-        rest[top] = 0.0
-        image = np.fft.rfft(np.bincount((index - index[top]) % plan.points, rest, minlength=plan.points))
-        own_size, own_phase = _logarithm(image)
-        log_size += count * (own_size - own_size[0])
-        phase += np.fmod(count * own_phase, 2 * np.pi)
-        error = fft_error * rest.sum() + 4 * _EPS * float(rest @ (2.0 + np.abs(logs) + abs(logs[top])))
-        logarithm = np.abs(own_size) + own_size[0] + np.abs(own_phase)
-        relative += count * (np.log1p(error * np.exp(-own_size)) + 4 * _EPS * logarithm)
-        log_scale += count * (np.log(weights[top]) + own_size[0])
-        scaling += 4 * _EPS * count * (2.0 + abs(logs[top]) + abs(np.log(weights[top])) + own_size[0])
-        peak += count * int(index[top])
-        tilted.append((weights, losses, count))
-    scale = np.exp(log_scale)
-    size = np.exp(log_size)
-    mass = np.fft.irfft(size * np.exp(1j * phase), plan.points) * scale
-    # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
-    spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
-    rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
+        weights = mass * np.exp(tilt * losses)
+        on_grid.append(Part(index, weights, np.abs(tilt * losses), cells.count))
+        tilted.append(Tilted(losses, weights, cells.count))
     first = plan.start - drift  # of the window, before the drift is added
-    wrap = _wrapped(tilted, plan, first) * np.exp(tilt * drift * plan.spacing)
-    mass = np.maximum(np.roll(mass, (peak - first) % plan.points), 0.0)
-    slack = float(rounding + wrap)
+    mass, rounding = power(on_grid, plan.points, first)
+    low = plan.offset + plan.spacing * first
+    largest = 4e4 / (plan.spacing * plan.points)
+    wrap = outside(tilted, low + plan.spacing * (plan.points - 1), plan.up, plan.spacing, largest)
+    wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
+    scale = float(np.exp(tilt * drift * plan.spacing))
+    slack = scale * (rounding + wrap)
     if not slack < 1e-3:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
-    return _Composed(mass, slack)
-
-
-def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log |1 + z| and arg(1 + z), accurate for small z as well."""
-    square = image.real * (2.0 + image.real) + image.imag**2
-    with np.errstate(divide="ignore"):
-        exact = np.log(np.hypot(1.0 + image.real, image.imag))
-        size = np.where(square < -0.5, exact, 0.5 * np.log1p(np.maximum(square, -1.0)))
-    return np.maximum(size, -700.0), np.arctan2(image.imag, 1.0 + image.real)
-
-
-def _wrapped(tilted: list[tuple[np.ndarray, np.ndarray, int]], plan: _Plan, first: int) -> float:
-    """Chernoff bound on the mass outside the window: the planned exponent, then smaller ones.
-
-    Connecting dots widens the law, which the plan did not see.
-    """
-    low = plan.offset + plan.spacing * first
-    total, least = 0.0, 4e4 / (plan.spacing * plan.points)
-    for end, planned in ((low + plan.spacing * (plan.points - 1), plan.up), (low, -plan.down)):
-        furthest = sum(count * float(losses[-1 if planned > 0.0 else 0]) for _, losses, count in tilted)
-        if np.sign(planned) * (end - furthest) >= plan.spacing:
-            continue
-        best = 0.0
-        for size in (abs(planned), min(0.3 * abs(planned), least), min(0.03 * abs(planned), 0.1 * least)):
-            exponent = float(np.copysign(size, planned))
-            log_moment = sum(count * _log_moment(weights, losses, exponent) for weights, losses, count in tilted)
-            best = min(best, log_moment - exponent * end)  # whatever is not a number is not smaller
-            if best < _NEGLIGIBLE:
-                break
-        total += float(np.exp(best))
-    return total
-
-
-def _log_moment(weights: np.ndarray, losses: np.ndarray, exponent: float) -> float:
-    """log sum of weights times e^(exponent * losses)."""
-    middle = losses[int(np.argmax(weights))]
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite or undefined: no bound
-        return float(np.log(weights @ np.exp(exponent * (losses - middle)))) + exponent * float(middle)
+    return _Composed(mass * scale, slack)
 
 
 def _tail_sum(values: np.ndarray) -> np.ndarray:

@@ -87,7 +87,7 @@ def _joined(right: _Half, left: _Half) -> Polygon | None:
     tnr = np.concatenate([right[0].tnr[::-1], left[0].tpr])
     fnr = np.concatenate([right[0].fnr[::-1], left[0].fpr])
     tpr = np.concatenate([right[0].tpr[::-1], left[0].tnr])
-    if not (np.all(np.diff(fpr) >= 0.0) and np.all(np.diff(fnr) <= 0.0)):
+    if not (np.all(fpr[1:] >= fpr[:-1]) and np.all(fnr[1:] <= fnr[:-1])):
         return None
     return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), np.concatenate([right[1][::-1], -left[1][1:]]))
 

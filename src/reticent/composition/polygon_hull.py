@@ -10,6 +10,9 @@ from reticent.composition.polygon import Polygon, polygon_above
 from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
+_MAX_PASSES = 60
+_SLACK = 1e-13
+
 
 def stricter(one: Polygon, other: PolygonTradeOff) -> Polygon:
     """The curve that both upper bounds on delta leave: no safer than either claims, and obeying both."""
@@ -28,11 +31,25 @@ def convex_above(ratio: np.ndarray, log_delta: np.ndarray) -> Polygon:
     """The tangent polygon of upper bounds that need not be convex: the truth is, so it obeys their hull."""
     log_delta = np.clip(log_delta, -690.0, 0.0)
     zero = int(np.searchsorted(ratio, 0.0))
-    right = zero + _hull_members(ratio[zero:], log_delta[zero:])
-    left = zero - _hull_members(-ratio[zero::-1], log_delta[zero::-1])
+    for _ in range(_MAX_PASSES):
+        right = zero + _hull_members(ratio[zero:], log_delta[zero:])
+        left = zero - _hull_members(-ratio[zero::-1], log_delta[zero::-1])
+        if len(left) < 2 or len(right) < 2:
+            break
+        chord = _log_chord(ratio, log_delta, int(left[1]), int(right[1])) + _SLACK
+        if chord >= log_delta[zero]:
+            break
+        log_delta[zero] = chord
     left, right = _meeting(left, right, ratio, log_delta)
     chosen = np.concatenate([left[:0:-1], right])
     return polygon_above(ratio[chosen], log_delta[chosen], log1mexp(log_delta[chosen]))
+
+
+def _log_chord(ratio: np.ndarray, log_delta: np.ndarray, left: int, right: int) -> float:
+    """log of delta at threshold 0 on the chord between a threshold below and one above: delta is convex."""
+    low, high = -math.expm1(float(ratio[left])), math.expm1(float(ratio[right]))
+    before = low + (1.0 - low) * math.exp(float(log_delta[left]))
+    return math.log((before * high + math.exp(float(log_delta[right])) * low) / (low + high))
 
 
 def _meeting(left: np.ndarray, right: np.ndarray, ratio: np.ndarray, log_delta: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -1,0 +1,110 @@
+"""Powers of measures on a grid by FFT, with a bound on rounding; and what falls outside a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+EPS = 2.0**-52
+_NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One kind of step on the grid: where its masses lie, and how often it runs.
+
+    Attributes:
+        index: grid points, integers.
+        weights: masses >= 0, not necessarily 1 in total.
+        exponents: size of the exponent behind each weight: its relative error is (2 + exponent) eps.
+        count: how many independent copies are added.
+    """
+
+    index: np.ndarray
+    weights: np.ndarray
+    exponents: np.ndarray
+    count: int
+
+
+def power(parts: Sequence[Part], points: int, first: int) -> tuple[np.ndarray, float]:
+    """(masses of the sum on ``points`` grid points from ``first``, cyclic; bound on the sum of their errors).
+
+    Each measure is written as its largest mass times 1 + (the transform of the rest over it), moved to
+    index 0: what is nearly an atom then costs no rounding. Errors are bounded per frequency and summed in
+    squares (Parseval): over N points at most sqrt(N) times their root mean square.
+    """
+    log_size, phase, relative = np.zeros((3, points // 2 + 1))
+    peak, scaling, log_scale = 0, 0.0, 0.0
+    fft_error = 8 * EPS * np.log2(points)
+    for part in parts:
+        index, weights, exponents, count = part.index, part.weights, part.exponents, part.count
+        top = int(np.argmax(weights))
+        rest = weights / weights[top]
+        rest[top] = 0.0
+        image = np.fft.rfft(np.bincount((index - index[top]) % points, rest, minlength=points))
+        own_size, own_phase = _logarithm(image)
+        log_size += count * (own_size - own_size[0])
+        phase += np.fmod(count * own_phase, 2 * np.pi)
+        error = fft_error * rest.sum() + 4 * EPS * float(rest @ (2.0 + exponents + exponents[top]))
+        logarithm = np.abs(own_size) + own_size[0] + np.abs(own_phase)
+        relative += count * (np.log1p(error * np.exp(-own_size)) + 4 * EPS * logarithm)
+        log_scale += count * (np.log(weights[top]) + own_size[0])
+        scaling += 4 * EPS * count * (2.0 + exponents[top] + abs(np.log(weights[top])) + own_size[0])
+        peak += count * int(index[top])
+    size, scale = np.exp(log_size), np.exp(log_scale)
+    mass = np.fft.irfft(size * np.exp(1j * phase), points) * scale
+    # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
+    spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
+    rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
+    return np.maximum(np.roll(mass, (peak - first) % points), 0.0), float(rounding)
+
+
+def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log |1 + z| and arg(1 + z), accurate for small z as well."""
+    square = image.real * (2.0 + image.real) + image.imag**2
+    with np.errstate(divide="ignore"):
+        exact = np.log(np.hypot(1.0 + image.real, image.imag))
+        size = np.where(square < -0.5, exact, 0.5 * np.log1p(np.maximum(square, -1.0)))
+    return np.maximum(size, -700.0), np.arctan2(image.imag, 1.0 + image.real)
+
+
+@dataclass(frozen=True, slots=True)
+class Tilted:
+    """The losses of one kind of step, increasing, with their masses and count."""
+
+    losses: np.ndarray
+    weights: np.ndarray
+    count: int
+
+
+def outside(parts: Sequence[Tilted], end: float, planned: float, pitch: float, largest: float) -> float:
+    """Chernoff bound on the mass of the sum beyond ``end``: above it where ``planned`` > 0, else below.
+
+    Args:
+        parts: what is summed.
+        end: where the window ends.
+        planned: the exponent tried first; then smaller ones, as rounding to a grid widens the law.
+        pitch: of the grid: sums that stay that far inside need no bound.
+        largest: cap for the smaller exponents.
+    """
+    furthest = sum(part.count * float(part.losses[-1 if planned > 0.0 else 0]) for part in parts)
+    if np.sign(planned) * (end - furthest) >= pitch:
+        return 0.0
+    best, first = 0.0, abs(planned)
+    for size in (first, min(0.3 * first, largest), min(0.03 * first, 0.1 * largest)):
+        exponent = float(np.copysign(size, planned))
+        log_moment = sum(part.count * _log_moment(part, exponent) for part in parts)
+        best = min(best, log_moment - exponent * end)  # whatever is not a number is not smaller
+        if best < _NEGLIGIBLE:
+            break
+    return float(np.exp(best))
+
+
+def _log_moment(part: Tilted, exponent: float) -> float:
+    """log sum of weights times e^(exponent * losses)."""
+    middle = part.losses[int(np.argmax(part.weights))]
+    with np.errstate(over="ignore", invalid="ignore"):  # infinite or undefined: no bound
+        grown = np.exp(exponent * (part.losses - middle))
+        return float(np.log(part.weights @ grown)) + exponent * float(middle)
