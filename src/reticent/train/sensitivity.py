@@ -181,14 +181,17 @@ class GradientSensitivity:
         parts = [diameters(block.squared, method) for block in self.blocks(features, labels)]
         return torch.cat(parts) if parts else torch.zeros(0)
 
-    def largest(self, features: torch.Tensor, labels: torch.Tensor, *, prune: bool = False) -> float:
+    def largest(self, features: torch.Tensor, labels: torch.Tensor, *, prune: bool = True) -> float:
         """Largest distance over all records, R_t of CHERUBIN2024 over the clip norm; 0 for no records.
 
-        Exact either way. ``prune`` lets fully connected networks skip records that the triangle inequality
-        excludes: a gain where few records move far, a loss where all move alike.
+        Exact either way. With ``prune``, fully connected networks skip records that the triangle inequality
+        excludes, if that pays; without it every pair of every record is compared.
+
+        Raises:
+            ParameterError, NumericalError: as ``blocks``.
         """
         engine = self._engine
-        if not prune or isinstance(engine, LayeredEngine):
+        if isinstance(engine, LayeredEngine):
             squares = [float(block.squared.amax()) for block in self.blocks(features, labels)]
             return math.sqrt(max(squares, default=0.0))
         checks.batch_fits(features, labels, self.attribute.columns)
@@ -196,8 +199,8 @@ class GradientSensitivity:
         with torch.no_grad():
             engine.refresh()
             for first in range(0, len(features), step):
-                last = first + step
-                best = engine.largest_square(features[first:last], labels[first:last], self._clip, best)
+                part = slice(first, first + step)
+                best, prune = engine.largest_square(features[part], labels[part], self._clip, best, prune=prune)
         return math.sqrt(best)
 
     def _block_size(self) -> int:

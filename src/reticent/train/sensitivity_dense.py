@@ -13,16 +13,15 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.nn.functional import linear
 
 from reticent.errors import ParameterError
 from reticent.train.sensitivity_checks import labels_fit, loss_of_each
 from reticent.train.sensitivity_gram import (
     Measured,
     Workspace,
-    affine_radii,
     centred_products,
     clip_factors,
+    dots_with,
     linear_gram,
     moves,
     pair_square,
@@ -33,6 +32,9 @@ from reticent.train.sensitivity_gram import (
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 """(outputs (m, ...), targets (m,)) -> each record's own loss, (m,); record k may depend on row k only."""
+
+_WORTH_PRUNING = 0.4
+"""Share of open records above which distances to the reference cost more than they save."""
 
 
 @dataclass(frozen=True)
@@ -116,25 +118,27 @@ class DenseEngine:
         block = self._prepare(features, labels, clip)
         return Measured(self._squared(block), block.norms)
 
-    def largest_square(self, features: torch.Tensor, labels: torch.Tensor, clip: float, least: float) -> float:
-        """Largest squared distance within the block, or ``least`` if none is larger.
+    def largest_square(
+        self, features: torch.Tensor, labels: torch.Tensor, clip: float, least: float, *, prune: bool
+    ) -> tuple[float, bool]:
+        """(largest squared distance within the block, or ``least`` if none is larger; whether to prune the next).
 
-        Exact, but products of pairs are taken only for records that the triangle inequality leaves open:
-        two completions are no further apart than their distances to the reference together.
+        Exact. With ``prune``, products of pairs are taken only for records that ``_reach`` leaves open. The
+        first block, ``least`` 0, is measured in full and tells whether enough records are closed to pay.
         """
         block = self._prepare(features, labels, clip)
-        two = self._radii(block).clamp_(min=0.0).sqrt_().topk(min(2, len(self._values)), dim=1).values
-        reach = two.sum(1).square_() * (1.0 + 64.0 * torch.finfo(two.dtype).eps)
-        best, leader = least, reach.argmax()
-        for chosen in (leader[None], None):
-            if chosen is None:
-                chosen = torch.nonzero(reach > best).squeeze(1)
-                chosen = chosen[chosen != leader]
-            elif float(reach[leader]) <= best:
-                break
-            if len(chosen):
-                best = max(best, float(self._squared(block.only(chosen)).max()))
-        return best
+        if not prune or len(self._values) == 2:
+            return max(least, float(self._squared(block).amax())), False
+        reach = self._reach(block)
+        if least == 0.0:
+            least = float(self._squared(block).amax())
+            return least, float((reach > least).double().mean()) < _WORTH_PRUNING
+        open_ = torch.nonzero(reach > least).squeeze(1)
+        if len(open_) == 0:
+            return least, True
+        # A copy of most records costs more than it saves.
+        chosen = block if 2 * len(open_) > len(reach) else block.only(open_, self._work)
+        return max(least, float(self._squared(chosen).amax())), True
 
     def _prepare(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> _Block:
         flat = features.reshape(len(features), -1)
@@ -151,7 +155,7 @@ class DenseEngine:
         size = row_squares(base) + self._has_bias(0)
         square = (size[:, None] + self._rise) * row_squares(errors[0])
         for k in range(1, len(inputs)):
-            square += (row_squares(inputs[k]) + self._has_bias(k)) * row_squares(errors[k])
+            square.addcmul_(row_squares(inputs[k]).add_(self._has_bias(k)), row_squares(errors[k]))
         if scale is None:
             factors, norms = clip_factors(square, clip)
         else:
@@ -186,47 +190,45 @@ class DenseEngine:
     def _squared_pair(self, block: _Block) -> torch.Tensor:
         """The only pair of two completions: no products of pairs at all."""
         r, o = self._reference, 1 - self._reference
-        e = block.errors[0]
         square = pair_square(
-            e[:, o] * block.factors[:, o],
-            e[:, r] * block.factors[:, r],
-            self._input_squares[o],
-            self._input_cross[o],
-            block.size,
+            block.errors[0], block.factors, self._input_squares[o], self._input_cross[o], block.size, r, self._work
         )
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
-            first, moved = a[:, r], a[:, o] - a[:, r]
-            square += pair_square(
-                e[:, o] * block.factors[:, o],
-                e[:, r] * block.factors[:, r],
-                row_squares(moved),
-                (moved * first).sum(1),
-                row_squares(first) + self._has_bias(k),
-            )
+            first = a[:, r]
+            moved = torch.sub(a[:, o], first, out=self._work.take("moved", len(a), a.shape[2]))
+            size, inputs = row_squares(first) + self._has_bias(k), row_squares(moved)
+            cross = moved.mul_(first).sum(1)
+            square += pair_square(e, block.factors, inputs, cross, size, r, self._work)
         squared = square.new_zeros(len(square), 2, 2)
         squared[:, o, r] = squared[:, r, o] = square.clamp_(min=0.0)
         return squared
 
-    def _radii(self, block: _Block) -> torch.Tensor:
-        """Squared distances to the reference completion, (records, n), rounded up."""
-        r = self._reference
-        e = [error * block.factors for error in block.errors]
-        total = affine_radii(e[0], self._input_squares[None], self._input_cross[None], block.size[:, None], r)
-        for k, a in enumerate(block.inputs, start=1):
-            first = a[:, r : r + 1]
-            power = row_squares(first)
-            cross = torch.bmm(a, first.transpose(1, 2)).squeeze(2) - power
-            moved = row_squares(a) - power - 2.0 * cross
-            moved += 16.0 * torch.finfo(a.dtype).eps * (power + moved.abs())
-            total += affine_radii(e[k], moved, cross, power + self._has_bias(k), r)
-        return total
+    def _reach(self, block: _Block) -> torch.Tensor:
+        """Upper bound on the largest squared distance of each record, (records,), without products of pairs.
+
+        Two completions are no further apart than their distances to the reference together. Those are
+        differences of norms and products with the reference, and rounding is added: close gradients have a
+        bound that is far too large, never one that is too small.
+        """
+        r, factors = self._reference, block.factors[:, :, 0]
+        own = slice(r, r + 1)
+        product = dots_with(block.errors[0], r).mul_(self._input_cross + block.size[:, None])
+        for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
+            product.addcmul_(dots_with(a, r).add_(self._has_bias(k)), dots_with(e, r))
+        square = block.norms.square()
+        total = square + square[:, own]
+        radii = torch.addcmul(total, product.mul_(factors), factors[:, own], value=-2.0)
+        width = max(self._moved.shape[1], *(e.shape[2] for e in block.errors), *(a.shape[2] for a in block.inputs), 1)
+        eps = torch.finfo(total.dtype).eps
+        radii.add_(total, alpha=(64.0 + 4.0 * width) * eps).clamp_(min=0.0).sqrt_()
+        return radii.topk(2, dim=1).values.sum(1).square_().mul_(1.0 + 64.0 * eps)
 
     def _passes(
         self, base: torch.Tensor, labels: torch.Tensor
     ) -> tuple[list[torch.Tensor], list[torch.Tensor], torch.Tensor | None]:
         """Inputs and output errors (records, n, width) of each layer, errors up to a factor (records, n) or None."""
         shape = (len(base), *self._shift.shape)
-        affine = linear(base, self._weights[0], self._biases[0])[:, None, :]
+        affine = self._product("affine", base[:, None], self._weights[0].T, self._biases[0])
         h = torch.add(affine, self._shift, out=self._work.take("h0", *shape))
         inputs, outputs = [base], []
         for k, layer in enumerate(self._layers):
@@ -244,7 +246,7 @@ class DenseEngine:
     def _output_errors(self, outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         n = outputs.shape[1]
         if self._loss is None:
-            e = torch.softmax(outputs, dim=2)
+            e = torch.softmax(outputs, dim=2, out=self._work.take("softmax", *outputs.shape))
             index = labels[:, None, None].expand(-1, n, 1)
             return e.scatter_add_(2, index, torch.full_like(index, -1, dtype=e.dtype))
         with torch.enable_grad():
@@ -281,8 +283,15 @@ class DenseEngine:
 
 @dataclass(frozen=True)
 class _Block:
-    """What the passes over a block leave: squared norms of the first input (with bias), the other inputs,
-    the errors, the factors (records, n, 1) that clip them, and the clipped norms."""
+    """What the passes over a block leave.
+
+    Attributes:
+        size: squared norms of the first input, bias included, (records,).
+        inputs: of the other layers, (records, n, width).
+        errors: of all layers, before clipping.
+        factors: what clips the errors and divides by the clip norm, (records, n, 1).
+        norms: clipped norms, (records, n).
+    """
 
     size: torch.Tensor
     inputs: list[torch.Tensor]
@@ -290,10 +299,22 @@ class _Block:
     factors: torch.Tensor
     norms: torch.Tensor
 
-    def only(self, chosen: torch.Tensor) -> _Block:
-        """A copy with the chosen records."""
-        inputs, errors = [a[chosen] for a in self.inputs], [e[chosen] for e in self.errors]
-        return _Block(self.size[chosen], inputs, errors, self.factors[chosen], self.norms[chosen])
+    def only(self, chosen: torch.Tensor, work: Workspace) -> _Block:
+        """The chosen records, large copies in ``work``."""
+
+        def large(name: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+            return [
+                torch.index_select(x, 0, chosen, out=work.take(f"{name}{k}", len(chosen), *x.shape[1:]))
+                for k, x in enumerate(tensors)
+            ]
+
+        return _Block(
+            self.size[chosen],
+            large("chosen inputs ", self.inputs),
+            large("chosen errors ", self.errors),
+            self.factors[chosen],
+            self.norms[chosen],
+        )
 
 
 def _cast(bias: torch.Tensor | None, dtype: torch.dtype) -> torch.Tensor | None:

@@ -141,25 +141,9 @@ def rank_one_moves(
     return moves(a, e if factors is None else e * factors, work.take("moves", *a.shape), reference)
 
 
-def affine_radii(
-    e: torch.Tensor, inputs: torch.Tensor, k: torch.Tensor, size: torch.Tensor, reference: int
-) -> torch.Tensor:
-    """|u_i|^2, (records, n), rounded up, without products of pairs.
-
-    Args:
-        e: output errors times clip factor, (records, n, width out).
-        inputs: |a_i - a_0|^2, (records or 1, n).
-        k: <a_i - a_0, a_0>, (records or 1, n).
-        size: |a_0|^2, plus 1 for a bias, (records, 1).
-        reference: position of the reference completion.
-    """
-    first = e[:, reference : reference + 1]
-    power = torch.linalg.vector_norm(first, dim=2).square_()
-    m = torch.bmm(e, first.transpose(1, 2)).squeeze(2) - power
-    moved = torch.linalg.vector_norm(e, dim=2).square_() - power - 2.0 * m
-    # Rounding of the subtraction must not make an upper bound smaller.
-    moved += 16.0 * torch.finfo(e.dtype).eps * (power + moved.abs())
-    return moved * (inputs + 2.0 * k + size) + (2.0 * m + power) * inputs + 2.0 * m * k
+def dots_with(x: torch.Tensor, reference: int) -> torch.Tensor:
+    """<x_i, x_0>, (records, n)."""
+    return torch.bmm(x, x[:, reference, :, None]).squeeze(2)
 
 
 def explicit_gram(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
@@ -199,19 +183,31 @@ def squared_distances(
 
 
 def pair_square(
-    e: torch.Tensor, first: torch.Tensor, inputs: torch.Tensor, k: torch.Tensor, size: torch.Tensor
+    e: torch.Tensor,
+    factors: torch.Tensor,
+    inputs: torch.Tensor,
+    k: torch.Tensor,
+    size: torch.Tensor,
+    reference: int,
+    work: Workspace,
 ) -> torch.Tensor:
     """|u_1|^2 of a layer where there are only two completions, (records,).
 
     Args:
-        e: output errors times clip factor of the other completion, (records, width out).
-        first: the same of the reference.
+        e: output errors, (records, 2, width out).
+        factors: clip factors, (records, 2, 1).
         inputs: |a_1 - a_0|^2, (records or 1,).
         k: <a_1 - a_0, a_0>, (records or 1,).
         size: |a_0|^2, plus 1 for a bias, (records,).
+        reference: which of the two is a_0.
+        work: buffers.
     """
-    moved = e - first
-    return row_squares(e) * inputs + row_squares(moved) * size + 2.0 * (e * moved).sum(1) * k
+    shape, (own, other) = (len(e), e.shape[2]), (reference, 1 - reference)
+    scaled = torch.mul(e[:, other], factors[:, other], out=work.take("scaled", *shape))
+    moved = torch.addcmul(scaled, e[:, own], factors[:, own], value=-1.0, out=work.take("change", *shape))
+    square = row_squares(scaled) * inputs
+    square.addcmul_(row_squares(moved), size)
+    return square.addcmul_(moved.mul_(scaled).sum(1), k, value=2.0)
 
 
 def row_squares(x: torch.Tensor) -> torch.Tensor:
