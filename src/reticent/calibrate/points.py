@@ -33,11 +33,10 @@ _FORMS = {
     Method.PUBLISHED: closed_forms.published_mu,
 }
 _LEAST_NOISE = 0.1
-_SMOOTH = 0.1  # kurtosis below which compose integrates the characteristic function throughout
-_ROUGHEST = 5.0  # kurtosis above which a point is no cheaper than the curve
-_BETWEEN = 1e-5  # relative: what chords between thresholds add to delta
-_ON_LATTICE = 7.5e-5  # relative: what the lattice adds where compose falls back to it
-_LATTICE_WIDTH = 1.5e-6
+_SMOOTH = 1.0  # kurtosis of the loss above which points other than 0 cost as much as the curve
+_ROUGHEST = 5.0  # and above which the curve has routes of its own
+_AT_ZERO, _BETWEEN = 1e-6, 1e-5  # relative: what chords between its thresholds add to delta
+_ROUGH_AT_ZERO = 5e-5
 _APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
 
 
@@ -106,30 +105,15 @@ class _Point:
         if epsilon < 0.0:
             grown = math.exp(epsilon)
             return _mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
-        if not self._worth_asking(epsilon):
+        if not self.profile.reliable or self.profile.kurtosis > (_ROUGHEST if epsilon == 0.0 else _SMOOTH):
             return None
-        lower, upper = certified_advantage(*self.run, self.neighbouring) if epsilon == 0.0 else self._at(epsilon)
-        allowed = self._allowance(upper, epsilon)
-        if allowed is None or upper - lower > 1e-6:
-            return None
-        return Interval(lower, min(upper + allowed, 1.0), upper)
-
-    def _worth_asking(self, epsilon: float) -> bool:
-        if not (self.profile.reliable and self.profile.kurtosis <= _ROUGHEST):
-            return False
-        return epsilon == 0.0 or self._allowance(float(self.profile.delta(np.array([epsilon]))[0]), epsilon) is not None
-
-    def _at(self, epsilon: float) -> tuple[float, float]:
         with np.errstate(all="ignore"):
-            return self.composed.delta(epsilon)
-
-    def _allowance(self, delta: float, epsilon: float) -> float | None:
-        """How much the polygon may lie above the point; None where that would cost slack."""
-        if self.profile.kurtosis < _SMOOTH:
-            return 1e-8 + 1e-6 * delta if epsilon == 0.0 else _BETWEEN * delta
-        if delta >= _LATTICE_WIDTH / _ON_LATTICE:
-            return _LATTICE_WIDTH
-        return _ON_LATTICE * delta if delta >= 1e-3 else None
+            certified = certified_advantage(*self.run, self.neighbouring) if epsilon == 0.0 else None
+            ends = certified or self.composed.delta(epsilon)
+        if ends[1] - ends[0] > 1e-6:
+            return None
+        allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
+        return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])
 
     def epsilon(self, delta: float) -> Interval | None:
         """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards."""
