@@ -181,7 +181,10 @@ def _connected(plan: _Plan) -> _Law:
     up, down = _loss(ends, plan), _loss(-ends, plan)
     x1 = _position(_loss(y, plan) - up[:-1, None], np.diff(up)[:, None])
     y0 = _position(_loss(-y, plan) - down[1:, None], -np.diff(down)[:, None])
-    masses = [(weight * share).sum(axis=1) for share in (y0, x1, np.maximum(1.0 - x1 - y0, 0.0))]
+    # Where one of the two is flat its position is noise, and does not matter: the other keeps its share.
+    steeper = (np.diff(up) >= -np.diff(down))[:, None]
+    x1, y0 = np.where(steeper, x1, np.minimum(x1, 1.0 - y0)), np.where(steeper, np.minimum(y0, 1.0 - x1), y0)
+    masses = [(weight * share).sum(axis=1) for share in (y0, x1, 1.0 - x1 - y0)]
     corners = [(up[:-1], down[:-1]), (up[1:], down[1:]), (up[:-1], down[1:])]
     up, down = (np.concatenate([corner[k] for corner in corners]) for k in (0, 1))
     return _spread(0.5 * (up - down), 0.5 * (up + down) - plan.centre, np.concatenate(masses), plan)
