@@ -74,15 +74,23 @@ def test_betas_of_the_add_direction(row):
 
 
 @pytest.mark.parametrize("row", REFERENCE, ids=IDS)
-def test_delta_keeps_relative_accuracy(row):
-    composed = Composed(run(row), Neighbouring.ADD_REMOVE)
-    step = composed.epsilon(1e-5)[1]
-    low, high = composed.epsilon(1e-5)
+def test_epsilon_of_the_five_references(row):
+    low, high = Composed(run(row), Neighbouring.ADD_REMOVE).epsilon(1e-5)
     assert low - 2e-6 <= row["epsilon_at_1e-5"] <= high + 2e-6
-    for epsilon in (step, 1.3 * step):
+
+
+@pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+@pytest.mark.parametrize("row", REFERENCE, ids=IDS)
+def test_delta_keeps_relative_accuracy_down_to_1e_minus_12(row, neighbouring):
+    composed = Composed(run(row), neighbouring)
+    for delta in (1e-5, 1e-8, 1e-10, 1e-12):
+        epsilon = composed.epsilon(delta)[1]
         lower, upper = composed.delta(epsilon)
         assert lower > 0.0
         assert upper / lower - 1.0 <= 1e-6
+        assert lower <= delta * (1.0 + 1e-9)
+        # The polygon that the epsilon was read off is wider: what matters is that the epsilon holds.
+        assert upper <= delta * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("row", [REFERENCE[0], REFERENCE[1], REFERENCE[3]], ids=["c1", "c2", "c4"])

@@ -125,6 +125,7 @@ class SampledGaussian:
         largest: largest exponent c for which M is wanted.
         digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
         angle: the strip that their distance is planned for, in (0, pi).
+        extended: sums over nodes in extended precision, where the platform has it.
     """
 
     noise_multiplier: float
@@ -135,6 +136,11 @@ class SampledGaussian:
     largest: float
     digits: float = 42.0
     angle: float = float(ANGLES[-1])
+    extended: bool = False
+
+    @property
+    def _real(self) -> type[np.floating]:
+        return np.longdouble if self.extended else np.float64
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -152,7 +158,7 @@ class SampledGaussian:
         first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
         if last - first > _MAX_NODES:
             raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
-        return _nodes(self, dx * np.arange(first, last + 1), dx)
+        return _nodes(self, dx * np.arange(first, last + 1).astype(self._real), dx)
 
     def right_tail(self, c: float, high: float) -> float:
         """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
@@ -186,13 +192,17 @@ class SampledGaussian:
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted = grid.weight * np.exp(c * grid.loss)
-        real = self._real_excess(c)
         turn = np.concatenate([_turned(part, grid.loss, tilted) for part in _chunks(frequencies, len(grid.x))])
-        return Transform(real + turn, self._error(c, frequencies, tilted))
+        excess = (self._excess(c) + turn).astype(complex)
+        error = self._error(c, frequencies, tilted) + (8 * _EPS * np.abs(excess) if self.extended else 0.0)
+        return Transform(excess, error)
 
     def _real_excess(self, c: float) -> float:
+        return float(self._excess(c))
+
+    def _excess(self, c: float) -> np.floating:
         grid = self.nodes
-        return float((np.expm1(c * grid.loss) - c * grid.growth) @ grid.weight)
+        return (np.expm1(c * grid.loss) - c * grid.growth) @ grid.weight
 
     def _error(self, c: float, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
         grid, at_zero = self.nodes, self._still(c)
@@ -200,7 +210,7 @@ class SampledGaussian:
         unit = self._unit
         steady = np.abs(np.expm1(c * grid.loss)) @ grid.blurred + abs(c) * (np.abs(grid.growth) @ grid.blurred)
         turning = (tilted * np.abs(grid.loss)) @ (6.0 + grid.size)
-        rounding = 16 * _EPS * (steady + frequencies * turning)
+        rounding = 16 * float(np.finfo(self._real).eps) * (steady + frequencies * turning).astype(float)
         return rule + 2.0 * at_zero + (1.0 + abs(c)) * unit + 4.0 * self.left_out(c) + rounding
 
     @cached_property
@@ -380,7 +390,7 @@ def _turned(frequencies: np.ndarray, losses: np.ndarray, tilted: np.ndarray) -> 
 
 def _exponent(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
     """log of N(1, s^2) / N(0, s^2) at x."""
-    return (x - 0.5) / law.noise_multiplier**2
+    return (x - 0.5) / x.dtype.type(law.noise_multiplier) ** 2
 
 
 def _log_mixture(rate: float, exponent: np.ndarray) -> np.ndarray:

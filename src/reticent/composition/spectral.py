@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -48,7 +48,7 @@ class SpectralComposition:
 
     steps: Sequence[SampledStep]
     plain: float = 0.0
-    _contours: dict[tuple[float, float, float], Contour] = field(default_factory=dict, compare=False, repr=False)
+    _contours: dict[tuple[float, float, float, bool], Contour] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def symmetric(self) -> bool:
@@ -69,19 +69,26 @@ class SpectralComposition:
         return self._tightest(-float(epsilon), Contour.reversed_delta)
 
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
-        """Intersection of enclosures from contours ever further out, until they are tight or end."""
+        """Intersection of enclosures from contours ever further out, until they are tight or end.
+
+        Where rounding is what is left, the same again in extended precision.
+        """
         lower, upper, c = 0.0, 1.0, self._saddle(threshold)
         limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
+        best = (1.0, c)
         with np.errstate(all="ignore"):
-            for attempt in range(4):
+            for attempt in range(5):
+                extended = attempt == 4
                 try:
-                    bounds = value(self._contour(c, threshold, threshold), np.array([threshold]))
+                    contour = self._contour(best[1] if extended else c, threshold, threshold, extended)
+                    bounds = value(contour, np.array([threshold]))
                 except NumericalError:
                     if attempt == 0:
                         raise
-                    break
+                    continue
+                best = min(best, (float(bounds.upper[0] - bounds.lower[0]), c))
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-                if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost or c >= limit:
+                if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost:
                     break
                 c = min(1.4 * c, limit)
         return lower, upper
@@ -133,11 +140,11 @@ class SpectralComposition:
             return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
         return chernoff_moments(self._laws(top, 0.0), exponents)
 
-    def _laws(self, largest: float, reach: float) -> Laws:
-        laws: list[tuple[Law, int]] = [
-            (SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0)), s.count)
-            for s in self.steps
-        ]
+    def _laws(self, largest: float, reach: float, extended: bool = False) -> Laws:
+        laws: list[tuple[Law, int]] = []
+        for s in self.steps:
+            law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
+            laws.append((replace(law, extended=extended), s.count))
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
     @cached_property
@@ -184,25 +191,25 @@ class SpectralComposition:
             return 0.5
         return float(max(min(finite[-2], 0.5 + 0.35 * (finite[-1] - 0.5)), least))
 
-    def _contour(self, c: float, low: float, high: float) -> Contour:
-        key = (c, low, high)
+    def _contour(self, c: float, low: float, high: float, extended: bool = False) -> Contour:
+        key = (c, low, high, extended)
         if key not in self._contours:
-            self._contours[key] = self._built(c, low, high)
+            self._contours[key] = self._built(c, low, high, extended)
         return self._contours[key]
 
-    def _built(self, c: float, low: float, high: float) -> Contour:
+    def _built(self, c: float, low: float, high: float, extended: bool) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level."""
         variance = self._cumulants(c)[1]
         needs = [float(argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance)[0]) for s in self.steps]
         reach = max(needs, default=0.0)
-        best = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
+        best = build_contour(self._laws(abs(c) + 1.0, reach, extended), self._moments, c, low, high)
         goal = _ERROR_GOAL + 3e-16 * sum(step.count for step in self.steps)
         for _ in range(6):
             if best.errors.sum() < goal:
                 break
             reach *= 3.0
             try:
-                finer = build_contour(self._laws(abs(c) + 1.0, reach), self._moments, c, low, high)
+                finer = build_contour(self._laws(abs(c) + 1.0, reach, extended), self._moments, c, low, high)
             except NumericalError:
                 break
             stuck, best = reach > 300.0 and finer.errors.sum() > 0.9 * best.errors.sum(), finer
