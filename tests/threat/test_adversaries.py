@@ -255,3 +255,13 @@ def test_every_theorem_has_its_paper() -> None:
         assert key.partition(":")[0] in PAPERS
     with pytest.raises(ParameterError, match="theorem"):
         cite("DONG2022:Theorem 99")
+
+
+@pytest.mark.parametrize("method", [Method.EXACT, Method.PUBLISHED])
+def test_a_number_without_an_enclosure_does_not_look_enclosed(method: Method) -> None:
+    one_pass = DPSGD(1.0, 1.0, 1, num_parameters=10, batch_size=100)
+    result = MembershipGame().assess(one_pass, Neighbouring.REPLACE, method)
+    interval = result.measure(advantage)
+    assert result.claim is Claim.ESTIMATE
+    assert 0.0 < interval.value < 1.0
+    assert (interval.lower, interval.upper) == (-math.inf, math.inf)

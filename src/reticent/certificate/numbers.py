@@ -37,7 +37,7 @@ class Record(BaseModel):
 
 
 class Number(Record):
-    """A risk number with its enclosure; null stands for infinity."""
+    """A risk number with its enclosure; null is infinite: an end that is null says that nothing is proven there."""
 
     lower: float | None
     value: float | None
@@ -45,7 +45,7 @@ class Number(Record):
 
     @classmethod
     def of(cls, interval: Interval) -> Number:
-        """From an interval; infinities become null."""
+        """From an interval; whatever is not finite becomes null."""
         return cls(lower=_strict(interval.lower), value=_strict(interval.value), upper=_strict(interval.upper))
 
 

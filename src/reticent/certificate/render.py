@@ -34,8 +34,10 @@ def render_html(certificate: Certificate, *, include_private: bool = False) -> s
 
 
 def _number(number: Number) -> str:
-    """The claimed value; the enclosure follows where it is wider than the digits shown."""
+    """The claimed value; the enclosure follows where there is one and it is wider than the digits shown."""
     value = _shown(number.value)
+    if number.lower is None and number.upper is None:
+        return value if number.value is None else f"{value} (no enclosure is known)"
     low, high = _shown(number.lower), _shown(number.upper)
     return value if low == high == value else f"{value} [{low}, {high}]"
 

@@ -6,6 +6,7 @@ carries. Adding one takes a file in this folder, a key in ``references`` and a t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -40,7 +41,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A number with its enclosure: ``lower <= truth <= upper``; ``value`` is what is claimed."""
+    """A number with its enclosure: ``lower <= truth <= upper``; ``value`` is what is claimed.
+
+    An end is infinite where nothing is proven on that side.
+    """
 
     lower: float
     value: float
@@ -75,10 +79,10 @@ class Assessment:
     data_dependent: bool = False
 
     def measure(self, risk: Callable[[TradeOff], float]) -> Interval:
-        """Read a risk number off the curve, with its enclosure from ``truth``."""
+        """Read a risk number off the curve, with its enclosure from ``truth``; infinite ends without one."""
         value = float(risk(self.curve))
         if self.truth is None:
-            return Interval(value, value, value)
+            return Interval(-math.inf, value, math.inf)
         ends = sorted((float(risk(self.truth.optimistic)), float(risk(self.truth.pessimistic))))
         return Interval(ends[0], value, ends[1])
 
