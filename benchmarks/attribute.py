@@ -6,6 +6,10 @@ The peer does what Algorithm 4 of CHERUBIN2024 says: record by record, the gradi
 (per-example gradients by torch.func), clipping, then the norm of every pair's difference. Ours and the
 peer get the same model, batch and values and return the same number; both use one thread and the
 precision that the row names. The error is ours against the peer in double, relative.
+
+Ours is ``GradientSensitivity.largest`` after 50 steps of training, when it pays to skip records that the
+triangle inequality excludes; late in training it does not, and every pair is compared, as in the row that
+says so.
 """
 
 from __future__ import annotations
@@ -93,20 +97,24 @@ def _against_the_loop(
     precision: Precision,
     goal: float,
     repeats: int,
+    *,
+    prune: bool = True,
 ) -> Row:
     model, x, y, attribute = _trained(make, 50)
     own = GradientSensitivity(model, attribute, precision=precision)
     peer_model = _trained(make, 50)[0].to(precision.value)
     ratios = interleave(
-        lambda: own.largest(x, y), lambda: _pairwise_loop(peer_model, x, y, attribute, precision.value), repeats
+        lambda: own.largest(x, y, prune=prune),
+        lambda: _pairwise_loop(peer_model, x, y, attribute, precision.value),
+        repeats,
     )
     exact = _pairwise_loop(peer_model.double(), x, y, attribute, torch.float64)
     ratio = spread(ratios)
     return Row(
-        work=f"exact R_t, {name}, {precision.name.lower()}",
+        work=f"exact R_t, {name}, {precision.name.lower()}" + ("" if prune else ", every pair"),
         peer="per-record pairwise loop, torch.func gradients, same precision, one thread",
         ratio=ratio,
-        error=abs(own.largest(x, y) / exact - 1.0),
+        error=abs(own.largest(x, y, prune=prune) / exact - 1.0),
         goal=f"at least {goal:g} times the loop",
         met=ratio["median"] >= goal,
     )
@@ -161,7 +169,8 @@ def rows() -> list[Row]:
     try:
         return [
             _against_opacus(21),
-            _against_the_loop("Adult shape (256 x 74, 108-128-2)", _adult, Precision.SINGLE, 400, 3),
+            _against_the_loop("Adult shape (256 x 74, 108-128-2)", _adult, Precision.SINGLE, 400, 5),
+            _against_the_loop("Adult shape (256 x 74, 108-128-2)", _adult, Precision.SINGLE, 400, 3, prune=False),
             _against_the_loop("Adult shape (256 x 74, 108-128-2)", _adult, Precision.DOUBLE, 250, 3),
             _against_the_loop("Purchase shape (512 x 2, 600-128-100)", _purchase, Precision.SINGLE, 250, 5),
             _against_the_loop("ConvNet (64 x 2, 28 x 28)", _convnet, Precision.SINGLE, 8, 5),

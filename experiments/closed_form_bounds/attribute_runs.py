@@ -20,8 +20,8 @@ import torch
 from torch import nn
 
 from experiments.closed_form_bounds.settings import EPOCHS, SETTINGS, Setting
-from reticent.train.hooks import RunContext, Step, Update
-from reticent.train.loop import Settings, fit
+from reticent.train.hooks import RunContext, Step, StepHook, Update
+from reticent.train.loop import FitRecord, Settings, fit
 from reticent.train.randomness import SeededSource, Stream, torch_seed
 from reticent.train.recorder import AttributeRecorder, AuditSet
 from reticent.train.sensitivity import Diameter, GradientSensitivity, Precision, diameters
@@ -91,10 +91,9 @@ class Watch:
         }
 
 
-def run(name: str, seed: int, epochs: int = EPOCHS) -> dict:
-    """Train once and return everything that a figure or table needs."""
+def train(setting: Setting, seed: int, epochs: int, hook: StepHook) -> FitRecord:
+    """One run of a setting on one thread, watched by ``hook``."""
     torch.set_num_threads(1)
-    setting = SETTINGS[name](seed)
     data = setting.data
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(torch_seed(seed, Stream.INITIALISATION))
@@ -102,25 +101,33 @@ def run(name: str, seed: int, epochs: int = EPOCHS) -> dict:
     x, y = torch.from_numpy(data.features[data.train]), torch.from_numpy(data.labels[data.train])
     steps = epochs * setting.steps_per_epoch
     noise, rate = setting.noise_multiplier, setting.sample_rate
-    watch = Watch(setting)
-    fitted = fit(
+    return fit(
         RunContext(model, data, x, y, 1.0, noise, rate, float(setting.batch_size), steps, None),
         Settings(noise, 1.0, rate, float(setting.batch_size), steps),
         lambda p: torch.optim.SGD(p, lr=setting.learning_rate),
         SeededSource(seed, Stream.SAMPLING),
         SeededSource(seed, Stream.NOISE),
-        [watch],
+        [hook],
     )
+
+
+def run(name: str, seed: int, epochs: int = EPOCHS) -> dict:
+    """Train once and return everything that a figure or table needs."""
+    setting = SETTINGS[name](seed)
+    data = setting.data
+    watch = Watch(setting)
+    fitted = train(setting, seed, epochs, watch)
+    records = len(data.train)
     return {
         "data": data.name,
         "source": data.source,
         "seed": seed,
-        "records": len(data.train),
-        "noise_multiplier": noise,
-        "sample_rate": rate,
+        "records": records,
+        "noise_multiplier": setting.noise_multiplier,
+        "sample_rate": setting.sample_rate,
         "steps_per_epoch": setting.steps_per_epoch,
         "values_of_the_attribute": len(setting.attribute.values),
-        "audited_records": len(x) if setting.audit is None else setting.audit,
+        "audited_records": records if setting.audit is None else setting.audit,
         "seconds": {"total": fitted.seconds, **watch.seconds},
         "epochs": watch.epochs,
     }

@@ -205,5 +205,5 @@ class GradientSensitivity:
 
     def _block_size(self) -> int:
         per_record = self._engine.bytes_per_record()
-        most = _CACHE if isinstance(self._engine, DenseEngine) else 32 * 2**20
+        most = _CACHE if isinstance(self._engine, DenseEngine) else 8 * 2**20
         return 1 if per_record == 0 else max(1, min(self._memory, most) // per_record)
