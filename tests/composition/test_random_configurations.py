@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reticent.composition import Composed
-from reticent.composition.compose import spectral_composition, steps_of
+from reticent.composition.compose import compose, spectral_composition, steps_of
 from reticent.composition.lattice import compose_lattice
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
@@ -63,3 +63,32 @@ def test_a_thousand_random_configurations():
     rng = np.random.default_rng(2)
     widths = np.array([check(*draw(rng)) for _ in range(1000)])
     assert np.mean(widths <= 1e-6) >= 0.95
+
+
+def corners(noises: list[float], rates: list[float], lengths: list[int]) -> list[tuple[DPSGD, Neighbouring]]:
+    relations = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
+    return [(DPSGD(s, p, t), r) for s in noises for p in rates for t in lengths for r in relations]
+
+
+def answered(run: DPSGD, neighbouring: Neighbouring) -> None:
+    bracket = compose(run, neighbouring)
+    lower, upper = (float(curve.delta(0.0)) for curve in (bracket.optimistic, bracket.pessimistic))
+    seen = -np.expm1(run.steps * np.log1p(-min(run.sample_rate, 1.0 - 1e-16)))
+    assert 0.0 <= lower <= upper * (1.0 + 1e-12) + 1e-15
+    assert upper <= seen * (1.0 + 1e-9)  # never more than what no noise at all would show
+
+
+@pytest.mark.parametrize(
+    ("run", "neighbouring"), corners([0.05, 1e3], [1e-8, 0.5], [1, 10**8]), ids=lambda x: repr(x)[:60]
+)
+def test_corners_are_answered(run, neighbouring):
+    answered(run, neighbouring)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_extremes_are_answered():
+    """Noise from 0.05 to 1e3, rates from 1e-8 to 1, up to 1e8 steps."""
+    runs = corners([0.05, 0.1, 0.3, 1.0, 10.0, 1e3], [1e-8, 1e-5, 1e-2, 0.5, 1.0], [1, 100, 10**4, 10**6, 10**8])
+    for run, neighbouring in runs:
+        answered(run, neighbouring)

@@ -60,7 +60,7 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
         with contextlib.suppress(NumericalError):
             return spectral.polygons()
     steps = [(step.curve(), step.count) for step in noisy]
-    safe, weak = _strongest(noisy, both), loudest_step(steps)
+    safe, weak = _strongest(noisy, both), _weakest(noisy, steps)
     found = _latticed(steps, max(noisy, key=lambda step: step.count).anchor)
     if found is None:
         return safe, weak
@@ -87,21 +87,53 @@ def _strongest(noisy: Sequence[Step], both: bool) -> Polygon:
 
     Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
     """
-    seen, log_affinity = _ever_sampled(noisy), 0.0
+    seen, minus_log = _ever_sampled(noisy), _minus_log_affinity(noisy)
+    if minus_log is None:
+        return _disclosed(seen, both)
+    distance = math.sqrt(-math.expm1(-2.0 * minus_log[1])) * (1.0 + 1e-12)
+    return _through(0.0, 1.0 - distance) if distance < seen else _disclosed(seen, both)
+
+
+def _weakest(noisy: Sequence[Step], steps: Steps) -> Polygon:
+    """A cheap curve on the other side: the loudest step alone, or the errors of the likelihood ratio test.
+
+    These add up to at most rho, because min(P, Q) <= sqrt(PQ).
+    """
+    loudest, minus_log = loudest_step(steps), _minus_log_affinity(noisy)
+    if minus_log is None or 1.0 - 2.0 * math.exp(-minus_log[0]) <= loudest.delta(0.0):
+        return loudest
+    both = min(math.exp(-minus_log[0]) * (1.0 + 1e-12), 1.0)
+    return polygon_through(LogErrors(*(np.array([x]) for x in _logs(both, both))))
+
+
+def _minus_log_affinity(noisy: Sequence[Step]) -> tuple[float, float] | None:
+    """Bounds on -log of the affinity of everything; None where a step has none in closed form."""
+    lower, upper = 0.0, 0.0
     for step in noisy:
         if step.laplace or step.symmetric:
-            return _disclosed(seen, both)
+            return None
+        if step.sample_rate == 1.0:
+            exact = step.count * (step.shift / step.noise_multiplier) ** 2 / 8.0
+            lower, upper = lower + exact, upper + exact
+            continue
         relation = Neighbouring.REPLACE if step.antipodal else Neighbouring.ADD_REMOVE
         noise = step.noise_multiplier if step.antipodal else step.noise_multiplier / step.shift
-        one = affinity(np.array(noise), np.array(step.sample_rate), relation)
-        log_affinity -= step.count * float(one.minus_log.upper)
-    distance = math.sqrt(-math.expm1(2.0 * log_affinity)) * (1.0 + 1e-12)
-    if distance < seen:
-        alpha = np.array([0.0, 1.0 - distance])
-        with np.errstate(divide="ignore"):
-            rates = LogErrors(np.log(alpha), np.log1p(-alpha), np.log(alpha[::-1]), np.log1p(-alpha[::-1]))
-        return Polygon(rates, np.zeros(1))
-    return _disclosed(seen, both)
+        one = affinity(np.array(noise), np.array(step.sample_rate), relation).minus_log
+        lower, upper = lower + step.count * float(one.lower), upper + step.count * float(one.upper)
+    return lower, upper
+
+
+def _through(fpr: float, fnr: float) -> Polygon:
+    """The line of slope -1 between (fpr, fnr) and (fnr, fpr)."""
+    return Polygon(
+        LogErrors(*(np.array(pair) for pair in zip(_logs(fpr, fnr), _logs(fnr, fpr), strict=True))), np.zeros(1)
+    )
+
+
+def _logs(fpr: float, fnr: float) -> tuple[float, float, float, float]:
+    """log fpr, tnr, fnr, tpr."""
+    with np.errstate(divide="ignore"):
+        return float(np.log(fpr)), float(np.log1p(-fpr)), float(np.log(fnr)), float(np.log1p(-fnr))
 
 
 def spectral_composition(noisy: Sequence[Step]) -> SpectralComposition | None:
