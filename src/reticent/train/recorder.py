@@ -112,6 +112,7 @@ class AttributeRecorder:
         self.largest_per_step: list[float] = []
         """R_t over the clip norm: the largest distance in each drawn batch, 0 for an empty one."""
         self.steps = 0
+        self._refused = False
 
     def observe(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None = None) -> bool:
         """Measure the step that is about to be taken, at the weights of now.
@@ -131,6 +132,7 @@ class AttributeRecorder:
         """
         at = None if indices is None else positions(indices, len(features))
         if self._audit is not None and not self._observe_audit():
+            self._refused = True
             return False
         if self._batches:
             self._observe_batch(features, labels, at)
@@ -141,8 +143,10 @@ class AttributeRecorder:
         """What was accumulated, with the rounding of the distances added on the safe side.
 
         Raises:
-            ParameterError: no step was observed.
+            ParameterError: no step was observed, or the budget did not allow the first.
         """
+        if self._refused and self.steps == 0:
+            raise ParameterError("budget", self._budget, "larger: the first step alone would exceed it")
         if self.steps == 0:
             raise ParameterError("steps", 0, "at least 1: call observe before each step")
         # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs
