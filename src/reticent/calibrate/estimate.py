@@ -27,6 +27,7 @@ _BLOCK = 64
 _MOST = 4096
 _SMALL = 1e-14
 _REACH = 9.5
+_FURTHEST = 40.0
 _LOG_ROOT_TWO_PI = 0.9189385332046727
 
 
@@ -34,7 +35,7 @@ class Profile:
     """delta(epsilon) of the symmetrised worst case of a Poisson-sampled DP-SGD run, about 1e-12 absolute.
 
     Attributes:
-        largest: the largest epsilon that may be asked for; without one, beyond what any risk number looks at.
+        largest: the largest epsilon that is asked for, and at most 40 standard deviations of the loss.
         spread: standard deviation of the composed loss under the law sqrt(PQ).
         kurtosis: excess of the composed loss; large where few sampled steps matter.
         reliable: False where the transform does not decay (few sampled steps with little noise).
@@ -45,20 +46,22 @@ class Profile:
     ) -> None:
         if largest is None:
             largest = 3.0 + 6.0 * min(float(closed_forms.clt_mu(noise, rate, steps, neighbouring)), 6.0)
-        self.symmetric, self.largest = neighbouring is Neighbouring.REPLACE, largest
+        self.symmetric = neighbouring is Neighbouring.REPLACE
         one = affinity(np.array(noise), np.array(rate), neighbouring)
         self.spread = math.sqrt(steps * float(one.variance))
         self.kurtosis = float(one.fourth) / (steps * float(one.variance) ** 2)
+        self.largest = min(largest, (1.0 + self.kurtosis) * _FURTHEST * self.spread)
         reach = abs(steps * float(one.mean)) + (8.5 + min(self.kurtosis, 8.0)) * self.spread
-        self.width = 2.0 * (largest + reach)
+        self.width = 2.0 * (self.largest + reach)
         self.reliable = math.isfinite(self.spread) and self.kurtosis < 5.0 and 0.0 < self.spread < 100.0
         if self.reliable:
             self._transform(noise, rate, steps)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
-        """Larger of both directions, for epsilon >= 0 up to ``largest``."""
+        """Larger of both directions, for epsilon >= 0; 0 beyond ``largest``."""
         add = self._one(epsilon, 1.0)
-        return add if self.symmetric else np.maximum(add, self._one(epsilon, -1.0))
+        both = add if self.symmetric else np.maximum(add, self._one(epsilon, -1.0))
+        return np.where(epsilon <= self.largest, both, 0.0)
 
     def _one(self, epsilon: np.ndarray, sign: float) -> np.ndarray:
         epsilon = np.asarray(epsilon, dtype=float)
@@ -127,7 +130,8 @@ def mu_of(delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
 
 def _nodes(noise: float, rate: float, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:
     """Trapezoid masses of sqrt(PQ) and the losses at the nodes."""
-    step = 0.5 * min(0.74, 2.0 * math.pi**2 * noise / (36.0 + 0.5 * (math.pi * noise) ** 2))
+    strip = min(math.pi * noise, math.sqrt(72.0))
+    step = math.pi * strip / (36.0 + 0.5 * strip**2)
     low = -_REACH - (2.0 / noise if symmetric else 0.0)
     z = np.arange(low, _REACH + 2.0 / noise, step)
     up = _log_mixture(z / noise - 0.5 / noise**2, rate)

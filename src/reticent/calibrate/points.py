@@ -37,6 +37,7 @@ _SMOOTH = 1.0  # kurtosis of the loss above which points other than 0 cost as mu
 _ROUGHEST = 5.0  # and above which the curve has routes of its own
 _AT_ZERO, _BETWEEN = 1e-6, 1e-5  # relative: what chords between its thresholds add to delta
 _ROUGH_AT_ZERO = 5e-5
+_ROUNDING = 1e-10
 _APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
 
 
@@ -113,6 +114,8 @@ class _Point:
         if ends[1] - ends[0] > 1e-6:
             return None
         allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
+        if epsilon == 0.0:  # and no more where the curve is next to certainty
+            allowed = allowed * (1.0 - ends[1]) + _ROUNDING
         return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])
 
     def epsilon(self, delta: float) -> Interval | None:

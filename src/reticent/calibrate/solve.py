@@ -131,7 +131,7 @@ class _Search:
     ) -> None:
         self.mechanism, self.unknown, self.target = mechanism, unknown, target
         self.adversary, self.neighbouring, self.method = adversary, neighbouring, method
-        self.progress = progress
+        self.progress, self.steered_well = progress, False
         self.evaluated = Method.EXACT if isinstance(adversary, WorstCase) else method
         self.sign = 1.0 if unknown.risk_grows else -1.0
         self.wanted = math.log(target.equivalent_mu(target.value))
@@ -190,22 +190,26 @@ class _Search:
         self.evaluations += edge.evaluations
         root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
         # A gap that is left is a step between two estimates: its slope says nothing.
-        return root - _OFFSET, edge.last_slope(slope) if abs(gap) < 1e-3 else slope
+        self.steered_well = abs(gap) < 1e-3
+        return root - _OFFSET, edge.last_slope(slope) if self.steered_well else slope
 
     def real(self) -> tuple[float, Interval, float]:
         """The answer for a parameter that varies continuously: step to the safe side, then confirm."""
         u, slope = self.steered()
         edge = Edge(self.gap, self.low, self.high, 0.0)
-        for _ in range(_MAX_CLAIMS):
+        for turn in range(_MAX_CLAIMS):
             value = edge.probe(min(max(u, self.low), self.high))
             slope = edge.last_slope(slope)
-            if edge.safe is not None and (edge.safe[0] >= self.high or -edge.safe[1] <= _SLACK * slope):
+            sure = slope if len(edge.seen) > 1 or self.steered_well else min(slope, 1.0)
+            if edge.safe is not None and (edge.safe[0] >= self.high or -edge.safe[1] <= _SLACK * sure):
                 break
             if edge.safe is None and edge.unsafe is not None and edge.unsafe[0] <= self.low:
                 self._unreachable(self.value(self.low))
-            if edge.safe is not None and edge.unsafe is not None and edge.unsafe[0] - edge.safe[0] <= _SLACK:
+            if _width(edge) <= _SLACK:
                 break
             u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
+            if turn >= 4:
+                u = self._unhurried(edge, turn, u)
         step = _SLACK
         while edge.safe is None and edge.unsafe is not None and edge.unsafe[0] > self.low:
             # The steps came from the unsafe side throughout: walk to the safe one, further each time.
@@ -221,6 +225,14 @@ class _Search:
         best, gap = edge.safe
         slack = 0.0 if best >= self.high else min(-gap / slope, _width(edge))
         return self.value(best), self.claim(self.value(best)), slack
+
+    def _unhurried(self, edge: Edge, turn: int, u: float) -> float:
+        """Where secant steps have not settled: see the other end of the range, then halve every third time."""
+        if edge.unsafe is None:
+            return self.high
+        if edge.safe is None:
+            return self.low
+        return 0.5 * (edge.safe[0] + edge.unsafe[0]) if turn % 3 == 2 else u
 
     def whole(self) -> tuple[float, Interval, float]:
         """The answer for whole numbers: the last that meets the target, its successor does not."""
