@@ -153,15 +153,16 @@ class DenseEngine:
         base[:, self._columns] = self._values[self._reference]
         inputs, errors, scale = self._passes(base, labels)
         size = row_squares(base) + self._has_bias(0)
-        square = (size[:, None] + self._rise) * row_squares(errors[0])
-        for k in range(1, len(inputs)):
-            square.addcmul_(row_squares(inputs[k]).add_(self._has_bias(k)), row_squares(errors[k]))
+        sizes, squares = [row_squares(a) for a in inputs[1:]], [row_squares(e) for e in errors]
+        square = (size[:, None] + self._rise) * squares[0]
+        for k, own in enumerate(sizes, start=1):
+            square.addcmul_(own.add_(self._has_bias(k)), squares[k])
         if scale is None:
             factors, norms = clip_factors(square, clip)
         else:
             factors, norms = clip_factors(square * scale * scale, clip)
             factors *= scale
-        return _Block(size, inputs[1:], errors, factors[:, :, None], norms)
+        return _Block(size, inputs[1:], errors, sizes, squares, factors[:, :, None], norms)
 
     def _squared(self, block: _Block) -> torch.Tensor:
         """Squared distances of all pairs, (records, n, n)."""
@@ -190,15 +191,15 @@ class DenseEngine:
     def _squared_pair(self, block: _Block) -> torch.Tensor:
         """The only pair of two completions: no products of pairs at all."""
         r, o = self._reference, 1 - self._reference
-        square = pair_square(
-            block.errors[0], block.factors, self._input_squares[o], self._input_cross[o], block.size, r, self._work
-        )
+        factors, work = block.factors, self._work
+        input_square, cross = self._input_squares[o], self._input_cross[o]
+        square = pair_square(block.errors[0], block.squares[0], factors, input_square, cross, block.size, r, work)
         for k, (a, e) in enumerate(zip(block.inputs, block.errors[1:], strict=True), start=1):
             first = a[:, r]
-            moved = torch.sub(a[:, o], first, out=self._work.take("moved", len(a), a.shape[2]))
-            size, inputs = row_squares(first) + self._has_bias(k), row_squares(moved)
+            moved = torch.sub(a[:, o], first, out=work.take("moved", len(a), a.shape[2]))
+            inputs = row_squares(moved)
             cross = moved.mul_(first).sum(1)
-            square += pair_square(e, block.factors, inputs, cross, size, r, self._work)
+            square += pair_square(e, block.squares[k], factors, inputs, cross, block.sizes[k - 1][:, r], r, work)
         squared = square.new_zeros(len(square), 2, 2)
         squared[:, o, r] = squared[:, r, o] = square.clamp_(min=0.0)
         return squared
@@ -289,6 +290,8 @@ class _Block:
         size: squared norms of the first input, bias included, (records,).
         inputs: of the other layers, (records, n, width).
         errors: of all layers, before clipping.
+        sizes: squared norms of ``inputs``, bias included, (records, n).
+        squares: squared norms of ``errors``, (records, n).
         factors: what clips the errors and divides by the clip norm, (records, n, 1).
         norms: clipped norms, (records, n).
     """
@@ -296,6 +299,8 @@ class _Block:
     size: torch.Tensor
     inputs: list[torch.Tensor]
     errors: list[torch.Tensor]
+    sizes: list[torch.Tensor]
+    squares: list[torch.Tensor]
     factors: torch.Tensor
     norms: torch.Tensor
 
@@ -312,6 +317,8 @@ class _Block:
             self.size[chosen],
             large("chosen inputs ", self.inputs),
             large("chosen errors ", self.errors),
+            [x[chosen] for x in self.sizes],
+            [x[chosen] for x in self.squares],
             self.factors[chosen],
             self.norms[chosen],
         )

@@ -184,6 +184,7 @@ def squared_distances(
 
 def pair_square(
     e: torch.Tensor,
+    squares: torch.Tensor,
     factors: torch.Tensor,
     inputs: torch.Tensor,
     k: torch.Tensor,
@@ -195,6 +196,7 @@ def pair_square(
 
     Args:
         e: output errors, (records, 2, width out).
+        squares: |e_i|^2, (records, 2).
         factors: clip factors, (records, 2, 1).
         inputs: |a_1 - a_0|^2, (records or 1,).
         k: <a_1 - a_0, a_0>, (records or 1,).
@@ -205,7 +207,7 @@ def pair_square(
     shape, (own, other) = (len(e), e.shape[2]), (reference, 1 - reference)
     scaled = torch.mul(e[:, other], factors[:, other], out=work.take("scaled", *shape))
     moved = torch.addcmul(scaled, e[:, own], factors[:, own], value=-1.0, out=work.take("change", *shape))
-    square = row_squares(scaled) * inputs
+    square = squares[:, other] * factors[:, other, 0].square() * inputs
     square.addcmul_(row_squares(moved), size)
     return square.addcmul_(moved.mul_(scaled).sum(1), k, value=2.0)
 
