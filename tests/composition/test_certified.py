@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from reticent.composition import certified
+from reticent.composition._nodes import ANGLES
 from reticent.composition.certified import enclose_advantage
 from reticent.composition.compose import steps_of
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.laws import ANGLES, SampledGaussian, layered_decay
+from reticent.composition.laws import SampledGaussian, layered_decay
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
 

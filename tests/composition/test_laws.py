@@ -4,7 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.composition.laws import PlainGaussian, SampledGaussian, _sinc_envelope
+from reticent.composition._nodes import sinc_envelope
+from reticent.composition.laws import PlainGaussian, SampledGaussian
 
 CASES = [
     (1e-3, 1.0, False, 0.5),
@@ -76,11 +77,11 @@ def test_decay_bound_covers_every_later_frequency(rate, noise, antipodal, c):
     assert bound[-1] < 1.0
 
 
-def test_sinc_envelope_is_the_supremum():
+def testsinc_envelope_is_the_supremum():
     y = np.linspace(0.01, 60.0, 60_000)
     sinc = np.abs(np.sin(y) / y)
     later = np.maximum.accumulate(sinc[::-1])[::-1]
-    envelope = _sinc_envelope(y)
+    envelope = sinc_envelope(y)
     assert np.all(envelope >= later - 1e-12)
     assert np.all(np.diff(envelope) <= 1e-15)
 

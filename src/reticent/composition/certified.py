@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition.laws import ANGLES, Nodes, SampledGaussian, argument, argument_reach, layered_decay
+from reticent.composition._nodes import ANGLES, Nodes, argument, argument_reach
+from reticent.composition.laws import SampledGaussian, layered_decay
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52

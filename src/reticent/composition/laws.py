@@ -14,18 +14,24 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from reticent.composition._nodes import (
+    ANGLES,
+    Nodes,
+    cell_least,
+    log_ratio,
+    log_tail,
+    nodes_of,
+    posterior,
+    shrink,
+    sinc_envelope,
+)
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
-_HALF_LOG_TWO_PI = 0.9189385332046727
-_ROOT_TWO = 1.4142135623730951
-ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
-_SINC_FLOOR = 0.217233628211222
 _LAYER_CELLS = 160
 _MAX_NODES = 10_000
 _MAX_WORK = 30_000_000
 _CHUNK = 500_000
-_PLACES = np.linspace(-12.0, 12.0, 97)
 
 
 class Transform(NamedTuple):
@@ -104,7 +110,7 @@ class _LayeredDecay:
     def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
         parts = _chunks(frequencies, len(self.widths))
         lost = np.concatenate(
-            [(1.0 - _sinc_envelope(0.5 * np.multiply.outer(t, self.widths))) @ self.weights for t in parts]
+            [(1.0 - sinc_envelope(0.5 * np.multiply.outer(t, self.widths))) @ self.weights for t in parts]
         )
         return np.log1p(-np.minimum(lost, 1.0 - 1e-12) * (1.0 - 1e-9))
 
@@ -158,7 +164,7 @@ class SampledGaussian:
         first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
         if last - first > _MAX_NODES:
             raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
-        return _nodes(self, dx * np.arange(first, last + 1).astype(self._real), dx)
+        return nodes_of(self, dx * np.arange(first, last + 1).astype(self._real), dx)
 
     def right_tail(self, c: float, high: float) -> float:
         """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
@@ -168,8 +174,8 @@ class SampledGaussian:
         """
         s, log_rate, log_rest = self.noise_multiplier, math.log(self.rate), math.log1p(-self.rate)
         power = c if 0.0 < c < 1.0 else 1.0
-        bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
-        flat, steep = power * log_rest + _log_tail(high / s), power * log_rate + bend
+        bend = 0.5 * c * (c - 1.0) / s**2 + log_tail((high - c) / s)
+        flat, steep = power * log_rest + log_tail(high / s), power * log_rate + bend
         split = max(flat, steep) + math.log1p(math.exp(-abs(flat - steep)))
         if c > 1.0:
             excess = math.log1p(math.exp(min(log_rest - log_rate - (high - 0.5) / s**2, 600.0)))
@@ -180,10 +186,10 @@ class SampledGaussian:
         """log of a bound on the integrand's mass below ``low`` < 0."""
         s = self.noise_multiplier
         if self.antipodal:
-            return max(self.right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, _log_tail(-low / s))
+            return max(self.right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, log_tail(-low / s))
         if c < 0.0:
-            return c * math.log1p(-self.rate) + _log_tail(-low / s)
-        return _log_tail(-low / s)  # the ratio is below 1 there
+            return c * math.log1p(-self.rate) + log_tail(-low / s)
+        return log_tail(-low / s)  # the ratio is below 1 there
 
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         grid = self.nodes
@@ -228,7 +234,7 @@ class SampledGaussian:
         s = self.noise_multiplier
         decay = 2.0 * math.pi * angle * s**2 / self.nodes.dx
         logs = 0.5 * (angle * s) ** 2 - decay + math.log(2.0 / -math.expm1(-decay))
-        logs += _shrink(c, angle) + (_shrink(1.0 - c, angle) if self.antipodal else 0.0)
+        logs += shrink(c, angle) + (shrink(1.0 - c, angle) if self.antipodal else 0.0)
         return math.exp(min(logs, 700.0))
 
     def _strip(self, c: float, frequencies: np.ndarray) -> np.ndarray:
@@ -249,7 +255,7 @@ class SampledGaussian:
             if decay < 1.0:
                 continue
             log_factor = 0.5 * (angle * self.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
-            log_factor += _shrink(c, angle) + (_shrink(1.0 - c, angle) if self.antipodal else 0.0)
+            log_factor += shrink(c, angle) + (shrink(1.0 - c, angle) if self.antipodal else 0.0)
             turn = grid.argument(angle)
             exponents = np.multiply.outer(marks, turn) + cells + log_factor
             best = np.minimum(best, np.sum(np.exp(np.minimum(exponents, 700.0)), axis=1))
@@ -302,10 +308,10 @@ def layered_decay(law: SampledGaussian, c: float, log_norm: float, x: np.ndarray
 
     The density below the first and above the last of ``x`` is bounded by 0.
     """
-    widths = np.diff(_log_ratio(law, x)[0])
-    slope = _posterior(law, x)
-    steepest = slope[1:] + (_posterior(law, -x)[:-1] if law.antipodal else 0.0)
-    density = np.exp(_cell_least(law, x, c) - log_norm + 2 * math.log(law.noise_multiplier)) / steepest
+    widths = np.diff(log_ratio(law, x)[0])
+    slope = posterior(law, x)
+    steepest = slope[1:] + (posterior(law, -x)[:-1] if law.antipodal else 0.0)
+    density = np.exp(cell_least(law, x, c) - log_norm + 2 * math.log(law.noise_multiplier)) / steepest
     top = int(np.argmax(density))
     left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
     right = np.minimum.accumulate(density[top:])[1:]
@@ -313,68 +319,6 @@ def layered_decay(law: SampledGaussian, c: float, log_norm: float, x: np.ndarray
     order = np.argsort(-minorant, kind="stable")
     heights, spans = minorant[order], np.cumsum(widths[order])
     return _LayeredDecay(spans, (heights - np.append(heights[1:], 0.0)) * spans)
-
-
-@dataclass(frozen=True)
-class Nodes:
-    """Quadrature nodes and what all contours share.
-
-    Attributes:
-        x, dx: observations and their distance.
-        loss, growth: L and e^L - 1.
-        weight, blurred: P-weights; the same times the relative error, in eps, behind a loss.
-        size: size of the exponents behind a loss.
-        odds, mirrored_odds: rate r / (1 - rate) at x and at -x.
-        mixture, mirrored: log(1 - rate + rate r) at x and at -x.
-        peaks: log of the largest normal density on each cell times dx.
-    """
-
-    x: np.ndarray
-    dx: float
-    loss: np.ndarray
-    growth: np.ndarray
-    weight: np.ndarray
-    blurred: np.ndarray
-    size: np.ndarray
-    odds: np.ndarray
-    mirrored_odds: np.ndarray | None
-    mixture: np.ndarray
-    mirrored: np.ndarray | None
-    peaks: np.ndarray
-
-    def argument(self, angle: float) -> np.ndarray:
-        """Bounds per cell (and both tails) on |arg (dQ/dP)| on the line Im x = angle s^2."""
-        turn = argument(self.odds, angle)
-        if self.mirrored_odds is None:
-            return np.concatenate([[turn[0]], turn[1:], [angle]])
-        back = argument(self.mirrored_odds, angle)
-        return np.concatenate([[2.0 * angle], turn[1:] + back[:-1], [2.0 * angle]])
-
-
-def _nodes(law: SampledGaussian, x: np.ndarray, dx: float) -> Nodes:
-    exponent, log_odds = _exponent(law, x), math.log(law.rate) - math.log1p(-law.rate)
-    mixture, size = _log_mixture(law.rate, exponent), np.abs(exponent)
-    loss, log_p, mirrored, mirrored_odds = mixture, _log_normal(law, x), None, None
-    if law.antipodal:
-        back = _exponent(law, -x)
-        mirrored, size = _log_mixture(law.rate, back), size + 1.0 / law.noise_multiplier**2
-        loss, log_p = mixture - mirrored, log_p + mirrored
-        mirrored_odds = np.exp(np.minimum(log_odds + back, 600.0))
-    weight = dx * np.exp(log_p)
-    return Nodes(
-        x=x,
-        dx=dx,
-        loss=loss,
-        growth=np.expm1(np.minimum(loss, 700.0)),
-        weight=weight,
-        blurred=weight * (6.0 + size),
-        size=size,
-        odds=np.exp(np.minimum(log_odds + exponent, 600.0)),
-        mirrored_odds=mirrored_odds,
-        mixture=mixture,
-        mirrored=mirrored,
-        peaks=math.log(dx) + _normal_extreme(law, x, largest=True),
-    )
 
 
 def _chunks(frequencies: np.ndarray, nodes: int) -> list[np.ndarray]:
@@ -386,100 +330,3 @@ def _turned(frequencies: np.ndarray, losses: np.ndarray, tilted: np.ndarray) -> 
     half = 0.5 * np.multiply.outer(frequencies, losses)
     sine = np.sin(half)
     return (-2.0 * sine**2) @ tilted + 1j * ((2.0 * sine * np.cos(half)) @ tilted)
-
-
-def _exponent(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
-    """log of N(1, s^2) / N(0, s^2) at x."""
-    return (x - 0.5) / x.dtype.type(law.noise_multiplier) ** 2
-
-
-def _log_mixture(rate: float, exponent: np.ndarray) -> np.ndarray:
-    """log(1 - rate + rate e^exponent), relative accuracy near 0."""
-    small = np.log1p(rate * np.expm1(np.minimum(exponent, 30.0)))
-    if exponent.max(initial=0.0) <= 30.0:
-        return small
-    return np.where(exponent > 30.0, np.logaddexp(np.log1p(-rate), np.log(rate) + exponent), small)
-
-
-def _log_normal(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
-    """log density of N(0, s^2)."""
-    s = law.noise_multiplier
-    return -0.5 * (x / s) ** 2 - (_HALF_LOG_TWO_PI + math.log(s))
-
-
-def _log_ratio(law: SampledGaussian, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Losses, log density of P, and the size of the exponents, at observations x."""
-    s, log_normal = law.noise_multiplier, _log_normal(law, x)
-    exponent = _exponent(law, x)
-    loss = _log_mixture(law.rate, exponent)
-    if not law.antipodal:
-        return loss, log_normal, np.abs(exponent)
-    back = _log_mixture(law.rate, _exponent(law, -x))
-    return loss - back, log_normal + back, np.abs(exponent) + 1.0 / s**2
-
-
-def _posterior(law: SampledGaussian, x: np.ndarray) -> np.ndarray:
-    """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
-    log_odds = np.log(law.rate) - np.log1p(-law.rate) + _exponent(law, x)
-    return np.exp(-np.logaddexp(0.0, -log_odds))
-
-
-def _normal_extreme(law: SampledGaussian, x: np.ndarray, largest: bool) -> np.ndarray:
-    """log of the largest (or smallest) normal density on each cell."""
-    top = -_HALF_LOG_TWO_PI - np.log(law.noise_multiplier)
-    log_normal = top - 0.5 * (x / law.noise_multiplier) ** 2
-    if not largest:
-        return np.minimum(log_normal[:-1], log_normal[1:])
-    straddles = (x[:-1] < 0.0) & (x[1:] > 0.0)
-    return np.where(straddles, top, np.maximum(log_normal[:-1], log_normal[1:]))
-
-
-def _cell_least(law: SampledGaussian, x: np.ndarray, c: float) -> np.ndarray:
-    """log of a lower bound on P (dQ/dP)^c on each cell, factor by factor."""
-    power = c * _log_mixture(law.rate, _exponent(law, x))
-    total = _normal_extreme(law, x, largest=False) + np.minimum(power[:-1], power[1:])
-    if law.antipodal:
-        power = (1.0 - c) * _log_mixture(law.rate, _exponent(law, -x))
-        total = total + np.minimum(power[:-1], power[1:])
-    return total
-
-
-def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-    """arg(1 + odds e^(i angle)), increasing in odds."""
-    return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
-
-
-def _shrink(power: float, angle: float) -> float:
-    """log of what |1 - rate + rate e^(i angle) r|^power can exceed its value at angle 0 by."""
-    return power * math.log(math.cos(0.5 * angle)) if power < 0.0 else 0.0
-
-
-def _log_tail(z: float) -> float:
-    """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
-    if z <= 0.0:
-        return 0.25
-    return math.log(0.5 * math.erfc(z / _ROOT_TWO)) if z < 30.0 else -0.5 * z * z - math.log(z) - _HALF_LOG_TWO_PI
-
-
-def _sinc_envelope(y: np.ndarray) -> np.ndarray:
-    """sup of |sin z / z| over z >= y."""
-    y = np.maximum(y, 1e-300)
-    floor = np.minimum(_SINC_FLOOR, 1.0 / y)
-    return np.where(y < np.pi, np.maximum(np.sinc(np.minimum(y, np.pi) / np.pi), floor), floor)
-
-
-def argument_reach(
-    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angles: np.ndarray = ANGLES[-1:, None]
-) -> np.ndarray:
-    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
-
-    ``angles`` is a column; one value for each.
-    """
-    s = noise_multiplier
-    x = s * _PLACES
-    odds = np.exp(np.minimum(math.log(rate) - math.log1p(-rate) + (x - 0.5) / s**2, 600.0))
-    turn = argument(odds, angles)
-    turn = turn + turn[:, ::-1] if antipodal else turn
-    t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
-    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
-    return np.maximum(growth.max(axis=1), 0.0) + 4.0

@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.composition.laws import Law, PlainGaussian, SampledGaussian, argument_reach
+from reticent.composition._nodes import argument_reach
+from reticent.composition.laws import Law, PlainGaussian, SampledGaussian
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.spectrum import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.errors import NumericalError
