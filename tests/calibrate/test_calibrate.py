@@ -75,6 +75,42 @@ def test_replace_needs_more_noise() -> None:
     assert values[2] == values[0]
 
 
+@pytest.mark.parametrize(
+    ("rate", "steps", "target"),
+    [
+        (0.0011211702347493674, 46, Advantage(0.06038460515501551)),
+        (0.0021067717744601144, 131, BayesSecurity(0.7500824434377608)),
+        (0.0035181978412669617, 199, BayesSecurity(0.4499489384614017)),
+    ],
+)
+def test_plateaus_of_small_noise_do_not_stop_the_search(rate: float, steps: int, target: Target) -> None:
+    """Without noise the bound is 1 - (1-p)^T, within the target: the answer is the least noise allowed."""
+    answer = calibrate(
+        DPSGD(1.0, rate, steps), NoiseMultiplier(), target, Membership(), Neighbouring.REPLACE, Method.PROVEN
+    )
+    assert answer.value == pytest.approx(NoiseMultiplier().low, rel=1e-9, abs=0)
+    assert answer.slack == 0.0
+    sampled = 1 - (1 - rate) ** steps
+    assert target.met_by(sampled if isinstance(target, Advantage) else 1 - sampled)
+
+
+@pytest.mark.parametrize(
+    ("run", "target", "relation"),
+    [
+        (DPSGD(1.0, 0.3, 1000), BayesSecurity(1e-6), Neighbouring.ZERO_OUT),
+        (RUN, Advantage(1e-5), Neighbouring.ADD_REMOVE),
+        (RUN, TprAtFpr(1.001e-3, 1e-3), Neighbouring.ADD_REMOVE),
+    ],
+    ids=str,
+)
+def test_targets_at_the_ends_of_their_range(run: DPSGD, target: Target, relation: Neighbouring) -> None:
+    answer = calibrate(run, NoiseMultiplier(), target, None, relation)
+    again = WorstCase().assess(answer.mechanism, relation).measure(target.measure).value
+    assert target.met_by(again)
+    louder = NoiseMultiplier().put(run, answer.value * (1 - 1e-4))
+    assert not target.met_by(WorstCase().assess(louder, relation).measure(target.measure).value)
+
+
 def test_another_accountant_agrees() -> None:
     """dp_accounting's PLD at the calibrated noise gives the epsilon that was asked for."""
     from dp_accounting import dp_event
