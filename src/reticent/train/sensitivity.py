@@ -23,7 +23,8 @@ from reticent.train.sensitivity_layers import LayeredEngine
 __all__ = ["Diameter", "Distances", "GradientSensitivity", "Precision", "SensitiveAttribute", "diameters"]
 
 _MEMORY = 256 * 2**20
-_CACHE = 12 * 2**20
+_CACHE = 20 * 2**20
+_CACHE_LAYERED = 8 * 2**20
 
 
 class Precision(Enum):
@@ -167,7 +168,7 @@ class GradientSensitivity:
             self._engine.refresh()
         first = 0
         while first < len(features):
-            last = first + self._block_size()
+            last = first + self._block_size(len(features) - first)
             # Not around the yield: the caller's own code between two blocks keeps its gradient mode.
             with torch.no_grad():
                 part = self._engine.measure(features[first:last], labels[first:last], self._clip)
@@ -195,7 +196,7 @@ class GradientSensitivity:
             squares = [float(block.squared.amax()) for block in self.blocks(features, labels)]
             return math.sqrt(max(squares, default=0.0))
         checks.batch_fits(features, labels, self.attribute.columns)
-        best, step = 0.0, self._block_size()
+        best, step = 0.0, self._block_size(max(1, len(features)))
         with torch.no_grad():
             engine.refresh()
             for first in range(0, len(features), step):
@@ -203,7 +204,9 @@ class GradientSensitivity:
                 best, prune = engine.largest_square(features[part], labels[part], self._clip, best, prune=prune)
         return math.sqrt(best)
 
-    def _block_size(self) -> int:
+    def _block_size(self, left: int) -> int:
+        """Records of the next block, ``left`` > 0 of them in blocks of nearly the same size."""
         per_record = self._engine.bytes_per_record()
-        most = _CACHE if isinstance(self._engine, DenseEngine) else 8 * 2**20
-        return 1 if per_record == 0 else max(1, min(self._memory, most) // per_record)
+        most = _CACHE if isinstance(self._engine, DenseEngine) else _CACHE_LAYERED
+        limit = 1 if per_record == 0 else max(1, min(self._memory, most) // per_record)
+        return math.ceil(left / math.ceil(left / limit)) if per_record else 1
