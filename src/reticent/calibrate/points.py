@@ -57,7 +57,8 @@ def formula_risk(
         return target.of_mu(max(mu, 1e-300))
     if method is Method.PROVEN and isinstance(release, DPSGD) and _by_formula(release, adversary, method):
         run = release.noise_multiplier, release.sample_rate, release.steps
-        return target.measure(from_advantage(float(closed_forms.proven_bracket(*run, neighbouring).upper)))
+        upper = float(closed_forms.proven_bracket(*run, neighbouring).upper)
+        return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
     return None
 
 
