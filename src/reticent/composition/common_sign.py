@@ -34,6 +34,7 @@ _THRESHOLDS, _LATTICE_THRESHOLDS = 480, 2000
 _LOG_2 = 0.6931471805599453
 _ULPS = 1e-15
 _LEAST_NOISE = 0.1
+_ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
@@ -66,13 +67,13 @@ def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray]
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
     if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0:
         return None
-    if mechanism.noise_multiplier < _LEAST_NOISE:
-        return None
-    for blur in _BLURS:
-        try:
-            return spectrum.estimate(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, blur)
-        except NumericalError:
-            continue
+    noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
+    for blur in _BLURS if noise >= _LEAST_NOISE and steps > _FEW else ():
+        with contextlib.suppress(NumericalError):
+            return spectrum.estimate(noise, rate, steps, blur)
+    with contextlib.suppress(NumericalError):
+        above, below = _latticed(noise, rate, steps, _ROUGH_POINTS)
+        return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
     return None
 
 
@@ -132,9 +133,9 @@ def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
     return None
 
 
-def _latticed(noise: float, rate: float, steps: int) -> _Pair:
+def _latticed(noise: float, rate: float, steps: int, points: int = 2**21) -> _Pair:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS)
+        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points)
         above = convex_above(values.thresholds, np.log(values.delta))
         rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
     return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
