@@ -27,7 +27,6 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring
 from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
-_FEWEST_STEPS = 100  # with fewer the common-sign sums do not fit, and the claim is the worst case
 
 Estimate = Callable[[float], float]
 """From a value of the unknown to log(equivalent mu)."""
@@ -117,8 +116,7 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
 def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbouring: Neighbouring) -> float:
     """The same against the attacker that lacks the sign; the worst case where no estimate can be had."""
     noise, rate, steps = release
-    summed = rate < 1.0 and steps >= _FEWEST_STEPS
-    delta = common_sign_estimate(DPSGD(noise, rate, round(steps))) if summed else None
+    delta = common_sign_estimate(DPSGD(noise, rate, max(1, round(steps)))) if rate < 1.0 else None
     if delta is None:
         return _log_mu(target, release, neighbouring)
     return _agreeing(target, delta, 3.0 + 6.0 * min(rate * math.sqrt(steps) / noise, 10.0))
