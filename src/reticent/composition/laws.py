@@ -30,7 +30,6 @@ from reticent.errors import NumericalError
 _EPS = 2.0**-52
 _LAYER_CELLS = 160
 _MAX_NODES = 10_000
-_MAX_WORK = 30_000_000
 _CHUNK = 500_000
 
 
@@ -132,6 +131,7 @@ class SampledGaussian:
         digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
         angle: the strip that their distance is planned for, in (0, pi).
         extended: sums over nodes in extended precision, where the platform has it.
+        work: nodes times frequencies that a transform may take.
     """
 
     noise_multiplier: float
@@ -143,6 +143,7 @@ class SampledGaussian:
     digits: float = 42.0
     angle: float = float(ANGLES[-1])
     extended: bool = False
+    work: int = 4_000_000
 
     @property
     def _real(self) -> type[np.floating]:
@@ -193,8 +194,8 @@ class SampledGaussian:
 
     def transform(self, c: float, frequencies: np.ndarray) -> Transform:
         grid = self.nodes
-        if len(grid.x) * len(frequencies) > _MAX_WORK:
-            raise NumericalError("characteristic function: nodes times frequencies exceed 30 million")
+        if len(grid.x) * len(frequencies) > self.work:
+            raise NumericalError(f"characteristic function: nodes times frequencies exceed {self.work / 1e6:g} million")
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted = grid.weight * np.exp(c * grid.loss)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,18 @@ _MAX_SPANS = 12
 _HOPELESS = 1e-3
 _LOUD = 16.0  # spread beyond which the advantage is asked first
 _DISCLOSED = 1.0 - 1e-13
+
+
+class _Effort(NamedTuple):
+    """What a contour may cost: nodes times frequencies, and whether in extended precision."""
+
+    work: int
+    extended: bool = False
+
+
+_Key = tuple[float, float, float, _Effort]  # c, lowest and highest threshold
+_CURVE = _Effort(4_000_000)  # each of dozens of contours
+_POINT_WORK = 30_000_000  # the one or few contours of a single value
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +62,9 @@ class SpectralComposition:
 
     steps: Sequence[SampledStep]
     plain: float = 0.0
-    _contours: dict[tuple[float, float, float, bool], Contour] = field(default_factory=dict, compare=False, repr=False)
+    _contours: dict[tuple[float, float, float, _Effort], Contour] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def symmetric(self) -> bool:
@@ -81,7 +96,8 @@ class SpectralComposition:
             for attempt in range(5):
                 extended = attempt == 4
                 try:
-                    contour = self._contour(best[1] if extended else c, threshold, threshold, extended)
+                    effort = _Effort(_POINT_WORK, extended)
+                    contour = self._contour(best[1] if extended else c, threshold, threshold, effort)
                     bounds = value(contour, np.array([threshold]))
                 except NumericalError:
                     if attempt == 0:
@@ -141,11 +157,11 @@ class SpectralComposition:
             return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
         return chernoff_moments(self._laws(top, 0.0), exponents)
 
-    def _laws(self, largest: float, reach: float, extended: bool = False) -> Laws:
+    def _laws(self, largest: float, reach: float, effort: _Effort | None = None) -> Laws:
         laws: list[tuple[Law, int]] = []
         for s in self.steps:
             law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
-            laws.append((replace(law, extended=extended), s.count))
+            laws.append((law if effort is None else replace(law, **effort._asdict()), s.count))
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
     @cached_property
@@ -192,25 +208,25 @@ class SpectralComposition:
             return 0.5
         return float(max(min(finite[-2], 0.5 + 0.35 * (finite[-1] - 0.5)), least))
 
-    def _contour(self, c: float, low: float, high: float, extended: bool = False) -> Contour:
-        key = (c, low, high, extended)
+    def _contour(self, c: float, low: float, high: float, effort: _Effort | None = None) -> Contour:
+        key = (c, low, high, effort or _CURVE)
         if key not in self._contours:
-            self._contours[key] = self._built(c, low, high, extended)
+            self._contours[key] = self._built(*key)
         return self._contours[key]
 
-    def _built(self, c: float, low: float, high: float, extended: bool) -> Contour:
+    def _built(self, c: float, low: float, high: float, effort: _Effort) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level."""
         variance = self._cumulants(c)[1]
         needs = [float(argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance)[0]) for s in self.steps]
         reach = max(needs, default=0.0)
-        best = build_contour(self._laws(abs(c) + 1.0, reach, extended), self._moments, c, low, high)
+        best = build_contour(self._laws(abs(c) + 1.0, reach, effort), self._moments, c, low, high)
         goal = _ERROR_GOAL + 3e-16 * sum(step.count for step in self.steps)
         for _ in range(6):
             if best.errors.sum() < goal:
                 break
             reach *= 3.0
             try:
-                finer = build_contour(self._laws(abs(c) + 1.0, reach, extended), self._moments, c, low, high)
+                finer = build_contour(self._laws(abs(c) + 1.0, reach, effort), self._moments, c, low, high)
             except NumericalError:
                 break
             stuck, best = reach > 300.0 and finer.errors.sum() > 0.9 * best.errors.sum(), finer
