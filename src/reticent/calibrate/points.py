@@ -27,7 +27,7 @@ from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Interval, Membership, Method, WorstCase
 from reticent.tradeoff import from_advantage
 
-_FORMS = {
+FORMS = {
     Method.CLT: closed_forms.clt_mu,
     Method.CLOSED_FORM: closed_forms.rho_form_mu,
     Method.PUBLISHED: closed_forms.published_mu,
@@ -43,9 +43,9 @@ _APART = 5e-3  # distance of the thresholds around an optimum, in standard devia
 
 def formula_of(release: Mechanism, adversary: Adversary, neighbouring: Neighbouring, method: Method) -> float | None:
     """mu of the Gaussian curve that ``Membership`` proposes by ``method``; None where it is not such a curve."""
-    if not (_by_formula(release, adversary, method) and method in _FORMS and isinstance(release, DPSGD)):
+    if not (_by_formula(release, adversary, method) and method in FORMS and isinstance(release, DPSGD)):
         return None
-    return float(_FORMS[method](release.noise_multiplier, release.sample_rate, release.steps, neighbouring))
+    return float(FORMS[method](release.noise_multiplier, release.sample_rate, release.steps, neighbouring))
 
 
 def formula_risk(

@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
 from reticent.calibrate.estimate import Profile, mu_of, power_of
-from reticent.calibrate.points import formula_of
+from reticent.calibrate.points import FORMS, formula_of
 from reticent.calibrate.rough import RoughProfile
 from reticent.calibrate.targets import (
     Advantage,
@@ -70,10 +70,9 @@ def steering(
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
         return None
     if unknown.whole and formula_of(unknown.put(mechanism, 1.0), adversary, neighbouring, method) is not None:
-        # Real unknowns need no steering: there the formula is the claim itself.
-        return lambda x: math.log(
-            clipped(formula_of(unknown.put(mechanism, x), adversary, neighbouring, method) or 0.0)
-        )
+        # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
+        form = FORMS[method]
+        return lambda x: math.log(clipped(float(form(*_release(unknown, mechanism, x), neighbouring))))
     exact = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
     if exact:
         return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
@@ -96,7 +95,7 @@ def _release(unknown: Unknown, mechanism: Mechanism, value: float) -> tuple[floa
         case "batch_size":
             rate = min(value / (mechanism.dataset_size or 1), 1.0)
         case _:
-            steps = value
+            steps = max(value, 1.0)
     return noise, rate, steps
 
 
