@@ -149,7 +149,7 @@ class GradientSensitivity:
             DenseEngine(layers, loss, columns, values) if layers else LayeredEngine(bare, loss, columns, values)
         )
         depth = sum(1 for p in bare.parameters() if p.requires_grad)
-        # Measured errors stay below a quarter of this; a margin, not a theorem.
+        # Measured errors stay below half of this; a margin, not a theorem.
         self.slack = 64.0 * torch.finfo(precision.value).eps * math.sqrt(depth)
 
     def blocks(self, features: torch.Tensor, labels: torch.Tensor) -> Iterator[Distances]:
