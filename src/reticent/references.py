@@ -115,6 +115,11 @@ _THEOREMS = (
         "Poisson sampling; contributions of norm at most 1.",
     ),
     Theorem(
+        "ZHU2022:Theorem 11",
+        "A pair that dominates a release, mixed with the sampling rate, dominates the sampled release under add/remove.",
+        "Poisson sampling.",
+    ),
+    Theorem(
         "DONG2022:Lemma A.6",
         "The trade-off curve of the Laplace mechanism.",
         "Scalar release, known shift.",

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from dp_accounting.pld import privacy_loss_distribution
 
 from reticent.composition import Composed, advantage, certified_advantage, compose, sampling_notes
 from reticent.composition.compose import loudest_step, steps_of
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.sampling import accountable
+from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, Subsampled, symmetrised
 
@@ -202,3 +204,26 @@ def test_dp_accounting_agrees_on_its_own_grid():
     for epsilon in (0.0, 0.5, 1.0):
         lower, upper = composed.delta(epsilon)
         assert pld.get_delta_for_epsilon(epsilon) == pytest.approx(0.5 * (lower + upper), rel=2e-4, abs=0)
+
+
+@pytest.mark.parametrize(("noise", "rate", "count"), [(2.0, 0.1, 50), (0.5, 0.02, 30)])
+def test_sampled_laplace_agrees_with_dp_accounting(noise, rate, count):
+    bracket = compose(Laplace(noise, count, sample_rate=rate), ADD)
+    for pessimistic in (True, False):
+        losses = privacy_loss_distribution.from_laplace_mechanism(
+            noise, pessimistic_estimate=pessimistic, value_discretization_interval=1e-4, sampling_prob=rate
+        ).self_compose(count)
+        for epsilon in (0.0, 0.5):
+            theirs = losses.get_delta_for_epsilon(epsilon)
+            lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
+            assert upper - lower <= 1e-7
+            if pessimistic:
+                assert lower <= theirs * (1 + 1e-9)
+                assert theirs == pytest.approx(upper, rel=1e-5, abs=0)
+            else:
+                assert theirs <= upper * (1 + 1e-9)
+
+
+def test_sampled_laplace_is_refused_under_replace():
+    with pytest.raises(UnsupportedError, match="sampled Laplace"):
+        compose(Laplace(2.0, 5, sample_rate=0.5), REPLACE)

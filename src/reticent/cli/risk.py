@@ -63,6 +63,7 @@ def gaussian(
 def laplace(
     noise_multiplier: NoiseOption,
     releases: ReleasesOption = 1,
+    sample_rate: Annotated[float, typer.Option("--sample-rate", help="Poisson inclusion probability.")] = 1.0,
     adversary: AdversaryOption = None,
     neighbouring: NeighbouringOption = "add-remove",
     method: MethodOption = "exact",
@@ -76,7 +77,7 @@ def laplace(
     """A scalar sum released with Laplace noise."""
     chosen = adversaries_of(adversary, relaxed_probability=relaxed_probability)
     questions = Questions.of(fpr, delta, epsilon, prior)
-    _answer(Laplace(noise_multiplier, releases), chosen, neighbouring, method, questions, json)
+    _answer(Laplace(noise_multiplier, releases, sample_rate), chosen, neighbouring, method, questions, json)
 
 
 @risk.command()

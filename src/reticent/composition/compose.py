@@ -19,7 +19,7 @@ from reticent.composition.polygon import Polygon, hull, polygon_through
 from reticent.composition.polygon_hull import stricter
 from reticent.composition.sampling import accountable, shift
 from reticent.composition.spectral import SampledStep, SpectralComposition
-from reticent.errors import NumericalError
+from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
@@ -39,6 +39,9 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
 
     Where the noise is too small for the certified computation, the enclosure is wide but holds: the
     release without noise on the safe side, the loudest single step on the other.
+
+    Raises:
+        UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
     """
     noisy, seen = steps_of(mechanism, neighbouring)
     both = neighbouring is Neighbouring.REPLACE
@@ -194,7 +197,10 @@ class Step:
     @property
     def anchor(self) -> float:
         """Distance between the two atoms of the losses; 0 where there are none."""
-        return 2.0 * self.shift / self.noise_multiplier if self.laplace else 0.0
+        if not self.laplace:
+            return 0.0
+        high, low = (math.log1p(self.sample_rate * math.expm1(x * self.shift / self.noise_multiplier)) for x in (1, -1))
+        return high - low
 
     def curve(self) -> TradeOff:
         """The pair as a curve, H0 = absent."""
@@ -235,8 +241,12 @@ def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[St
 
 
 def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring) -> tuple[Step, int]:
-    if not isinstance(part, DPSGD):
-        return Step(isinstance(part, Laplace), part.noise_multiplier, 1.0, neighbouring.sensitivity), part.releases
+    if isinstance(part, Laplace):
+        if part.sample_rate < 1.0 and neighbouring is Neighbouring.REPLACE:
+            raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
+        return Step(True, part.noise_multiplier, part.sample_rate, neighbouring.sensitivity), part.releases
+    if isinstance(part, Gaussian):
+        return Step(False, part.noise_multiplier, 1.0, neighbouring.sensitivity), part.releases
     run = accountable(part)
     fixed = run.sampler is Sampler.FIXED_SIZE
     antipodal = neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0

@@ -245,8 +245,9 @@ class SpectralComposition:
         blocks, edges = [], {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
             limit = self._rightmost if side > 0 else exponents[1]
-            for k in range(60):
-                c = 0.5 + side * (k + 0.5) * 1.4 / self._spread
+            c, variance = 0.5 - side * 0.7 / self._spread, self._spread**2
+            for _ in range(60):
+                c += side * 1.4 / np.sqrt(variance)
                 c = min(c, float(limit)) if side > 0 else max(c, float(limit))
                 mean, variance = self._cumulants(c)
                 edge = mean + side * 0.7 * np.sqrt(variance)

@@ -65,8 +65,9 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
     match mechanism:
         case Gaussian(noise_multiplier=noise, releases=count):
             return _repeated(dp_event.GaussianDpEvent(noise), count)
-        case Laplace(noise_multiplier=noise, releases=count):
-            return _repeated(dp_event.LaplaceDpEvent(noise), count)
+        case Laplace(noise_multiplier=noise, releases=count, sample_rate=rate):
+            event = dp_event.LaplaceDpEvent(noise)
+            return _repeated(event if rate == 1.0 else dp_event.PoissonSampledDpEvent(rate, event), count)
         case DPSGD():
             run = accountable(mechanism)
             return _repeated(_sampled(run), run.steps)
@@ -128,6 +129,10 @@ def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Part]
         inner_rate = _check.fraction(sampling_probability=event.sampling_probability)
         yield from _poisson(rate * inner_rate, event.event, count)
         return
+    if isinstance(event, dp_event.LaplaceDpEvent):
+        if rate > 0.0:
+            yield Laplace(noise_multiplier=event.noise_multiplier, releases=count, sample_rate=rate)
+        return
     noise = _one_gaussian(event, "PoissonSampledDpEvent")
     if noise is not None and rate > 0.0:
         yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
@@ -157,7 +162,7 @@ def _one_gaussian(event: dp_event.DpEvent, sampler: str) -> float | None:
     precision, released = 0.0, False
     for part in _parts(event, 1):
         if not isinstance(part, Gaussian):
-            raise UnsupportedError(f"{sampler} of {type(event).__name__}: only Gaussian releases can be sampled")
+            raise UnsupportedError(f"{sampler} of {type(event).__name__}: only Gaussian releases can share a sample")
         if part.noise_multiplier == 0.0:
             return 0.0
         released, precision = True, precision + part.releases / part.noise_multiplier**2

@@ -37,14 +37,17 @@ class Laplace:
     Attributes:
         noise_multiplier: Laplace scale over the largest absolute contribution of one record, >= 0.
         releases: number of independent noisy releases of the same data.
+        sample_rate: probability that one record takes part in one release (Poisson sampling), in (0, 1].
     """
 
     noise_multiplier: float
     releases: int = 1
+    sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
         _check.non_negative(noise_multiplier=self.noise_multiplier)
         _check.count(releases=self.releases)
+        _check.rate(sample_rate=self.sample_rate)
 
 
 @dataclass(frozen=True, slots=True)

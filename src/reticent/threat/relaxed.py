@@ -63,7 +63,7 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
             return _gaussian(n * (size / sigma) ** 2, mechanism.num_parameters or 1)
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(common_direction(mechanism, neighbouring))
-        case Laplace(noise_multiplier=b, releases=1) if b > 0.0:
+        case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
         case DPSGD(sampler=Sampler.POISSON | Sampler.SHUFFLED) if mechanism.noise_multiplier > 0.0 and size == 1.0:

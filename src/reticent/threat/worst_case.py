@@ -53,7 +53,7 @@ def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tup
     keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure"}
     for part in parts:
         if isinstance(part, Laplace):
-            keys.add("DONG2022:Lemma A.6")
+            keys |= {"DONG2022:Lemma A.6"} | ({"ZHU2022:Theorem 11"} if part.sample_rate < 1.0 else set())
         elif not isinstance(part, DPSGD) or part.sample_rate == 1.0 or part.sampler is Sampler.SHUFFLED:
             keys.add("DONG2022:Definition 2.3")
         elif part.sampler is Sampler.FIXED_SIZE:
