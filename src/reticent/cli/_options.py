@@ -75,7 +75,7 @@ def adversaries_of(
         option: that the names come from.
 
     Raises:
-        ParameterError: a name is unknown.
+        ParameterError: a name is unknown, or a number is given that no adversary named here takes.
     """
     makers: dict[str, Callable[[], Adversary]] = {
         "worst-case": WorstCase,
@@ -91,6 +91,10 @@ def adversaries_of(
             raise ParameterError(option, name, "one of " + ", ".join([*makers, "all"]))
     everything = "all" in wanted
     chosen = list(makers) if everything else wanted
+    takers = (("gradient_change", gradient_change, "attribute"), ("susceptibility", susceptibility, "membership-game"))
+    for number, value, taker in takers:
+        if value is not None and taker not in chosen:
+            raise ParameterError(number, value, f"left out unless --{option} {taker} is asked for")
     return tuple(makers[name]() for name in chosen), everything
 
 
