@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neig
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
-_WIDTH = 1e-6  # of the advantage, that a second lattice is tried for
-_LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))  # aimed width, points, what the window may miss
+_WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
+# Aimed width, points, what the window may miss: the second gives up the far tails for a finer grid.
+_LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))
 
 
 @lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
@@ -57,14 +58,19 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
 
 
 def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
-    """The first route that certifies: characteristic function, lattice, noiseless against loudest step."""
-    spectral = spectral_composition(noisy)
-    if spectral is not None:
-        with contextlib.suppress(NumericalError):
-            return spectral.polygons()
+    """Characteristic function, lattices while the advantage is wide, and what is cheap where neither applies."""
     steps = [(step.curve(), step.count) for step in noisy]
+    anchor = max(noisy, key=lambda step: step.count).anchor
+    found: tuple[Polygon, Polygon] | None = None
+    routes: list[Callable[[], tuple[Polygon, Polygon]]] = [partial(_spectral, noisy)]
+    routes += [partial(compose_lattice, steps, width, points, anchor, tail) for width, points, tail in _LATTICES]
+    for route in routes:
+        with contextlib.suppress(NumericalError):
+            pair = route()
+            found = pair if found is None else (stricter(found[0], pair[0]), hull([found[1], pair[1]]))
+        if found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH:
+            return found
     safe, weak = _strongest(noisy, both), _weakest(noisy, steps)
-    found = _latticed(steps, max(noisy, key=lambda step: step.count).anchor)
     if found is None:
         return safe, weak
     pessimistic, optimistic = found
@@ -73,16 +79,11 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
     return pessimistic, weak if optimistic.delta(0.0) < weak.delta(0.0) else optimistic
 
 
-def _latticed(steps: Steps, anchor: float) -> tuple[Polygon, Polygon] | None:
-    """Both polygons of the lattice; a second, finer one that gives up the far tails where the first is wide."""
-    found: tuple[Polygon, Polygon] | None = None
-    for width, points, tail in _LATTICES:
-        with contextlib.suppress(NumericalError):
-            pair = compose_lattice(steps, width, points, anchor, tail)
-            found = pair if found is None else (stricter(found[0], pair[0]), hull([found[1], pair[1]]))
-        if found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH:
-            break
-    return found
+def _spectral(noisy: Sequence[Step]) -> tuple[Polygon, Polygon]:
+    spectral = spectral_composition(noisy)
+    if spectral is None:
+        raise NumericalError("characteristic function: not all steps are sampled Gaussians")
+    return spectral.polygons()
 
 
 def _strongest(noisy: Sequence[Step], both: bool) -> Polygon:

@@ -12,9 +12,10 @@ import numpy as np
 from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose, spectral_composition, steps_of
+from reticent.composition.fast import certified_advantage
 from reticent.composition.spectral import SpectralComposition
 from reticent.errors import NumericalError
-from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import TradeOff
 
 Interval = tuple[float, float]
@@ -47,6 +48,9 @@ class Composed:
 
     def advantage(self) -> Interval:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
+        run = self.mechanism
+        if isinstance(run, DPSGD) and run.sampler is Sampler.POISSON:
+            return certified_advantage(run.noise_multiplier, run.sample_rate, run.steps, self.neighbouring)
         return self.delta(0.0)
 
     def delta(self, epsilon: float) -> Interval:
