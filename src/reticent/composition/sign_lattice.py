@@ -100,9 +100,10 @@ def evaluate(noise: float, rate: float, steps: int, count: int, points: int = 2*
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     rounding = steps * _ROUNDING * (1.0 + plan.reach / 16.0)  # relative, of every mass
-    add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * (slack_absent + left)
+    slack_present, slack_absent = slack_present + left, slack_absent + left
+    add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
-    remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + (slack_present + left) / shrunk
+    remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
     fpr, fnr = _tests(plan, thresholds, lost + rounding)
     return SignValues(thresholds, np.clip(delta, 1e-300, 1.0), fpr, fnr)
