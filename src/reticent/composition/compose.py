@@ -69,14 +69,16 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
             pair = route()
             found = pair if found is None else (stricter(found[0], pair[0]), hull([found[1], pair[1]]))
         if found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH:
-            return found
-    safe, weak = _strongest(noisy, both), _weakest(noisy, steps)
+            break
+    safe = _strongest(noisy, both)
     if found is None:
-        return safe, weak
+        return safe, _weakest(noisy, steps)
     pessimistic, optimistic = found
     if pessimistic.delta(0.0) > safe.delta(0.0):
         pessimistic = safe
-    return pessimistic, weak if optimistic.delta(0.0) < weak.delta(0.0) else optimistic
+    if float(pessimistic.delta(0.0) - optimistic.delta(0.0)) > _WIDTH:
+        optimistic = hull([optimistic, _weakest(noisy, steps)])
+    return pessimistic, optimistic
 
 
 def _spectral(noisy: Sequence[Step]) -> tuple[Polygon, Polygon]:
