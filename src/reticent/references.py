@@ -116,7 +116,7 @@ _THEOREMS = (
     ),
     Theorem(
         "ZHU2022:Theorem 11",
-        "A pair that dominates a release, mixed with the sampling rate, dominates the sampled release under add/remove.",
+        "A dominating pair, mixed with the sampling rate, dominates the sampled release under add/remove.",
         "Poisson sampling.",
     ),
     Theorem(
