@@ -21,6 +21,7 @@ _EPS = 2.0**-52
 _DIGITS = 23.0  # aliases, truncation and the quadrature rule each aim at e^-23
 _NODE_DIGITS = 28.0
 _MARKS = 9
+_NO_MATTER = 1e-13  # of the rule, over all steps
 _LOG_COSINES = np.log(np.cos(0.5 * ANGLES))
 _FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
 _CELLS = 160
@@ -203,9 +204,11 @@ def _rule(law: SampledGaussian, real: _Real, frequencies: np.ndarray) -> np.ndar
     """Bound on the trapezoid rule's error in x; it grows with the frequency, so a few are rounded up."""
     places = np.linspace(0, len(frequencies) - 1, _MARKS).astype(int)
     marks, bounds = frequencies[places], np.full(_MARKS, np.inf)
-    for angle in {float(ANGLES[0]), law.angle}:
+    for angle in (law.angle, float(ANGLES[0])):
         turned = np.exp(np.multiply.outer(marks, _arguments(law, angle))) @ real.cells
         bounds = np.fmin(bounds, law.strip_factor(0.5, angle) * turned)
+        if bounds[-1] * law.count < _NO_MATTER:
+            break
     return bounds[np.searchsorted(places, np.arange(len(frequencies)))]
 
 
