@@ -172,7 +172,8 @@ def _convolution(
 
     x = pad(inputs[:, :, None, :] if flat else inputs, _around(plane(module.padding, 0)))
     patches = _patches(x, plane(module.kernel_size, 1), plane(module.stride, 1), plane(module.dilation, 1), work)
-    return _sequence(patches, error.flatten(2).transpose(1, 2), records, module.bias is not None, work)
+    errors = (error[:, :, None, :] if flat else error).permute(0, 2, 3, 1).flatten(1, 2)
+    return _sequence(patches, errors, records, module.bias is not None, work)
 
 
 def _around(padding: tuple[int, ...]) -> tuple[int, int, int, int]:

@@ -53,7 +53,8 @@ class LayeredEngine:
         """
         self._source, self._loss, self._columns, self._values = model, loss or _cross_entropy, columns, values
         self._copy = _bare_copy(model, values.dtype)
-        _pool_channels_last(self._copy)
+        # Maxima are taken six times faster on a CPU with the channels last.
+        self._copy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self._calls: dict[str, list[_Call]] = {}
         self._layers = self._attach()
@@ -197,22 +198,6 @@ def _bare_copy(model: nn.Module, dtype: torch.dtype) -> nn.Module:
             p.__dict__.update(attributes)
             p.grad = grad
     return clone.to(dtype)
-
-
-def _pool_channels_last(model: nn.Module) -> None:
-    """Have maxima taken with the channels last, six times faster on a CPU; what a pool returns is as before."""
-
-    def before(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        x, *others = inputs
-        return (x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x, *others)
-
-    def after(module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
-        return output.contiguous()
-
-    for module in model.modules():
-        if type(module) is nn.MaxPool2d and not module.return_indices:
-            module.register_forward_pre_hook(before)
-            module.register_forward_hook(after)
 
 
 def _shared_parameters(model: nn.Module) -> set[int]:
