@@ -227,3 +227,16 @@ def test_sampled_laplace_agrees_with_dp_accounting(noise, rate, count):
 def test_sampled_laplace_is_refused_under_replace():
     with pytest.raises(UnsupportedError, match="sampled Laplace"):
         compose(Laplace(2.0, 5, sample_rate=0.5), REPLACE)
+
+
+@pytest.mark.parametrize(
+    "run", [DPSGD(4.0, 0.14, 30), DPSGD(0.357, 0.01, 1000), DPSGD(1.0, 0.3, 5), DPSGD(1.0, 1e-3, 10**4)]
+)
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+def test_tails_are_followed(run, neighbouring):
+    """A contour that cannot be had may not leave a floor under delta."""
+    bracket = compose(run, neighbouring)
+    last = float(bracket.pessimistic.delta(200.0))
+    assert last <= 1e-11
+    for alpha in (1e-6, 1e-8):
+        assert bracket.pessimistic.power(alpha) <= 1.2 * bracket.optimistic.power(alpha) + 1e-10

@@ -24,6 +24,7 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neig
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
+_DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 # Aimed width, points, what the window may miss: the second gives up the far tails for a finer grid.
 _LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))
@@ -68,7 +69,8 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
         with contextlib.suppress(NumericalError):
             pair = route()
             found = pair if found is None else (stricter(found[0], pair[0]), hull([found[1], pair[1]]))
-        if found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH:
+        tight = found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH
+        if found is not None and tight and (route is not routes[0] or _reaches(found[0])):
             break
     safe = _strongest(noisy, both)
     if found is None:
@@ -79,6 +81,11 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
     if float(pessimistic.delta(0.0) - optimistic.delta(0.0)) > _WIDTH:
         optimistic = hull([optimistic, _weakest(noisy, steps)])
     return pessimistic, optimistic
+
+
+def _reaches(curve: Polygon) -> bool:
+    """Whether delta is followed far down in both directions: contours that cannot be had are left out."""
+    return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
 def _spectral(noisy: Sequence[Step]) -> tuple[Polygon, Polygon]:
