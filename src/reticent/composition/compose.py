@@ -39,8 +39,9 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
     samplers may claim is decided in ``composition.sampling``.
 
-    Where the noise is too small for the certified computation, the enclosure is wide but holds: the
-    release without noise on the safe side, the loudest single step on the other.
+    The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
+    certifies, the enclosure is wide but holds: the release without noise or the affinity bound on the safe
+    side, the loudest single step or the likelihood ratio test on the other.
 
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
