@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from reticent.tradeoff import TradeOff
+import numpy as np
+
+from reticent.composition.polygon import Polygon, safest
+from reticent.tradeoff import TradeOff, from_advantage
+from reticent.tradeoff.piecewise import PolygonTradeOff
+
+_ROUNDING = 1e-9  # by which, relative, a lower end may exceed an upper one without a contradiction
+_LEAST = 1e-15  # log rates carry this much, absolute
+_NET = np.concatenate([[0.0], np.geomspace(1e-6, 1e-2, 41), np.linspace(0.02, 2.0, 100), np.geomspace(2.02, 2e3, 300)])
+CONTRADICTION = (
+    "Two computations of the worst case contradicted each other near epsilon {:.4g}: "
+    "the larger risk is claimed, and no lower end is."
+)
 
 
 @dataclass(frozen=True)
@@ -14,12 +26,36 @@ class Bracket:
     Attributes:
         pessimistic: an attacker at least as strong as the true one: the safe side, used for claims.
         optimistic: an attacker at most as strong.
+        notes: what went wrong on the way, for people.
     """
 
     pessimistic: TradeOff
     optimistic: TradeOff
+    notes: tuple[str, ...] = field(default=())
 
     @classmethod
     def exact(cls, curve: TradeOff) -> Bracket:
         """A curve known up to rounding."""
         return cls(pessimistic=curve, optimistic=curve)
+
+    @classmethod
+    def checked(cls, pessimistic: Polygon, optimistic: Polygon, notes: tuple[str, ...] = ()) -> Bracket:
+        """An enclosure whose two curves do not cross: delta is compared over a net of thresholds of both signs.
+
+        Where the optimistic curve claims more risk than the pessimistic one, one of them is wrong. Then the
+        larger risk of both is claimed, nothing is claimed from below, and a note says so.
+        """
+        crossing = _crossing(pessimistic, optimistic)
+        if crossing is None:
+            return cls(pessimistic, optimistic, notes)
+        return cls(safest([pessimistic, optimistic]), from_advantage(0.0), (*notes, CONTRADICTION.format(crossing)))
+
+
+def _crossing(pessimistic: PolygonTradeOff, optimistic: PolygonTradeOff) -> float | None:
+    """The first threshold at which the optimistic curve has the larger delta, by more than rounding."""
+    for sign, one, other in ((1.0, pessimistic, optimistic), (-1.0, pessimistic.reversed, optimistic.reversed)):
+        upper, lower = np.exp(one.log_delta(_NET)), np.exp(other.log_delta(_NET))
+        crossed = ~(lower <= upper * (1.0 + _ROUNDING) + _LEAST)
+        if np.any(crossed):
+            return float(sign * _NET[np.argmax(crossed)])
+    return None

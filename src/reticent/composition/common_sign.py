@@ -20,8 +20,7 @@ from reticent.composition import sign_lattice
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose, loudest_step
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.polygon import Polygon, hull, polygon_through
-from reticent.composition.polygon_hull import convex_above, stricter
+from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
 from reticent.composition.sampling import accountable
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
@@ -56,10 +55,10 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     if mechanism.sampler is Sampler.FIXED_SIZE:
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     add = common_sign(accountable(mechanism))
-    above, below = _both_directions(add.pessimistic), _both_directions(add.optimistic)
+    above, below = _both_directions(add.pessimistic, safest), _both_directions(add.optimistic, hull)
     worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
     if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
-        above = stricter(above, worst)
+        above = strictest([above, worst])
     return Bracket(pessimistic=above, optimistic=below)
 
 
@@ -136,7 +135,7 @@ def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
 def _latticed(noise: float, rate: float, steps: int, points: int = 2**21) -> _Pair:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points)
-        above = convex_above(values.thresholds, np.log(values.delta))
+        above = _above(values.thresholds, np.log(values.delta))
         rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
     return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
 
@@ -148,7 +147,7 @@ def _reaches(curve: Polygon) -> bool:
 
 def _joined(fine: _Pair, coarse: _Pair) -> _Pair:
     """The better of two enclosures at every threshold: far out, where the Fourier sums cancel, the coarse one."""
-    return _Pair(stricter(fine.above, coarse.above), hull([fine.below, coarse.below]))
+    return _Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))
 
 
 def _fine(values: spectrum.Values) -> _Pair:
@@ -158,7 +157,7 @@ def _fine(values: spectrum.Values) -> _Pair:
     delta = np.where(add, -np.expm1(ratio) + values.put, values.put * np.exp(-ratio)) + rounding
     delta = np.clip(delta, 1e-300, 1.0)
     with np.errstate(divide="ignore"):
-        above = convex_above(ratio, np.log(delta))
+        above = _above(ratio, np.log(delta))
         fpr, fnr = np.minimum(values.fpr + _ULPS, 1.0), np.minimum(values.fnr + _ULPS, 1.0)
         points = LogErrors(np.log(fpr), np.log1p(-fpr), np.log(fnr), np.log1p(-fnr))
     return _Pair(above, polygon_through(LogErrors(*(part[::-1] for part in points))))
@@ -198,8 +197,13 @@ def _halved(worst: Polygon, noise: float, rate: float, steps: int) -> Polygon:
         both = np.min(moments[None, :] - tilts[None, :] * level[:, None], axis=1)
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
-    return convex_above(ratio, log_delta)
+    return _above(ratio, log_delta)
 
 
-def _both_directions(curve: TradeOff) -> TradeOff:
-    return hull([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)
+def _above(ratio: np.ndarray, log_delta: np.ndarray) -> Polygon:
+    log_delta = np.minimum(log_delta, 0.0)
+    return polygon_above(ratio, log_delta, log1mexp(log_delta))
+
+
+def _both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
+    return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

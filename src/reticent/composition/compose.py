@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 
-from reticent.composition._affinity import affinity
 from reticent.composition.bracket import Bracket
-from reticent.composition.lattice import Steps, compose_lattice
-from reticent.composition.pairs import AntipodalPair
-from reticent.composition.polygon import Polygon, hull, polygon_through
-from reticent.composition.polygon_hull import stricter
-from reticent.composition.sampling import accountable, shift
+from reticent.composition.chernoff import CheapBounds
+from reticent.composition.lattice import compose_lattice
+from reticent.composition.polygon import Polygon, hull, polygon_through, safest, strictest
 from reticent.composition.spectral import SampledStep, SpectralComposition
-from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, LogErrors, Subsampled, TradeOff, symmetrised
+from reticent.composition.steps import Step, steps_of
+from reticent.errors import NumericalError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.tradeoff import LogErrors, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
 _DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
+_DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 # Aimed width, points, what the window may miss: the second gives up the far tails for a finer grid.
 _LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))
@@ -40,8 +37,7 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     samplers may claim is decided in ``composition.sampling``.
 
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
-    certifies, the enclosure is wide but holds: the release without noise or the affinity bound on the safe
-    side, the loudest single step or the likelihood ratio test on the other.
+    certifies, the enclosure is wide but holds, and ``notes`` say why.
 
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
@@ -51,37 +47,37 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     if seen == 1.0:
         return Bracket.exact(_disclosed(1.0, both))
     if not noisy:
-        return Bracket.exact(_both_ways(_disclosed(seen, both)))
+        disclosed = _disclosed(seen, both)
+        return Bracket.exact(hull([disclosed, disclosed.reversed]))
     if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:
         return Bracket.exact(symmetrised(noisy[0].curve()))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
-        pessimistic, optimistic = (_both_ways(_reveal(curve, seen, both)) for curve in _enclosing(noisy, both))
-    return Bracket(pessimistic=pessimistic, optimistic=optimistic)
+        above, below = (_reveal(curve, seen, both) for curve in _enclosing(noisy, both))
+        return Bracket.checked(safest([above, above.reversed]), hull([below, below.reversed]))
 
 
-def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
-    """Characteristic function, lattices while the advantage is wide, and what is cheap where neither applies."""
+_Pair = tuple[Polygon, Polygon]
+
+
+def _enclosing(noisy: Sequence[Step], both: bool) -> _Pair:
+    """Characteristic function; lattices while the advantage is wide; and what is cheap and always there."""
+    spectral = spectral_composition(noisy)
+    routes: list[Callable[[], _Pair]] = [] if spectral is None else [spectral.polygons]
+    routes += [partial(_lattice, noisy, *settings) for settings in _LATTICES]
     steps = [(step.curve(), step.count) for step in noisy]
-    anchor = max(noisy, key=lambda step: step.count).anchor
-    found: tuple[Polygon, Polygon] | None = None
-    routes: list[Callable[[], tuple[Polygon, Polygon]]] = [partial(_spectral, noisy)]
-    routes += [partial(compose_lattice, steps, width, points, anchor, tail) for width, points, tail in _LATTICES]
+    cheap = CheapBounds(steps, [step.largest_losses for step in noisy])
+    above, below = [*cheap.above(), _disclosed(_ever_sampled(noisy), both)], [cheap.below(), loudest_step(steps)]
+    if max(curve.delta(0.0) for curve in below) > _DISCLOSED:
+        routes = []
     for route in routes:
         with contextlib.suppress(NumericalError):
-            pair = route()
-            found = pair if found is None else (stricter(found[0], pair[0]), hull([found[1], pair[1]]))
-        tight = found is not None and float(found[0].delta(0.0) - found[1].delta(0.0)) <= _WIDTH
-        if found is not None and tight and (route is not routes[0] or _reaches(found[0])):
-            break
-    safe = _strongest(noisy, both)
-    if found is None:
-        return safe, _weakest(noisy, steps)
-    pessimistic, optimistic = found
-    if pessimistic.delta(0.0) > safe.delta(0.0):
-        pessimistic = safe
-    if float(pessimistic.delta(0.0) - optimistic.delta(0.0)) > _WIDTH:
-        optimistic = hull([optimistic, _weakest(noisy, steps)])
-    return pessimistic, optimistic
+            pessimistic, optimistic = route()
+            above.append(pessimistic)
+            below.append(optimistic)
+            width = min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below)
+            if width <= _WIDTH and _reaches(pessimistic):
+                break
+    return strictest(above), hull(below)
 
 
 def _reaches(curve: Polygon) -> bool:
@@ -89,65 +85,10 @@ def _reaches(curve: Polygon) -> bool:
     return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
-def _spectral(noisy: Sequence[Step]) -> tuple[Polygon, Polygon]:
-    spectral = spectral_composition(noisy)
-    if spectral is None:
-        raise NumericalError("characteristic function: not all steps are sampled Gaussians")
-    return spectral.polygons()
-
-
-def _strongest(noisy: Sequence[Step], both: bool) -> Polygon:
-    """A cheap safe curve: the release without noise, or the affinity bound, whichever is smaller.
-
-    Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
-    """
-    seen, minus_log = _ever_sampled(noisy), _minus_log_affinity(noisy)
-    if minus_log is None:
-        return _disclosed(seen, both)
-    distance = math.sqrt(-math.expm1(-2.0 * minus_log[1])) * (1.0 + 1e-12)
-    return _through(0.0, 1.0 - distance) if distance < seen else _disclosed(seen, both)
-
-
-def _weakest(noisy: Sequence[Step], steps: Steps) -> Polygon:
-    """A cheap curve on the other side: the loudest step alone, or the errors of the likelihood ratio test.
-
-    These add up to at most rho, because min(P, Q) <= sqrt(PQ).
-    """
-    loudest, minus_log = loudest_step(steps), _minus_log_affinity(noisy)
-    if minus_log is None or 1.0 - 2.0 * math.exp(-minus_log[0]) <= loudest.delta(0.0):
-        return loudest
-    both = min(math.exp(-minus_log[0]) * (1.0 + 1e-12), 1.0)
-    return polygon_through(LogErrors(*(np.array([x]) for x in _logs(both, both))))
-
-
-def _minus_log_affinity(noisy: Sequence[Step]) -> tuple[float, float] | None:
-    """Bounds on -log of the affinity of everything; None where a step has none in closed form."""
-    lower, upper = 0.0, 0.0
-    for step in noisy:
-        if step.laplace or step.symmetric:
-            return None
-        if step.sample_rate == 1.0:
-            exact = step.count * (step.shift / step.noise_multiplier) ** 2 / 8.0
-            lower, upper = lower + exact, upper + exact
-            continue
-        relation = Neighbouring.REPLACE if step.antipodal else Neighbouring.ADD_REMOVE
-        noise = step.noise_multiplier if step.antipodal else step.noise_multiplier / step.shift
-        one = affinity(np.array(noise), np.array(step.sample_rate), relation).minus_log
-        lower, upper = lower + step.count * float(one.lower), upper + step.count * float(one.upper)
-    return lower, upper
-
-
-def _through(fpr: float, fnr: float) -> Polygon:
-    """The line of slope -1 between (fpr, fnr) and (fnr, fpr)."""
-    return Polygon(
-        LogErrors(*(np.array(pair) for pair in zip(_logs(fpr, fnr), _logs(fnr, fpr), strict=True))), np.zeros(1)
-    )
-
-
-def _logs(fpr: float, fnr: float) -> tuple[float, float, float, float]:
-    """log fpr, tnr, fnr, tpr."""
-    with np.errstate(divide="ignore"):
-        return float(np.log(fpr)), float(np.log1p(-fpr)), float(np.log(fnr)), float(np.log1p(-fnr))
+def _lattice(noisy: Sequence[Step], width: float, points: int, tail: float) -> _Pair:
+    steps = [(step.curve(), step.count) for step in noisy]
+    anchor = max(noisy, key=lambda step: step.count).anchor
+    return compose_lattice(steps, width, points, anchor, tail)
 
 
 def spectral_composition(noisy: Sequence[Step]) -> SpectralComposition | None:
@@ -169,11 +110,16 @@ def loudest_step(steps: Sequence[tuple[TradeOff, int]]) -> Polygon:
     """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
     sizes = np.geomspace(1e-6, 1e6, 400)
     thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
-    tnr, fnr = np.zeros(len(thresholds)), np.zeros(len(thresholds))
+    fpr, fnr = np.full(len(thresholds), -np.inf), np.zeros(len(thresholds))
     for curve, count in steps:
-        rates = curve.errors(thresholds)
-        tnr, fnr = tnr + count * np.minimum(rates.tnr, 0.0), fnr + count * np.minimum(rates.fnr, 0.0)
-    return polygon_through(LogErrors(fpr=log1mexp(tnr), tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)))
+        rates = LogErrors(*(np.minimum(rate, 0.0) for rate in curve.errors(thresholds)))
+        # Of a rate and its complement the smaller one is known to all digits.
+        tnr = np.where(rates.fpr < -1.0, log1mexp(rates.fpr), rates.tnr)
+        missed = np.where(rates.tpr < -1.0, log1mexp(rates.tpr), rates.fnr)
+        any_step = np.where(rates.fpr < -700.0, np.log(count) + rates.fpr, log1mexp(count * tnr))
+        fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
+    fpr = np.minimum(fpr, 0.0)
+    return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
 
 
 def _ever_sampled(noisy: Sequence[Step]) -> float:
@@ -181,100 +127,6 @@ def _ever_sampled(noisy: Sequence[Step]) -> float:
     if any(step.sample_rate == 1.0 for step in noisy):
         return 1.0
     return -math.expm1(sum(step.count * math.log1p(-step.sample_rate) for step in noisy))
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A kind of noisy step: its dominating pair and how many times it ran.
-
-    Attributes:
-        law: "gaussian" or "laplace" noise.
-        noise_multiplier: standard deviation or Laplace scale, in units of one record's contribution, > 0.
-        sample_rate: probability that the target takes part.
-        shift: how far the target moves the sum when it does.
-        antipodal: replacement under Poisson sampling: shifts -1 and +1 against each other.
-        exchangeable: sampling without replacement: only the symmetrised pair is proven.
-        count: number of such steps.
-    """
-
-    laplace: bool
-    noise_multiplier: float
-    sample_rate: float
-    shift: float
-    antipodal: bool = False
-    symmetric: bool = False
-    count: int = 1
-
-    @property
-    def anchor(self) -> float:
-        """Distance between the two atoms of the losses; 0 where there are none."""
-        if not self.laplace:
-            return 0.0
-        high, low = (math.log1p(self.sample_rate * math.expm1(x * self.shift / self.noise_multiplier)) for x in (1, -1))
-        return high - low
-
-    def curve(self) -> TradeOff:
-        """The pair as a curve, H0 = absent."""
-        if self.antipodal:
-            return AntipodalPair(self.noise_multiplier, self.sample_rate)
-        mu = self.shift / self.noise_multiplier
-        plain = LaplaceTradeOff(mu) if self.laplace else GaussianTradeOff(mu)
-        if self.sample_rate == 1.0:
-            return plain
-        sampled = Subsampled(plain, self.sample_rate)
-        return symmetrised(sampled) if self.symmetric else sampled
-
-
-def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[Step, ...], float]:
-    """The kinds of noisy steps, and the probability that a noiseless one showed the target.
-
-    Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
-    together; the order of parts is dropped, as the curve does not depend on it.
-    """
-    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    counts: Counter[Step] = Counter()
-    squared, log_unseen = 0.0, 0.0
-    for part in parts:
-        step, count = _step(part, neighbouring)
-        if part.noise_multiplier == 0.0:
-            log_unseen += count * math.log1p(-step.sample_rate) if step.sample_rate < 1.0 else -math.inf
-        elif step.sample_rate == 1.0 and not step.laplace:
-            squared += count * (step.shift / step.noise_multiplier) ** 2
-        else:
-            counts[step] += count
-    steps = [
-        Step(s.laplace, s.noise_multiplier, s.sample_rate, s.shift, s.antipodal, s.symmetric, n)
-        for s, n in counts.items()
-    ]
-    if squared > 0.0:
-        steps.append(Step(laplace=False, noise_multiplier=1.0, sample_rate=1.0, shift=math.sqrt(squared)))
-    return tuple(sorted(steps, key=repr)), -math.expm1(log_unseen)
-
-
-def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring) -> tuple[Step, int]:
-    if isinstance(part, Laplace):
-        if part.sample_rate < 1.0 and neighbouring is Neighbouring.REPLACE:
-            raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
-        return Step(True, part.noise_multiplier, part.sample_rate, neighbouring.sensitivity), part.releases
-    if isinstance(part, Gaussian):
-        return Step(False, part.noise_multiplier, 1.0, neighbouring.sensitivity), part.releases
-    run = accountable(part)
-    fixed = run.sampler is Sampler.FIXED_SIZE
-    antipodal = neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0
-    step = Step(
-        laplace=False,
-        noise_multiplier=run.noise_multiplier,
-        sample_rate=run.sample_rate,
-        shift=shift(run, neighbouring),
-        antipodal=antipodal,
-        symmetric=fixed,
-    )
-    return step, run.steps
-
-
-def _both_ways(curve: Polygon) -> Polygon:
-    """Lower convex envelope of the curve and its inverse."""
-    return hull([curve, curve.reversed])
 
 
 def _disclosed(seen: float, both: bool) -> Polygon:

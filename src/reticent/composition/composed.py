@@ -11,9 +11,10 @@ import numpy as np
 
 from reticent import _check
 from reticent.composition.bracket import Bracket
-from reticent.composition.compose import compose, spectral_composition, steps_of
+from reticent.composition.compose import compose, spectral_composition
 from reticent.composition.fast import certified_advantage
 from reticent.composition.spectral import SpectralComposition
+from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import TradeOff
@@ -78,8 +79,7 @@ class Composed:
         return self._read(lambda curve: _epsilon(curve, math.log(delta)))
 
     def _read(self, value: Callable[[TradeOff], float]) -> Interval:
-        ends = [value(curve) for curve in (self.bracket.optimistic, self.bracket.pessimistic)]
-        return min(ends), max(ends)
+        return value(self.bracket.optimistic), value(self.bracket.pessimistic)
 
 
 def _epsilon(curve: TradeOff, log_delta: float) -> float:

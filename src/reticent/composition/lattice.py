@@ -23,6 +23,8 @@ from reticent.tradeoff._logs import log_sub
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22
 _MAX_TANGENTS = 2**13
+_LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
+_LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
 _HALF = -0.6931471805599453
 
@@ -148,7 +150,7 @@ def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     plain = _fold(parts, q_mass, plan, 0.0, drift)
     tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
     right = _selected(tilted.mass[zero:])[::-1]
-    fpr, tpr = np.clip(fpr[right], 0.0, 1.0), np.clip(tpr[right], 0.0, 1.0)
+    fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
     if plan.symmetric:
         fnr, tnr = fpr[::-1], tpr[::-1]
     else:
@@ -157,7 +159,7 @@ def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
         plain = _fold(parts, p_mass, plan, 0.0, drift)
         tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
         left = zero - 1 - _selected(tilted.mass[:zero][::-1])
-        fnr, tnr = np.clip(fnr[left], 0.0, 1.0), np.clip(tnr[left], 0.0, 1.0)
+        fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
     with np.errstate(divide="ignore"):
         points = LogErrors(
             fpr=np.concatenate([np.log(fpr), np.log1p(-tnr)]),
@@ -178,15 +180,21 @@ def _selected(mass: np.ndarray) -> np.ndarray:
 
 def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
     """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
-    left = cells.centre + spacing * (cells.first + np.arange(len(cells.p)))
-    with np.errstate(over="ignore", invalid="ignore"):
-        up = (np.exp(-left) * cells.q - cells.p) / np.expm1(spacing)
-    up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, cells.p)
-    mass = np.zeros(len(cells.p) + 1)
-    mass[:-1] += cells.p - up
-    mass[1:] += up
-    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-left[0], 700.0)))
+    grid = cells.centre + spacing * (cells.first + np.arange(len(cells.p) + 1))
+    mass = connected(grid, cells.p, cells.q)
+    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-grid[0], 700.0)))
     mass[-1] += cells.p_above
+    return mass
+
+
+def connected(grid: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """P-masses on the points of ``grid``: each cell's moved to its two ends such that its P- and Q-mass stay."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        up = (np.exp(-grid[:-1]) * q - p) / np.expm1(np.diff(grid))
+    up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)
+    mass = np.zeros(len(grid))
+    mass[:-1] += p - up
+    mass[1:] += up
     return mass
 
 
@@ -246,7 +254,7 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
 
 
 def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float) -> _Cells:
-    reach = plan.spacing * plan.points
+    reach = min(plan.spacing * plan.points, _LARGEST_LOSS)
     low, high = _support(curve, reach, plan.tail * _STEP_TAIL)
     first = int(np.floor((low - centre) / plan.spacing))
     last = max(int(np.ceil((high - centre) / plan.spacing)), first + 1)
@@ -255,8 +263,8 @@ def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float
         count=count,
         centre=centre,
         first=first,
-        p=_masses(rates.fpr, rates.tnr),
-        q=_masses(rates.tpr, rates.fnr),
+        p=masses(rates.fpr, rates.tnr),
+        q=masses(rates.tpr, rates.fnr),
         p_below=float(np.exp(rates.tnr[0])),
         q_below=float(np.exp(rates.fnr[0])),
         p_above=float(np.exp(rates.fpr[-1])),
@@ -264,7 +272,7 @@ def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float
     )
 
 
-def _masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Differences of neighbouring tail probabilities, taken from the smaller tail."""
     by_tail = np.exp(log_sub(above[:-1], above[1:]))
     return np.where(above[:-1] < -0.7, by_tail, np.exp(log_sub(below[1:], below[:-1])))
@@ -328,13 +336,8 @@ def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.geomspace(1e-12, 1e5, 3400)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     rates = curve.errors(losses)
-    p, q = _masses(rates.fpr, rates.tnr), _masses(rates.tpr, rates.fnr)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        up = (np.exp(-losses[:-1]) * q - p) / np.expm1(np.diff(losses))
-    up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)
-    mass = np.zeros(len(losses))
-    mass[:-1] += p - up
-    mass[1:] += up
+    p, q = masses(rates.fpr, rates.tnr), masses(rates.tpr, rates.fnr)
+    mass = connected(losses, p, q)
     keep = mass > 0
     return losses[keep], mass[keep]
 

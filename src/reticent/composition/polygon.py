@@ -3,20 +3,25 @@
 Two builders, one for each side of the truth. ``polygon_above`` takes upper bounds on delta at some
 thresholds and joins their tangents: an attacker at least as strong. ``polygon_through`` takes error
 pairs that some test attains and joins them by chords: an attacker at most as strong. Either stays
-on its side whichever of its lines or points are left out, so what rounding bends is dropped.
+on its side whichever of its lines or points are left out, so bounds need not be convex: what bends
+the curve is left out, by pooling neighbours until the slopes fall.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from reticent.errors import NumericalError
-from reticent.tradeoff import LogErrors
+from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp, log_sub
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
-_MAX_PASSES = 200
-_BEND = 1e-3  # by how much delta may fall over what is dropped next to threshold 0
+_MAX_PASSES = 60
+_SMALL = -0.7  # log of a rate below which differences are taken of it, above which of its complement
+_SLACK = 1e-13  # relative, of a chord
 
 
 class Polygon(PolygonTradeOff):
@@ -48,100 +53,216 @@ class Polygon(PolygonTradeOff):
 def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> Polygon:
     """The tangent polygon on or below every curve whose delta obeys the bounds given.
 
+    Delta is convex in e^l, so it obeys the lower convex hull of the bounds, and between two thresholds the
+    chord of theirs.
+
     Args:
         thresholds: log likelihood ratios, strictly increasing, with 0 among them.
         log_delta: per threshold l, log of an upper bound on delta(l) where l >= 0, and on
-            delta(-l) of the reversed experiment where l < 0.
+            delta(-l) of the reversed experiment where l < 0. -inf where it is known to be 0; what is not a
+            number counts as no bound.
         log_rest: log of 1 minus that bound, given apart so that it keeps its relative accuracy.
 
     Raises:
-        NumericalError: the bounds contradict each other at threshold 0.
+        NumericalError: 0 is not among the thresholds.
     """
     zero = int(np.searchsorted(thresholds, 0.0))
     if zero == len(thresholds) or thresholds[zero] != 0.0:
         raise NumericalError("tangent polygon: 0 must be among the thresholds")
-    sides = [(x[zero:], x[zero::-1]) for x in (thresholds, log_delta, log_rest)]
-    halves = [(side[0], side[1], side[2]) for side in zip(*sides, strict=True)]
-    halves[1] = (-halves[1][0], *halves[1][1:])
-    for attempt in range(_MAX_PASSES):
-        right, left = (_half(*half) for half in halves)
-        joined = _joined(right, left)
-        if joined is not None:
-            return joined
-        # Rounding bends the curve at 0: the nearest tangents of the steeper half go.
-        steeper = 0 if right[0].fpr[0] >= left[0].fpr[0] else 1
-        kept = np.append(0, np.arange(2 + attempt, len(halves[steeper][0])))
-        dropped = halves[steeper][1][: len(halves[steeper][0]) - len(kept) + 1]
-        if len(kept) < 2 or np.exp(dropped[0]) - np.exp(dropped[-1]) > _BEND:
+    unknown = np.isnan(log_delta) | np.isnan(log_rest)
+    log_delta, log_rest = np.where(unknown, 0.0, log_delta), np.where(unknown, -np.inf, log_rest)
+    right = _Half(thresholds[zero:], log_delta[zero:], log_rest[zero:])
+    left = _Half(-thresholds[zero::-1], log_delta[zero::-1], log_rest[zero::-1])
+    for _ in range(_MAX_PASSES):
+        chord = right.chord(left)
+        if chord is None:
             break
-        halves[steeper] = tuple(x[kept] for x in halves[steeper])
-    raise NumericalError("tangent polygon: the bounds on both sides of threshold 0 contradict each other")
+        right, left = right.lowered(*chord), left.lowered(*chord)
+    return _joined(right, left)
 
 
-_Half = tuple[LogErrors, np.ndarray]
+class _Half:
+    """Upper bounds on delta at thresholds 0 = l_0 < l_1 < ..., of which only the lower convex hull is kept."""
+
+    def __init__(self, thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> None:
+        log_delta, log_rest = np.minimum.accumulate(log_delta), np.maximum.accumulate(log_rest)
+        self.thresholds, self.log_delta, self.log_rest = thresholds, log_delta, log_rest
+        while len(self.thresholds) > 1:
+            run, drop = self._increments()
+            kept = convex_chain(run, drop)
+            if len(kept) == len(self.thresholds):
+                break
+            self.thresholds, self.log_delta, self.log_rest = (
+                x[kept] for x in (self.thresholds, self.log_delta, self.log_rest)
+            )
+
+    def _increments(self) -> tuple[np.ndarray, np.ndarray]:
+        """log of how far e^l rises, and of how far delta falls, from each threshold to the next."""
+        log_delta, log_rest = self.log_delta, self.log_rest
+        run = self.thresholds[1:] + log1mexp(-np.diff(self.thresholds))
+        by_delta, by_rest = log_sub(log_delta[:-1], log_delta[1:]), log_sub(log_rest[1:], log_rest[:-1])
+        return run, np.where(log_delta[:-1] < _SMALL, by_delta, by_rest)
+
+    @property
+    def log_fpr(self) -> np.ndarray:
+        """log of minus the slope of delta as a function of e^l, between neighbours; then 0, where it is flat."""
+        run, drop = self._increments()
+        return np.append(drop - run, -np.inf)
+
+    def vertices(self) -> LogErrors:
+        """Where neighbouring tangents meet; then alpha = 0."""
+        fpr, lines = self.log_fpr, self.thresholds
+        with np.errstate(invalid="ignore"):
+            cost = np.where(np.isneginf(fpr), -np.inf, lines + fpr)
+        small = self.log_delta < _SMALL
+        tpr = np.where(small, np.minimum(np.logaddexp(self.log_delta, cost), 0.0), 0.0)
+        fnr = np.where(small, log1mexp(tpr), log_sub(self.log_rest, cost))
+        fpr = np.minimum(fpr, 0.0)
+        return LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=np.where(small, tpr, log1mexp(fnr)))
+
+    def chord(self, other: _Half) -> tuple[float, float] | None:
+        """(log delta, log rest) at threshold 0 on the chord between both halves; None where 0 is on the hull."""
+        if len(self.thresholds) < 2 or len(other.thresholds) < 2:
+            return None
+        high, low = math.expm1(min(self.thresholds[1], 700.0)), -math.expm1(-other.thresholds[1])
+        share = low / (low + high)  # of the chord's end above 0
+        ahead, behind = math.exp(self.log_delta[1]), low + (1.0 - low) * math.exp(other.log_delta[1])
+        delta = (share * ahead + (1.0 - share) * behind) * (1.0 + _SLACK)
+        rest = share * math.exp(self.log_rest[1]) + (1.0 - share) * (1.0 - low) * math.exp(other.log_rest[1])
+        if not 0.0 < delta < math.exp(self.log_delta[0]) or not rest > 0.0:
+            return None
+        return math.log(delta), math.log(rest * (1.0 - _SLACK))
+
+    def lowered(self, log_delta: float, log_rest: float) -> _Half:
+        """The same with another bound at threshold 0."""
+        return _Half(self.thresholds, np.append(log_delta, self.log_delta[1:]), np.append(log_rest, self.log_rest[1:]))
 
 
-def _joined(right: _Half, left: _Half) -> Polygon | None:
-    """Both halves as one polygon, None where they do not meet in a convex curve."""
-    fpr = np.concatenate([right[0].fpr[::-1], left[0].fnr])
-    tnr = np.concatenate([right[0].tnr[::-1], left[0].tpr])
-    fnr = np.concatenate([right[0].fnr[::-1], left[0].fpr])
-    tpr = np.concatenate([right[0].tpr[::-1], left[0].tnr])
-    if not (np.all(fpr[1:] >= fpr[:-1]) and np.all(fnr[1:] <= fnr[:-1])):
-        return None
-    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), np.concatenate([right[1][::-1], -left[1][1:]]))
+def _joined(right: _Half, left: _Half) -> Polygon:
+    """Both halves as one polygon: they share the tangent at threshold 0."""
+    here, there = right.vertices(), left.vertices()
+    there = LogErrors(fpr=there.fnr, tnr=there.tpr, fnr=there.fpr, tpr=there.tnr)
+    slopes = np.concatenate([right.thresholds[:0:-1], [0.0], -left.thresholds[1:]])
+    if here.tnr[0] < there.tnr[0] or here.fnr[0] < there.fnr[0]:
+        # No room for the tangent at 0 but rounding: the neighbours meet in one vertex, the better of both.
+        one = (
+            min(here.fpr[0], there.fpr[0]),
+            max(here.tnr[0], there.tnr[0]),
+            min(here.fnr[0], there.fnr[0]),
+            max(here.tpr[0], there.tpr[0]),
+        )
+        parts = ((a[:0:-1], [middle], b[1:]) for a, middle, b in zip(here, one, there, strict=True))
+        return _monotone(LogErrors(*(np.concatenate(part) for part in parts)), slopes[slopes != 0.0])
+    return _monotone(LogErrors(*(np.concatenate([a[::-1], b]) for a, b in zip(here, there, strict=True))), slopes)
+
+
+def _monotone(vertices: LogErrors, slopes: np.ndarray) -> Polygon:
+    """Vertices that rounding has exchanged take the better of both rates: the safe side."""
+    fpr, tnr = np.minimum.accumulate(vertices.fpr[::-1])[::-1], np.maximum.accumulate(vertices.tnr[::-1])[::-1]
+    fnr, tpr = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
+    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=tpr), slopes)
 
 
 def polygon_through(points: LogErrors) -> Polygon:
     """The lower convex chain through attainable error pairs and the two trivial tests.
 
     Args:
-        points: upper bounds on the errors (and lower bounds on the complements) of some tests, in
-            order of increasing false positive rate.
+        points: upper bounds on the errors (and lower bounds on the complements) of some tests, in any order;
+            those that are not numbers are left out.
     """
-    none, sure = np.array([-np.inf]), np.array([0.0])
+    known = ~np.any(np.isnan(points), axis=0)
+    fpr, tnr, fnr, tpr = (rate[known] for rate in points)
+    # Of a rate and its complement the smaller one is known to all digits, and decides.
+    few, rare = fpr < -1.0, tpr < -1.0
+    tnr, fpr = np.where(few, log1mexp(fpr), tnr), np.where(few, fpr, log1mexp(tnr))
+    fnr, tpr = np.where(rare, log1mexp(tpr), fnr), np.where(rare, tpr, log1mexp(fnr))
+    points = LogErrors(fpr, tnr, fnr, tpr)
+    order = np.lexsort((points.fpr, -points.tnr))
+    sure, none = np.array([0.0]), np.array([-np.inf])
     ends = (LogErrors(none, sure, sure, none), LogErrors(sure, none, none, sure))
-    vertices = LogErrors(*(np.concatenate([ends[0][k], points[k], ends[1][k]]) for k in range(4)))
+    vertices = LogErrors(*(np.concatenate([ends[0][k], points[k][order], ends[1][k]]) for k in range(4)))
     vertices = _records(vertices)
-    for _ in range(_MAX_PASSES):
-        slopes = _edge_slopes(vertices)
-        bent = np.append(False, ~(slopes[1:] < slopes[:-1]))
-        if not np.any(bent):
-            return Polygon(vertices, slopes)
-        keep = np.append(~_thinned(bent), True) & _wrapped(vertices, int(np.argmax(bent)) - 1)
-        keep = keep[::-1]
-        turned = LogErrors(*(vertices[k][::-1] for k in (2, 3, 0, 1)))
-        keep &= _wrapped(turned, int(np.argmax(bent[::-1])))
-        vertices = LogErrors(*(rate[keep[::-1]] for rate in vertices))
-    raise NumericalError("attained error pairs: no convex chain")
+    while True:
+        run, rise = _increments(vertices)
+        kept = convex_chain(run, rise)
+        if len(kept) == len(vertices.fpr):
+            return Polygon(vertices, rise - run)
+        vertices = LogErrors(*(rate[kept] for rate in vertices))
 
 
-def _wrapped(vertices: LogErrors, start: int) -> np.ndarray:
-    """False for the vertices that the steepest chord from vertex ``start`` to a later one passes."""
-    ahead = LogErrors(*(rate[start + 1 :] for rate in vertices))
-    here = LogErrors(*(rate[start] for rate in vertices))
-    slopes = _chord(here, ahead)
-    keep = np.ones(len(vertices.fpr), dtype=bool)
-    steepest = len(slopes) - 1 - int(np.argmax(slopes[::-1]))
-    keep[start + 1 : start + 1 + steepest] = False
-    return keep
+def _records(vertices: LogErrors) -> LogErrors:
+    """The vertices that no other one beats in both rates; input ordered by increasing false positive rate."""
+    least, most = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
+    better = (vertices.fnr[1:] < least[:-1]) | (vertices.tpr[1:] > most[:-1])
+    vertices = LogErrors(*(rate[np.append(True, better)] for rate in vertices))
+    last = (vertices.tnr[:-1] > vertices.tnr[1:]) | (vertices.fpr[:-1] < vertices.fpr[1:])
+    return LogErrors(*(rate[np.append(last, True)] for rate in vertices))
 
 
-def hull(curves: list[Polygon]) -> Polygon:
-    """Lower convex envelope of polygons: the vertices that lead at some threshold.
+def _increments(vertices: LogErrors) -> tuple[np.ndarray, np.ndarray]:
+    """log of how far the false positives rise, and the false negatives fall, from each vertex to the next."""
+    a, b = (LogErrors(*(rate[cut] for rate in vertices)) for cut in (slice(-1), slice(1, None)))
+    run = np.where(b.fpr < _SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
+    rise = np.where(b.tpr < _SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
+    return run, rise
+
+
+def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
+    """Indices of the points that remain when neighbouring increments are pooled until all slopes fall.
+
+    Pool adjacent violators: the kept points are the vertices of the convex hull of all points, on the side
+    where slopes rise / run fall; a flat end (rise 0) is left out. Sums of positive terms only, so nothing
+    cancels.
+    """
+    first, run, rise = np.arange(len(log_run)), log_run, log_rise
+    while True:
+        slopes = rise - run
+        falls = np.append(True, slopes[1:] < slopes[:-1])
+        if np.all(falls):
+            break
+        starts = np.flatnonzero(falls)
+        first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)
+    points = np.append(first, len(log_run))
+    return points[: len(points) - int(np.sum(np.isneginf(slopes)))]
+
+
+def hull(curves: Sequence[Polygon]) -> Polygon:
+    """Lower convex envelope of polygons through attained error pairs: the vertices that lead at some threshold.
 
     The envelope of convex curves is the hull of all their vertices; a vertex is on it if its delta is
     the largest at some edge slope of any of the curves (between slopes the lead is decided at the ends,
     because a difference of delta functions is concave in e^l on one vertex of one of them).
     """
-    slopes = np.unique(np.concatenate([np.append(curve.log_slopes, 0.0) for curve in curves]))
-    slopes = slopes[np.isfinite(slopes)]
+    slopes = _slopes_of(curves)
     rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]
-    excess = np.array([_support(slopes, pair[0]) for pair in rates])
-    lead = np.argmax(excess, axis=0)
+    lead = np.argmax([_support(slopes, pair[0]) for pair in rates], axis=0)
     first, second = (LogErrors(*(np.choose(lead, [r[s][k] for r in rates]) for k in range(4))) for s in (0, 1))
-    merged = LogErrors(*(np.stack([a[::-1], b[::-1]], axis=1).ravel() for a, b in zip(first, second, strict=True)))
-    return polygon_through(merged)
+    return polygon_through(LogErrors(*(np.concatenate([a, b]) for a, b in zip(first, second, strict=True))))
+
+
+def safest(curves: Sequence[TradeOff]) -> Polygon:
+    """The curve that obeys the larger of several upper bounds on delta: for what may be any of them."""
+    return _bounded_by(curves, np.maximum)
+
+
+def strictest(curves: Sequence[TradeOff]) -> Polygon:
+    """The curve that obeys the smaller of several upper bounds on delta: for what obeys all of them."""
+    return _bounded_by(curves, np.minimum)
+
+
+def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
+    thresholds = _slopes_of([curve for curve in curves if isinstance(curve, PolygonTradeOff)])
+    forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
+    bounds = [np.concatenate([c.reversed.log_delta(back), c.log_delta(forward)]) for c in curves]
+    log_delta = np.minimum(bounds[0], 0.0)
+    for bound in bounds[1:]:
+        log_delta = pick(log_delta, np.minimum(bound, 0.0))
+    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+
+
+def _slopes_of(curves: Sequence[PolygonTradeOff]) -> np.ndarray:
+    slopes = np.unique(np.concatenate([np.append(curve.log_slopes, 0.0) for curve in curves]))
+    return slopes[np.isfinite(slopes)]
 
 
 def _support(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
@@ -149,92 +270,3 @@ def _support(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
     above = log_sub(rates.tpr, slopes + rates.fpr)
     below = log_sub(rates.tnr, rates.fnr - slopes)
     return np.where(slopes >= 0, above, below)
-
-
-def _records(vertices: LogErrors) -> LogErrors:
-    """The vertices that no other one beats in both rates; input ordered by increasing rates."""
-    past = np.append(False, ~_above(vertices.tpr, vertices.fnr))
-    vertices = LogErrors(*(rate[~past] for rate in vertices))
-    past = np.append(~_above(-vertices.fpr[::-1], -vertices.tnr[::-1])[::-1], False)
-    return LogErrors(*(rate[~past] for rate in vertices))
-
-
-def _above(rate: np.ndarray, rest: np.ndarray) -> np.ndarray:
-    """Whether an entry after the first exceeds all before it, by ``rate`` or by its complement."""
-    more = rate[1:] > np.maximum.accumulate(rate)[:-1]
-    return more | (rest[1:] < np.minimum.accumulate(rest)[:-1])
-
-
-def _half(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> tuple[LogErrors, np.ndarray]:
-    """Vertices where neighbouring tangents meet, for thresholds 0 = l_0 < l_1 < ...; then alpha = 0.
-
-    A tangent left out because the bounds are not convex there costs tightness, never the side: delta is
-    convex in e^l, so it stays below the chord of upper bounds.
-    """
-    keep = np.append(
-        True, (np.diff(np.minimum.accumulate(log_delta)) < 0.0) | (np.diff(np.maximum.accumulate(log_rest)) > 0.0)
-    )
-    keep &= np.isfinite(log_delta) | (thresholds == 0.0)
-    thresholds, log_delta, log_rest = thresholds[keep], log_delta[keep], log_rest[keep]
-    for attempt in range(_MAX_PASSES + 1):
-        fpr = _drops(thresholds, log_delta, log_rest)
-        bent = np.append(np.append(False, ~(fpr[1:] < fpr[:-1])), np.isneginf(fpr[-1:]))
-        if not np.any(bent):
-            break
-        keep = ~_thinned(bent)
-        first = int(np.argmax(bent))
-        if attempt >= _MAX_PASSES // 8:
-            keep &= _passed(thresholds, log_delta, first - 1)
-        if attempt == _MAX_PASSES - 1:
-            keep[first:] = False
-        thresholds, log_delta, log_rest = thresholds[keep], log_delta[keep], log_rest[keep]
-    lines = thresholds[: len(fpr)]
-    small = log_delta[:-1] < -0.7
-    tpr = np.where(small, np.logaddexp(log_delta[:-1], lines + fpr), 0.0)
-    fnr = np.where(small, log1mexp(np.minimum(tpr, 0.0)), log_sub(log_rest[:-1], lines + fpr))
-    tpr = np.where(small, np.minimum(tpr, 0.0), log1mexp(fnr))
-    fpr, tpr, fnr = np.append(fpr, -np.inf), np.append(tpr, log_delta[-1]), np.append(fnr, log_rest[-1])
-    return LogErrors(fpr=fpr, tnr=log1mexp(np.minimum(fpr, 0.0)), fnr=fnr, tpr=tpr), thresholds
-
-
-def _passed(thresholds: np.ndarray, log_delta: np.ndarray, start: int) -> np.ndarray:
-    """False for the tangents between ``start`` and the one that the steepest chord from there reaches."""
-    ahead = thresholds[start + 1 :]
-    run = thresholds[start] + np.log(np.expm1(np.minimum(ahead - thresholds[start], 700.0)))
-    steepest = int(np.argmax(log_sub(log_delta[start], log_delta[start + 1 :]) - run))
-    keep = np.ones(len(thresholds), dtype=bool)
-    keep[start + 1 : start + 1 + steepest] = False
-    return keep
-
-
-def _drops(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> np.ndarray:
-    """log of minus the slope of delta as a function of e^l between neighbouring thresholds."""
-    run = thresholds[:-1] + np.log(np.expm1(np.minimum(np.diff(thresholds), 700.0)))
-    small = log_delta[:-1] < -0.7
-    drop = np.where(small, log_sub(log_delta[:-1], log_delta[1:]), log_sub(log_rest[1:], log_rest[:-1]))
-    return drop - run
-
-
-def _edge_slopes(vertices: LogErrors) -> np.ndarray:
-    here, following = (LogErrors(*(rate[cut] for rate in vertices)) for cut in (slice(-1), slice(1, None)))
-    return _chord(here, following)
-
-
-def _chord(a: LogErrors, b: LogErrors) -> np.ndarray:
-    """log of minus the slope from ``a`` to ``b``, the latter with the larger false positive rate."""
-    run = np.where(b.fpr < -0.7, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
-    rise = np.where(b.tpr < -0.7, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isneginf(run), np.inf, rise - run)
-
-
-def _thinned(flags: np.ndarray) -> np.ndarray:
-    """Of each run of flagged neighbours every other one, so that one pass does not drop too much."""
-    index = np.flatnonzero(flags)
-    if len(index) == 0:
-        return flags
-    starts = np.append(True, np.diff(index) > 1)
-    position = np.arange(len(index)) - np.maximum.accumulate(np.where(starts, np.arange(len(index)), 0))
-    out = np.zeros_like(flags)
-    out[index[position % 2 == 0]] = True
-    return out
