@@ -71,7 +71,7 @@ class Composed:
     def beta(self, alpha: float) -> Interval:
         """Smallest false negative rate at false positive rate ``alpha``."""
         alpha = _check.fraction(alpha=alpha)
-        return self._read(lambda curve: float(curve.beta(alpha)))
+        return self._read(lambda curve: float(curve.beta(alpha)))[::-1]
 
     def epsilon(self, delta: float) -> Interval:
         """The smallest epsilon >= 0 at ``delta``; infinite where no epsilon has so small a delta."""
@@ -79,6 +79,7 @@ class Composed:
         return self._read(lambda curve: _epsilon(curve, math.log(delta)))
 
     def _read(self, value: Callable[[TradeOff], float]) -> Interval:
+        """What the optimistic and the pessimistic curve say."""
         return value(self.bracket.optimistic), value(self.bracket.pessimistic)
 
 
