@@ -17,7 +17,7 @@ from reticent.composition.lattice import Steps, compose_lattice
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.polygon import Polygon, hull, polygon_through
 from reticent.composition.polygon_hull import stricter
-from reticent.composition.sampling import accountable, shift
+from reticent.composition.sampling import accountable, attained_shift, shift
 from reticent.composition.spectral import SampledStep, SpectralComposition
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
@@ -37,7 +37,8 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
     Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
-    samplers may claim is decided in ``composition.sampling``.
+    samplers may claim is decided in ``composition.sampling``. The other end stands on releases that some data
+    set of the named sampler attains; where none is known it is perfect privacy.
 
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
     certifies, the enclosure is wide but holds: the release without noise or the affinity bound on the safe
@@ -46,8 +47,17 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
     """
-    noisy, seen = steps_of(mechanism, neighbouring)
-    both = neighbouring is Neighbouring.REPLACE
+    whole, attained = steps_of(mechanism, neighbouring), steps_of(mechanism, neighbouring, attained=True)
+    replaced = neighbouring is Neighbouring.REPLACE
+    both = replaced or (neighbouring is Neighbouring.ZERO_OUT and _displaces(mechanism))
+    enclosed = _composed(*whole, both)
+    if attained == whole and both is replaced:
+        return enclosed
+    return Bracket(pessimistic=enclosed.pessimistic, optimistic=_composed(*attained, replaced).optimistic)
+
+
+def _composed(noisy: tuple[Step, ...], seen: float, both: bool) -> Bracket:
+    """The curve of these steps; ``both``: without noise, either hypothesis may show itself."""
     if seen == 1.0:
         return Bracket.exact(_disclosed(1.0, both))
     if not noisy:
@@ -57,6 +67,13 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         pessimistic, optimistic = (_both_ways(_reveal(curve, seen, both)) for curve in _enclosing(noisy, both))
     return Bracket(pessimistic=pessimistic, optimistic=optimistic)
+
+
+def _displaces(mechanism: Mechanism) -> bool:
+    """Whether a batch of fixed size may show, without noise, whom the target displaced."""
+    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+    fixed = [part for part in parts if isinstance(part, DPSGD) and part.sampler is Sampler.FIXED_SIZE]
+    return any(part.noise_multiplier == 0.0 for part in fixed)
 
 
 def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon]:
@@ -193,7 +210,7 @@ class Step:
         sample_rate: probability that the target takes part.
         shift: how far the target moves the sum when it does.
         antipodal: replacement under Poisson sampling: shifts -1 and +1 against each other.
-        exchangeable: sampling without replacement: only the symmetrised pair is proven.
+        symmetric: sampling without replacement, unless records are added or removed: the symmetrised pair.
         count: number of such steps.
     """
 
@@ -225,17 +242,22 @@ class Step:
         return symmetrised(sampled) if self.symmetric else sampled
 
 
-def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[Step, ...], float]:
+def steps_of(
+    mechanism: Mechanism, neighbouring: Neighbouring, *, attained: bool = False
+) -> tuple[tuple[Step, ...], float]:
     """The kinds of noisy steps, and the probability that a noiseless one showed the target.
 
     Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
-    together; the order of parts is dropped, as the curve does not depend on it.
+    together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
+    data set has: what only dominates is weakened or left out.
     """
     parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
     counts: Counter[Step] = Counter()
     squared, log_unseen = 0.0, 0.0
     for part in parts:
-        step, count = _step(part, neighbouring)
+        step, count = _step(part, neighbouring, attained)
+        if count == 0:
+            continue
         if part.noise_multiplier == 0.0:
             log_unseen += count * math.log1p(-step.sample_rate) if step.sample_rate < 1.0 else -math.inf
         elif step.sample_rate == 1.0 and not step.laplace:
@@ -251,25 +273,24 @@ def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[St
     return tuple(sorted(steps, key=repr)), -math.expm1(log_unseen)
 
 
-def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring) -> tuple[Step, int]:
+def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Step, int]:
     if isinstance(part, Laplace):
         if part.sample_rate < 1.0 and neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
         return Step(True, part.noise_multiplier, part.sample_rate, neighbouring.sensitivity), part.releases
     if isinstance(part, Gaussian):
         return Step(False, part.noise_multiplier, 1.0, neighbouring.sensitivity), part.releases
-    run = accountable(part)
+    run, far = accountable(part), attained_shift(part, neighbouring) if attained else shift(part, neighbouring)
     fixed = run.sampler is Sampler.FIXED_SIZE
-    antipodal = neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0
     step = Step(
         laplace=False,
         noise_multiplier=run.noise_multiplier,
         sample_rate=run.sample_rate,
-        shift=shift(run, neighbouring),
-        antipodal=antipodal,
-        symmetric=fixed,
+        shift=far,
+        antipodal=neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0,
+        symmetric=fixed and neighbouring is not Neighbouring.ADD_REMOVE and not attained,
     )
-    return step, run.steps
+    return step, run.steps if far > 0.0 else 0
 
 
 def _both_ways(curve: Polygon) -> Polygon:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.composition import Bracket, compose, sampling_notes
+from reticent.composition import Bracket, compose, release_notes
+from reticent.composition.sampling import accountable
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
@@ -150,7 +151,7 @@ class Attribute:
             curve=curve,
             truth=Bracket(pessimistic=bound, optimistic=case.instance()),
             theorems=cite(*keys),
-            notes=(*notes, case.condition, _PRIVATE, _RELATION, *sampling_notes(mechanism)),
+            notes=(*notes, case.condition, _PRIVATE, _RELATION, *release_notes(mechanism)),
             data_dependent=True,
         )
 
@@ -349,8 +350,7 @@ def _part(mechanism: Gaussian | Laplace | DPSGD, change: float) -> _Part:
     if isinstance(mechanism, DPSGD):
         relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
         if mechanism.sampler is Sampler.SHUFFLED:
-            epochs = math.ceil(mechanism.steps * mechanism.sample_rate - 1e-9)
-            return _Part(mechanism.noise_multiplier, 1.0, epochs, relative, affinity=False)
+            return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
         poisson = mechanism.sampler is Sampler.POISSON
         return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=poisson)
     return _Part(mechanism.noise_multiplier, 1.0, mechanism.releases, min(change, LARGEST_CHANGE), affinity=True)

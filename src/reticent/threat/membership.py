@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import closed_forms, compose, sampling_notes
+from reticent.composition import closed_forms, compose, release_notes
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
@@ -52,7 +52,7 @@ class Membership:
             curve=curve,
             truth=truth,
             theorems=cite("CHERUBIN2024:Section 2", *keys),
-            notes=notes + sampling_notes(mechanism),
+            notes=notes + release_notes(mechanism),
         )
 
 

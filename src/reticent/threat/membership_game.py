@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reticent import _check
-from reticent.composition import compose, gmip, sampling_notes
+from reticent.composition import compose, gmip, release_notes
 from reticent.composition.gmip_spectrum import GradientSpectrum
 from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
 from reticent.errors import ParameterError, UnsupportedError
@@ -113,7 +113,7 @@ class MembershipGame:
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, neighbouring)),
-            notes=notes + sampling_notes(mechanism),
+            notes=notes + release_notes(mechanism),
         )
 
     def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import Bracket, common_direction, compose, relaxed_dpsgd, sampling_notes
+from reticent.composition import Bracket, common_direction, compose, relaxed_dpsgd, release_notes
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -50,7 +50,7 @@ class Relaxed:
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite(*keys),
-            notes=_MEANING + notes + sampling_notes(mechanism),
+            notes=_MEANING + notes + release_notes(mechanism),
         )
 
 

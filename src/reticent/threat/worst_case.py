@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import compose, sampling_notes
+from reticent.composition import compose, release_notes
 from reticent.mechanism import DPSGD, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -43,7 +43,7 @@ class WorstCase:
             curve=truth.pessimistic,
             truth=truth,
             theorems=worst_case_theorems(mechanism, neighbouring),
-            notes=sampling_notes(mechanism),
+            notes=release_notes(mechanism),
         )
 
 
