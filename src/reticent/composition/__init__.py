@@ -1,5 +1,6 @@
 """Composition: many releases, one curve, with a bound on each numerical error."""
 
+from reticent.composition.all_rates import mu_limits
 from reticent.composition.bracket import Bracket
 from reticent.composition.common_direction import common_direction, noncentrality
 from reticent.composition.common_sign import common_sign, relaxed_dpsgd
@@ -17,6 +18,7 @@ __all__ = [
     "common_direction",
     "common_sign",
     "compose",
+    "mu_limits",
     "noncentrality",
     "norm_only",
     "norm_only_both",

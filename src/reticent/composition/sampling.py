@@ -51,11 +51,12 @@ def _sampler_notes(part: Gaussian | Laplace | DPSGD) -> list[str]:
 
 def _shuffled_note(run: DPSGD) -> str:
     batches, epochs = batches_per_epoch(run), accountable(run).steps
-    known = "" if run.batches_per_epoch is not None else " at least, as the loader may drop an incomplete batch"
+    known = run.batches_per_epoch is not None or math.isclose(batches * run.sample_rate, 1.0, rel_tol=1e-9)
+    why = f"{batches} per epoch" if known else f"{batches} per epoch, as the loader may drop an incomplete batch"
     return (
-        f"Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
-        f"contains the target, {epochs} counted ({run.steps} steps, {batches} per epoch{known}). Batch boundaries must "
-        "not depend on the target."
+        "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
+        f"contains the target: {epochs} counted ({run.steps} steps, {why}). Batch boundaries must not depend on the "
+        "target."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import compose, release_notes
+from reticent.composition import compose, mu_limits, release_notes
 from reticent.mechanism import DPSGD, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -22,6 +22,7 @@ class WorstCase:
     """
 
     name: ClassVar[str] = "worst-case"
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = "which of the two neighbouring data sets was used, the sampling and the noise"
     infers: ClassVar[str] = "whether this record was used"
@@ -44,6 +45,7 @@ class WorstCase:
             truth=truth,
             theorems=worst_case_theorems(mechanism, neighbouring),
             notes=release_notes(mechanism),
+            mu_limits=mu_limits(mechanism, neighbouring),
         )
 
 
