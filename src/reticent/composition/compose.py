@@ -60,6 +60,8 @@ def _composed(noisy: tuple[Step, ...], seen: float, both: bool) -> Bracket:
     """The curve of these steps; ``both``: without noise, either hypothesis may show itself."""
     if seen == 1.0:
         return Bracket.exact(_disclosed(1.0, both))
+    if not noisy and seen == 0.0:
+        return Bracket.exact(GaussianTradeOff(0.0))
     if not noisy:
         return Bracket.exact(_both_ways(_disclosed(seen, both)))
     if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:

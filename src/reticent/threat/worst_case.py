@@ -52,14 +52,15 @@ class WorstCase:
 def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[str, ...]:
     """Keys of what the worst-case curve of ``mechanism`` stands on."""
     parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure"}
+    keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure", "RETICENT:all-rates-mu"}
     for part in parts:
         if isinstance(part, Laplace):
             keys |= {"DONG2022:Lemma A.6"} | ({"ZHU2022:Theorem 11"} if part.sample_rate < 1.0 else set())
         elif not isinstance(part, DPSGD) or part.sample_rate == 1.0 or part.sampler is Sampler.SHUFFLED:
             keys.add("DONG2022:Definition 2.3")
         elif part.sampler is Sampler.FIXED_SIZE:
-            keys.add("DONG2022:Theorem 4.2")
+            displaced = neighbouring is Neighbouring.ADD_REMOVE
+            keys.add("RETICENT:fixed-size-dominance" if displaced else "DONG2022:Theorem 4.2")
         elif neighbouring is Neighbouring.REPLACE:
             keys.add("RETICENT:replace-dominance")
         else:
