@@ -196,6 +196,8 @@ class TestCurves:
 
     def test_who_is_sometimes_certain_has_no_mu(self) -> None:
         assert mu(from_advantage(1e-6)) == math.inf
+        sometimes = PiecewiseLinearTradeOff([0.0, 1.0], [0.9, 0.0])  # TPR .1 at FPR 0
+        assert mu(sometimes) == mu(sometimes.reversed) == math.inf
         assert mu(from_advantage(0.0)) == 0.0
 
     def test_worst_and_mixed_curves_take_the_largest(self) -> None:
