@@ -121,7 +121,7 @@ def test_fixed_size_batches_use_what_is_proven():
     fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
     for neighbouring in Neighbouring:
         assert ends(fixed, neighbouring)[1] > ends(poisson, neighbouring)[0]
-    assert "without replacement" in release_notes(fixed)[0]
+    assert "fixed size" in release_notes(fixed)[0]
     assert "Poisson" in release_notes(poisson)[0]
     both = release_notes(Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))))
     assert both[0] == release_notes(fixed)[0]
