@@ -177,6 +177,13 @@ class TestBoundedLosses:
         assert interval.lower <= interval.value
         assert interval.value == pytest.approx(interval.lower, rel=1e-6, abs=0)
 
+    def test_where_the_ratio_overflows_a_bound_is_left(self) -> None:
+        interval = WorstCase().assess(Laplace(1e-3, 1, 0.1)).mu()
+        curve = Subsampled(LaplaceTradeOff(1000.0), 0.1)
+        brute = max(shift_at(curve, float(z)) for z in np.linspace(1.0, 60.0, 1181))
+        assert 43.0 < brute <= interval.value < 1.1 * brute
+        assert interval.lower <= brute
+
     def test_the_tail_counts(self) -> None:
         """Down to FPR 1e-9 alone, sampled Laplace releases of little noise look better than they are."""
         release = Laplace(0.02, 1, 1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable
 
@@ -10,6 +11,7 @@ from scipy.special import ndtri, ndtri_exp
 
 from reticent.composition.compose import Step, compose, steps_of
 from reticent.composition.polygon import Polygon, polygon_above
+from reticent.errors import NumericalError
 from reticent.mechanism import Laplace, Mechanism, Neighbouring
 from reticent.tradeoff import LaplaceTradeOff, TradeOff
 from reticent.tradeoff._logs import log1mexp
@@ -36,7 +38,9 @@ def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, 
         return upper, upper
     largest = sum(step.count * _largest_loss(step) for step in noisy)
     if math.isfinite(largest):
-        upper = min(upper, _bounded(compose(mechanism, neighbouring).pessimistic, largest))
+        with contextlib.suppress(NumericalError), np.errstate(all="ignore"):  # what overflows proves nothing more
+            bounded = _bounded(compose(mechanism, neighbouring).pessimistic, largest)
+            upper = bounded if bounded < upper else upper
     return lower, upper
 
 
