@@ -127,7 +127,17 @@ _THEOREMS = (
     Theorem(
         "DONG2022:Theorem 4.2",
         "Sampling without replacement turns a curve f into the symmetrised C_p(f).",
-        "Fixed-size uniform batches; replacement relation.",
+        "Fixed-size uniform batches; the data keep their size (replacement, zero-out).",
+    ),
+    Theorem(
+        "RETICENT:fixed-size-dominance",
+        "N(0) against a mixture of N(0) and N(2) dominates a step under add/remove, in this order; docs/sampling.md.",
+        "Fixed-size uniform batches of one size; rate with the target counted; contributions of norm at most 1.",
+    ),
+    Theorem(
+        "RETICENT:all-rates-mu",
+        "mu over every error rate: sampling and unknown directions do not lower it; docs/mu.md.",
+        "Gaussian noise; Laplace releases by their bounded likelihood ratio.",
     ),
     Theorem(
         "KAISSIS2022:Theorem 1",

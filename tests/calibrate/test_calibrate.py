@@ -42,7 +42,7 @@ TARGETS = [
 def check(run: DPSGD, target: Target, neighbouring: Neighbouring) -> None:
     """The re-evaluated risk keeps the target, is enclosed by what was claimed, and a little less noise does not do."""
     answer = calibrate(run, NoiseMultiplier(), target, None, neighbouring)
-    again = WorstCase().assess(answer.mechanism, neighbouring).measure(target.measure)
+    again = target.of(WorstCase().assess(answer.mechanism, neighbouring))
     assert target.met_by(again.value)
     assert again.value == pytest.approx(answer.achieved.value, rel=1e-4, abs=0)
     assert answer.achieved.lower <= again.upper
@@ -50,7 +50,7 @@ def check(run: DPSGD, target: Target, neighbouring: Neighbouring) -> None:
     assert answer.achieved.upper - answer.achieved.lower <= 5e-5 * target.value
     assert answer.slack <= 1e-4
     louder = NoiseMultiplier().put(run, answer.value * (1 - 1e-4))
-    assert not target.met_by(WorstCase().assess(louder, neighbouring).measure(target.measure).value)
+    assert not target.met_by(target.of(WorstCase().assess(louder, neighbouring)).value)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)

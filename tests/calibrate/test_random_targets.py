@@ -67,9 +67,9 @@ def risk_again(
     arguments = run.noise_multiplier, run.sample_rate, run.steps, relation
     if how in FORMS:
         return target.measure(GaussianTradeOff(float(FORMS[how](*arguments))))
-    if how is Method.PROVEN:
+    if how is Method.PROVEN and not isinstance(target, Mu):
         return target.measure(from_advantage(float(closed_forms.proven_bracket(*arguments).upper)))
-    return who.assess(run, relation, how).measure(target.measure).value
+    return target.of(who.assess(run, relation, how)).value
 
 
 @dataclass

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from reticent.composition import Composed, advantage, certified_advantage, compose, sampling_notes
+from reticent.composition import Composed, advantage, certified_advantage, compose, release_notes
 from reticent.composition.compose import loudest_step, steps_of
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.sampling import accountable
@@ -107,9 +107,9 @@ def test_relations_are_ordered():
 def test_shuffled_epochs_get_no_amplification():
     run = DPSGD(2.0, 0.01, 250, sampler=Sampler.SHUFFLED)
     assert accountable(run).steps == 3
-    assert ends(run) == ends(Gaussian(2.0, 3))
-    assert ends(run)[0] > ends(DPSGD(2.0, 0.01, 250))[1]
-    assert "no amplification" in sampling_notes(run)[0]
+    assert ends(run) == (0.0, ends(Gaussian(2.0, 3))[1])  # which batch of the epoch it was hides the target
+    assert ends(run)[1] > ends(DPSGD(2.0, 0.01, 250))[1]
+    assert "no amplification" in release_notes(run)[0]
     assert accountable(DPSGD(2.0, 0.1, 10, sampler=Sampler.SHUFFLED)).steps == 1
 
 
@@ -121,9 +121,11 @@ def test_fixed_size_batches_use_what_is_proven():
     fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
     for neighbouring in Neighbouring:
         assert ends(fixed, neighbouring)[1] > ends(poisson, neighbouring)[0]
-    assert "without replacement" in sampling_notes(fixed)[0]
-    assert sampling_notes(poisson) == ()
-    assert len(sampling_notes(Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))))) == 2
+    assert "fixed size" in release_notes(fixed)[0]
+    assert "Poisson" in release_notes(poisson)[0]
+    both = release_notes(Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))))
+    assert both[0] == release_notes(fixed)[0]
+    assert sum("Shuffled" in note for note in both) == 1
 
 
 def test_no_noise_shows_whoever_was_sampled():

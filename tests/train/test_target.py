@@ -20,7 +20,6 @@ TARGETS = [
     ({"success": 0.6, "prior": 0.5}, lambda curve: risk.success(curve, 0.5) <= 0.6),
     ({"tpr": 0.05, "fpr": 0.01}, lambda curve: risk.tpr_at_fpr(curve, 0.01) <= 0.05),
     ({"epsilon": 2.0, "delta": 1e-5}, lambda curve: risk.epsilon_at_delta(curve, 1e-5) <= 2.0),
-    ({"mu": 0.5}, lambda curve: risk.mu(curve) <= 0.5 + 1e-9),
     ({"reconstruction": 0.2, "baseline": 0.1}, lambda curve: risk.reconstruction_success(curve, 0.1) <= 0.2),
 ]
 

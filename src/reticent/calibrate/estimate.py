@@ -15,13 +15,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import ndtri
 
-from reticent.calibrate._gaussian import mu_at
 from reticent.composition import closed_forms
 from reticent.composition._affinity import affinity
 from reticent.mechanism import Neighbouring
-from reticent.risk import MU_FLOOR
 
 _BLOCK = 64
 _MOST = 4096
@@ -117,15 +114,6 @@ def power_of(delta: Callable[[np.ndarray], np.ndarray], fpr: float, largest: flo
         power, best = float(values[place]), float(grid[place])
         left, right = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, 60)])
     return min(power, 1.0), best
-
-
-def mu_of(delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
-    """The mu of ``risk.mu``: of the tangents up to that at its lowest error rate, and at that rate itself."""
-    power, last = power_of(delta, MU_FLOOR, largest)
-    grid = np.linspace(0.0, max(last, 0.0), 33)
-    logs = np.log(np.maximum(delta(grid), 1e-300))
-    within = max(mu_at(float(e), float(log)) for e, log in zip(grid, logs, strict=True))
-    return max(within, float(ndtri(power) - ndtri(MU_FLOOR)))
 
 
 def _nodes(noise: float, rate: float, symmetric: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -17,14 +17,15 @@ from reticent.calibrate.targets import (
     Advantage,
     BayesSecurity,
     EpsilonAtDelta,
+    Mu,
     Reconstruction,
     Success,
     Target,
     TprAtFpr,
 )
-from reticent.composition import Composed, certified_advantage, closed_forms
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Interval, Membership, Method, WorstCase
+from reticent.composition import Composed, certified_advantage, closed_forms, mu_limits
+from reticent.mechanism import DPSGD, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.threat import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.tradeoff import from_advantage
 
 FORMS = {
@@ -55,6 +56,8 @@ def formula_risk(
     mu = formula_of(release, adversary, neighbouring, method)
     if mu is not None:
         return target.of_mu(max(mu, 1e-300))
+    if isinstance(target, Mu):
+        return None
     if method is Method.PROVEN and isinstance(release, DPSGD) and _by_formula(release, adversary, method):
         run = release.noise_multiplier, release.sample_rate, release.steps
         upper = float(closed_forms.proven_bracket(*run, neighbouring).upper)
@@ -66,6 +69,8 @@ def point_risk(
     release: Mechanism, target: Target, adversary: Adversary, neighbouring: Neighbouring, method: Method
 ) -> Interval | None:
     """Enclosure of the risk with a bound that the claimed curve keeps as well; None where there is none."""
+    if isinstance(target, Mu):
+        return _mu(release, adversary, neighbouring, method)
     worst = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
     if not (worst and isinstance(release, DPSGD) and release.sampler is Sampler.POISSON):
         return None
@@ -87,6 +92,17 @@ def point_risk(
             return point.power(fpr, target)
         case _:
             return None
+
+
+def _mu(release: Mechanism, adversary: Adversary, neighbouring: Neighbouring, method: Method) -> Interval | None:
+    """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
+    same = isinstance(adversary, WorstCase | Relaxed | Mixed) or (
+        isinstance(adversary, Membership) and method is Method.EXACT
+    )
+    if not same or isinstance(release, Laplace | Ledger):
+        return None
+    lower, upper = mu_limits(release, neighbouring)
+    return Interval(lower, upper, upper)
 
 
 class _Point:

@@ -69,7 +69,7 @@ class Calibration:
 
     def worst_case(self) -> Interval:
         """The same risk under the worst case at the answer."""
-        return WorstCase().assess(self.mechanism, self.neighbouring, Method.EXACT).measure(self.target.measure)
+        return self.target.of(WorstCase().assess(self.mechanism, self.neighbouring, Method.EXACT))
 
 
 def calibrate(
@@ -77,7 +77,7 @@ def calibrate(
     unknown: Unknown,
     target: Target,
     adversary: Adversary | None = None,
-    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    neighbouring: Neighbouring | None = None,
     method: Method = Method.EXACT,
     progress: Callable[[int], None] | None = None,
 ) -> Calibration:
@@ -91,6 +91,7 @@ def calibrate(
     Args:
         mechanism: the release; its value of the unknown does not matter.
         adversary: who attacks; None means the worst case.
+        neighbouring: None means the adversary's own ``relation``.
         progress: called with the number of evaluations after each claim.
 
     Raises:
@@ -100,6 +101,7 @@ def calibrate(
     adversary = WorstCase() if adversary is None else adversary
     if isinstance(target, Reconstruction) and not isinstance(adversary, WorstCase):
         raise UnsupportedError("reconstruction has a bound under the worst case only; use --adversary worst-case")
+    neighbouring = neighbouring or adversary.relation
     search = _Search(mechanism, unknown, target, adversary, neighbouring, method, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()
     return Calibration(
@@ -167,7 +169,7 @@ class _Search:
             return point
         assessment = self.adversary.assess(release, self.neighbouring, self.method)
         self.evaluated = assessment.method
-        return assessment.measure(self.target.measure)
+        return self.target.of(assessment)
 
     def gap(self, u: float) -> float:
         """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""

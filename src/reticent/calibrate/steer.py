@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
-from reticent.calibrate.estimate import Profile, mu_of, power_of
+from reticent.calibrate.estimate import Profile, power_of
 from reticent.calibrate.points import FORMS, formula_of
 from reticent.calibrate.rough import RoughProfile
 from reticent.calibrate.targets import (
@@ -67,7 +67,7 @@ def steering(
     method: Method,
 ) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
-    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
+    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
         return None
     if unknown.whole and formula_of(unknown.put(mechanism, 1.0), adversary, neighbouring, method) is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
@@ -124,8 +124,6 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
     epsilon = _threshold(target)
-    if isinstance(target, Mu):
-        return math.log(clipped(mu_of(delta, largest)))
     if epsilon is None:
         fpr = target.fpr if isinstance(target, TprAtFpr) else getattr(target, "baseline", 0.5)
         return math.log(target.equivalent_mu(power_of(delta, fpr, largest)[0]))

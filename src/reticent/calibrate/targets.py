@@ -12,6 +12,7 @@ from scipy.special import erfcinv, erfinv, ndtr, ndtri
 from reticent import _check, risk
 from reticent.calibrate._gaussian import clipped, epsilon_at, log_delta_at, mu_at
 from reticent.errors import ParameterError
+from reticent.threat import Assessment, Interval
 from reticent.tradeoff import TradeOff
 
 _SQRT_8 = 2.8284271247461903
@@ -31,6 +32,10 @@ class Target(ABC):
     @abstractmethod
     def measure(self, curve: TradeOff) -> float:
         """The risk of ``curve``, in the units of ``value``."""
+
+    def of(self, assessment: Assessment) -> Interval:
+        """The risk that ``assessment`` claims, with its enclosure."""
+        return assessment.measure(self.measure)
 
     def met_by(self, achieved: float) -> bool:
         """Whether a measured risk keeps within the limit."""
@@ -177,7 +182,7 @@ class EpsilonAtDelta(Target):
 
 @dataclass(frozen=True, slots=True)
 class Mu(Target):
-    """Smallest mu-GDP curve below, down to error rates of ``risk.MU_FLOOR``, with mu at most ``value``."""
+    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/mu.md."""
 
     value: float
     name: ClassVar[str] = "mu"
@@ -187,6 +192,9 @@ class Mu(Target):
 
     def measure(self, curve: TradeOff) -> float:
         return risk.mu(curve)
+
+    def of(self, assessment: Assessment) -> Interval:
+        return assessment.mu()
 
     def of_mu(self, mu: float) -> float:
         return mu

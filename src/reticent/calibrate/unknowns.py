@@ -80,7 +80,7 @@ class SampleRate(Unknown):
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         if isinstance(mechanism, DPSGD):
-            return replace(mechanism, sample_rate=min(float(value), 1.0))
+            return replace(mechanism, sample_rate=min(float(value), 1.0), batches_per_epoch=None)
         raise Unknown._refuse(self, mechanism)
 
 
@@ -122,7 +122,8 @@ class BatchSize(Unknown):
         size = self._dataset_size(mechanism)
         if not isinstance(mechanism, DPSGD):
             raise Unknown._refuse(self, mechanism)
-        return replace(mechanism, sample_rate=min(round(value) / size, 1.0), batch_size=round(value))
+        rate, batch = min(round(value) / size, 1.0), round(value)
+        return replace(mechanism, sample_rate=rate, batch_size=batch, batches_per_epoch=None)
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
         return self.low, min(self.high, self._dataset_size(mechanism))

@@ -47,7 +47,7 @@ def certify(
     subject: str,
     created: str,
     adversaries: Sequence[Adversary] = STANDARD_ADVERSARIES,
-    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
     ledger: RunLedger | None = None,
     progress: Callable[[str], None] | None = None,
@@ -59,7 +59,7 @@ def certify(
         subject: what is certified, in a few words.
         created: ISO 8601 time to state.
         adversaries: who attacks; one that cannot be answered is listed under ``skipped`` with its reason.
-        neighbouring: the relation for adversaries that do not bring their own.
+        neighbouring: between which data sets; None means each adversary's own ``relation``.
         questions: where the curves are read.
         ledger: what really ran, if a run is certified.
         progress: called with the name of each adversary before its numbers are read.

@@ -16,11 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from reticent import _check
 from reticent.mechanism import Ledger, Mechanism
 from reticent.risk import (
+    MU_FLOOR,
     advantage,
     bayes_security,
     delta_at_epsilon,
     epsilon_at_delta,
-    mu,
+    mu_above,
     success,
     tpr_at_fpr,
 )
@@ -50,7 +51,11 @@ class Number(Record):
 
 
 class AssessmentRecord(Record):
-    """One adversary against one release, in numbers and words."""
+    """One adversary against one release, in numbers and words.
+
+    ``mu`` holds at every error rate. ``mu_at_rates_above`` looks at false positive rates from its key on, either way
+    round: an estimate, whatever the claim.
+    """
 
     adversary: str
     neighbouring: str
@@ -63,6 +68,7 @@ class AssessmentRecord(Record):
     epsilon_at_delta: dict[str, Number]
     delta_at_epsilon: dict[str, Number]
     mu: Number
+    mu_at_rates_above: dict[str, Number]
     theorems: list[str]
     notes: list[str]
     parameters: dict[str, float | None]
@@ -142,7 +148,8 @@ def assessment_record(assessment: Assessment, questions: Questions) -> Assessmen
         tpr_at_fpr=numbers(tpr_at_fpr, questions.fprs),
         epsilon_at_delta=numbers(epsilon_at_delta, questions.deltas),
         delta_at_epsilon=numbers(delta_at_epsilon, questions.epsilons),
-        mu=number(mu),
+        mu=Number.of(assessment.mu()),
+        mu_at_rates_above=numbers(mu_above, (MU_FLOOR,)),
         theorems=list(assessment.theorems),
         notes=list(assessment.notes),
         parameters=parameters(who),

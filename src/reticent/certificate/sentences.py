@@ -26,7 +26,8 @@ def sentence(record: AssessmentRecord) -> str:
     after = 1.0 if number.value is None else number.value
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
-        question = "which of two records was used"
+        _, comma, average = question.partition(",")
+        question = f"which of two records was used{comma}{average}"
     return (
         f"An attacker who knows {record.knows} raises a {percent(before)} guess of {question} "
         f"{_STRENGTH[claim]} {percent(after, up=claim is Claim.BOUND)}."

@@ -207,7 +207,7 @@ def claims_of(
     mechanism: Mechanism | None,
     against: list[str] | None,
     against_mu: list[float] | None,
-    neighbouring: str,
+    neighbouring: str | None,
     method: str,
 ) -> Mapping[str, TradeOff]:
     """Curves to test, by name; the worst case comes with every adversary."""

@@ -200,7 +200,7 @@ def with_status(
     unknown: Unknown,
     target: Target,
     who: Adversary,
-    relation: Neighbouring,
+    relation: Neighbouring | None,
     method: Method,
     json: bool,
 ) -> Calibration:

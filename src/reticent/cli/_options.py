@@ -30,7 +30,13 @@ AdversaryOption = Annotated[
         "--adversary", help="worst-case, relaxed, membership, attribute, membership-game, mixed or all; repeatable."
     ),
 ]
-NeighbouringOption = Annotated[str, typer.Option("--neighbouring", help="add-remove, replace or zero-out.")]
+NeighbouringOption = Annotated[
+    str | None,
+    typer.Option(
+        "--neighbouring",
+        help="add-remove, replace or zero-out; default: add-remove, and replace for attribute and membership-game.",
+    ),
+]
 MethodOption = Annotated[str, typer.Option("--method", help="exact, closed-form, clt, proven or published.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON and nothing else.")]
 
@@ -47,9 +53,9 @@ def choice(kind: type[Choice], text: str, name: str) -> Choice:
         raise ParameterError(name, text, "one of " + ", ".join(kind)) from None
 
 
-def neighbouring_of(text: str) -> Neighbouring:
-    """``--neighbouring`` as a type."""
-    return choice(Neighbouring, text, "neighbouring")
+def neighbouring_of(text: str | None) -> Neighbouring | None:
+    """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each adversary."""
+    return None if text is None else choice(Neighbouring, text, "neighbouring")
 
 
 def method_of(text: str) -> Method:

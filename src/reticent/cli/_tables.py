@@ -21,8 +21,8 @@ def print_risk(document: RiskDocument) -> None:
     """One table per neighbouring relation, then what a reader must know."""
     console = Console()
     print_assessments(console, document.assessments)
-    for note, names in _notes(document.assessments).items():
-        console.print(f"{', '.join(names)}: {note}", markup=False, highlight=False)
+    for line in (*_estimates(document.assessments), *_notes(document.assessments)):
+        console.print(line, markup=False, highlight=False)
     for name, reason in document.skipped.items():
         console.print(f"{name} left out: {reason}", markup=False, highlight=False)
 
@@ -60,15 +60,28 @@ def _table(relation: str, records: list[AssessmentRecord], short: bool) -> Table
     return table
 
 
-def _notes(records: Sequence[AssessmentRecord]) -> dict[str, list[str]]:
-    """Each note once, with the adversaries that it is about."""
-    notes: dict[str, list[str]] = {}
+def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
+    """mu where error rates are not tiny, for each relation in which it differs from mu."""
+    lines = []
+    for relation in dict.fromkeys(record.neighbouring for record in records):
+        told: dict[str, list[str]] = {}
+        for record in records:
+            for rate, number in record.mu_at_rates_above.items():
+                if record.neighbouring == relation and shown(number) != shown(record.mu):
+                    told.setdefault(rate, []).append(f"{record.adversary} {shown(number)}")
+        for rate, values in told.items():
+            lines.append(f"mu at error rates above {float(rate):g} only, an estimate ({relation}): {', '.join(values)}")
+    return lines
+
+
+def _notes(records: Sequence[AssessmentRecord]) -> list[str]:
+    """Each note once, after the adversaries that it is about unless it is about all."""
+    notes: dict[str, dict[str, None]] = {}
     for record in records:
         for note in record.notes:
-            names = notes.setdefault(note, [])
-            if record.adversary not in names:
-                names.append(record.adversary)
-    return notes
+            notes.setdefault(note, {})[record.adversary] = None
+    everybody = len({record.adversary for record in records})
+    return [note if len(names) == everybody else f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
 
 def shown(number: Number) -> str:

@@ -68,7 +68,7 @@ def audit_command(
     sample_rate: Annotated[float | None, typer.Option("--sample-rate", help="With --steps: DP-SGD.")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="With --sample-rate: DP-SGD.")] = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Released coordinates.")] = None,
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     source_format: Annotated[str, typer.Option("--format", help="auto, run, scores, lira or privacy-meter.")] = "auto",
     target: Annotated[int, typer.Option("--target", help="Which model of a LiRA or Privacy Meter folder.")] = 0,

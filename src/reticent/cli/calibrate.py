@@ -78,7 +78,7 @@ def dpsgd(
     steps: StepsOption = None,
     unknown: UnknownOption = "noise-multiplier",
     adversary: OneAdversaryOption = "worst-case",
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     noise_multiplier: NoiseOption = None,
     batch_size: BatchOption = None,
@@ -102,7 +102,7 @@ def gaussian(
     releases: ReleasesOption = None,
     unknown: UnknownOption = "noise-multiplier",
     adversary: OneAdversaryOption = "worst-case",
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     noise_multiplier: NoiseOption = None,
     dimension: CoordinatesOption = 1,
@@ -121,7 +121,7 @@ def laplace(
     releases: ReleasesOption = None,
     unknown: UnknownOption = "noise-multiplier",
     adversary: OneAdversaryOption = "worst-case",
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     noise_multiplier: NoiseOption = None,
     relaxed_probability: MixOption = 0.5,
@@ -134,7 +134,7 @@ def laplace(
 
 
 def _answer(
-    mechanism: Mechanism, unknown: str, target: str, who: Adversary, neighbouring: str, method: str, json: bool
+    mechanism: Mechanism, unknown: str, target: str, who: Adversary, neighbouring: str | None, method: str, json: bool
 ) -> None:
     relation, how = neighbouring_of(neighbouring), method_of(method)
     answer = with_status(mechanism, unknown_of(unknown), target_of(target), who, relation, how, json)
@@ -149,7 +149,7 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
     """The answer with the worst case beside it."""
     worst = WorstCase().assess(answer.mechanism, answer.neighbouring, Method.EXACT)
     record = assessment_record(worst, Questions())
-    achieved = worst.measure(answer.target.measure).value
+    achieved = answer.target.of(worst).value
     return CalibrationDocument(
         unknown=unknown,
         value=answer.value,

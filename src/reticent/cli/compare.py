@@ -55,7 +55,10 @@ app.add_typer(compare, name="compare")
 
 
 class ComparisonRow(Record):
-    """One adversary: the least noise that keeps it within the target, and what the worst case has there."""
+    """One adversary: the least noise that keeps it within the target, and what the worst case has there.
+
+    ``noise_ratio`` is against the worst case of the same relation, null where that is no row.
+    """
 
     adversary: str
     neighbouring: str
@@ -82,7 +85,7 @@ def dpsgd(
     sample_rate: RateOption = None,
     steps: StepsOption = None,
     adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     batch_size: BatchOption = None,
     dataset_size: DatasetOption = None,
@@ -109,7 +112,7 @@ def gaussian(
     target: TargetOption,
     releases: ReleasesOption = None,
     adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     dimension: CoordinatesOption = 1,
     relaxed_probability: MixOption = 0.5,
@@ -125,7 +128,7 @@ def laplace(
     target: TargetOption,
     releases: ReleasesOption = None,
     adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     relaxed_probability: MixOption = 0.5,
     json: JsonOption = False,
@@ -140,7 +143,7 @@ def of_run(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")],
     target: TargetOption,
     adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = "add-remove",
+    neighbouring: NeighbouringOption = None,
     method: MethodOption = "exact",
     susceptibility: SusceptibilityOption = None,
     gradient_change: ChangeOption = None,
@@ -161,7 +164,7 @@ def compared(
     mechanism: Mechanism,
     target: Target,
     adversaries: tuple[Adversary, ...],
-    relation: Neighbouring,
+    relation: Neighbouring | None,
     method: Method,
     json: bool = True,
 ) -> ComparisonDocument:
@@ -174,7 +177,7 @@ def compared(
             skipped[who.name] = str(error)
             continue
         rows.append((answer, answer.worst_case().value))
-    reference = next((a.value for a, _ in rows if a.adversary.name == "worst-case"), None)
+    reference = {a.neighbouring: a.value for a, _ in rows if a.adversary.name == "worst-case"}
     return ComparisonDocument(
         target=str(target),
         mechanism=mechanism_record(mechanism),
@@ -186,7 +189,7 @@ def compared(
                 noise_multiplier=a.value,
                 achieved=strict(a.achieved.value),
                 worst_case_achieved=strict(worst),
-                noise_ratio=None if reference is None else a.value / reference,
+                noise_ratio=a.value / reference[a.neighbouring] if a.neighbouring in reference else None,
             )
             for a, worst in rows
         ],
@@ -195,7 +198,7 @@ def compared(
 
 
 def _answer(
-    mechanism: Mechanism, target: str, chosen: tuple[Adversary, ...], neighbouring: str, method: str, json: bool
+    mechanism: Mechanism, target: str, chosen: tuple[Adversary, ...], neighbouring: str | None, method: str, json: bool
 ) -> None:
     relation, how = neighbouring_of(neighbouring), method_of(method)
     document = compared(mechanism, target_of(target), chosen, relation, how, json)
@@ -210,12 +213,20 @@ def _answer(
 
 def _table(document: ComparisonDocument) -> Table:
     table = Table(title=f"Least noise multiplier for {document.target}", title_justify="left")
-    for title in ("adversary", "noise multiplier", "against worst case", "achieved", "worst case at this noise"):
+    for title in (
+        "adversary",
+        "neighbouring",
+        "noise multiplier",
+        "against worst case",
+        "achieved",
+        "worst case at this noise",
+    ):
         table.add_column(title, justify="left" if title == "adversary" else "right", no_wrap=title == "adversary")
     for row in document.rows:
         ratio = "" if row.noise_ratio is None else f"{row.noise_ratio:.3f}"
         table.add_row(
             row.adversary,
+            row.neighbouring,
             f"{row.noise_multiplier:.6g}",
             ratio,
             shown(row.achieved),

@@ -1,5 +1,6 @@
 """Composition: many releases, one curve, with a bound on each numerical error."""
 
+from reticent.composition.all_rates import mu_limits
 from reticent.composition.bracket import Bracket
 from reticent.composition.common_direction import common_direction, noncentrality
 from reticent.composition.common_sign import common_sign, relaxed_dpsgd
@@ -7,7 +8,7 @@ from reticent.composition.compose import compose
 from reticent.composition.composed import Composed
 from reticent.composition.fast import advantage, certified_advantage
 from reticent.composition.norm_only import norm_only, norm_only_both
-from reticent.composition.sampling import sampling_notes
+from reticent.composition.sampling import release_notes
 
 __all__ = [
     "Bracket",
@@ -17,9 +18,10 @@ __all__ = [
     "common_direction",
     "common_sign",
     "compose",
+    "mu_limits",
     "noncentrality",
     "norm_only",
     "norm_only_both",
     "relaxed_dpsgd",
-    "sampling_notes",
+    "release_notes",
 ]

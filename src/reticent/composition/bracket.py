@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reticent.composition.polygon import Polygon, safest
+from reticent.composition.polygon import safest
 from reticent.tradeoff import TradeOff, from_advantage
-from reticent.tradeoff.piecewise import PolygonTradeOff
 
 _ROUNDING = 1e-9  # by which, relative, a lower end may exceed an upper one without a contradiction
 _LEAST = 1e-15  # log rates carry this much, absolute
@@ -39,7 +38,7 @@ class Bracket:
         return cls(pessimistic=curve, optimistic=curve)
 
     @classmethod
-    def checked(cls, pessimistic: Polygon, optimistic: Polygon, notes: tuple[str, ...] = ()) -> Bracket:
+    def checked(cls, pessimistic: TradeOff, optimistic: TradeOff, notes: tuple[str, ...] = ()) -> Bracket:
         """An enclosure whose two curves do not cross: delta is compared over a net of thresholds of both signs.
 
         Where the optimistic curve claims more risk than the pessimistic one, one of them is wrong. Then the
@@ -51,7 +50,7 @@ class Bracket:
         return cls(safest([pessimistic, optimistic]), from_advantage(0.0), (*notes, CONTRADICTION.format(crossing)))
 
 
-def _crossing(pessimistic: PolygonTradeOff, optimistic: PolygonTradeOff) -> float | None:
+def _crossing(pessimistic: TradeOff, optimistic: TradeOff) -> float | None:
     """The first threshold at which the optimistic curve has the larger delta, by more than rounding."""
     for sign, one, other in ((1.0, pessimistic, optimistic), (-1.0, pessimistic.reversed, optimistic.reversed)):
         upper, lower = np.exp(one.log_delta(_NET)), np.exp(other.log_delta(_NET))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
@@ -16,13 +15,15 @@ from reticent.composition.polygon import Polygon, hull, polygon_through, safest,
 from reticent.composition.spectral import SampledStep, SpectralComposition
 from reticent.composition.steps import Step, steps_of
 from reticent.errors import NumericalError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.tradeoff import LogErrors, TradeOff, symmetrised
+from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
 _DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
 _DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
+_WIDE = 1e-3  # of the advantage: worth a note
+_UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
 # Aimed width, points, what the window may miss: the second gives up the far tails for a finer grid.
 _LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))
 
@@ -34,7 +35,8 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
     Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
-    samplers may claim is decided in ``composition.sampling``.
+    samplers may claim is decided in ``composition.sampling``. The other end stands on releases that some data
+    set of the named sampler attains; where none is known it is perfect privacy.
 
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
     certifies, the enclosure is wide but holds, and ``notes`` say why.
@@ -42,24 +44,44 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
     """
-    noisy, seen = steps_of(mechanism, neighbouring)
-    both = neighbouring is Neighbouring.REPLACE
+    whole, attained = steps_of(mechanism, neighbouring), steps_of(mechanism, neighbouring, attained=True)
+    replaced = neighbouring is Neighbouring.REPLACE
+    both = replaced or (neighbouring is Neighbouring.ZERO_OUT and _displaces(mechanism))
+    enclosed = _composed(*whole, both)
+    if attained == whole and both is replaced:
+        return enclosed
+    least = _composed(*attained, replaced)
+    return Bracket.checked(enclosed.pessimistic, least.optimistic, tuple({*enclosed.notes, *least.notes}))
+
+
+def _composed(noisy: tuple[Step, ...], seen: float, both: bool) -> Bracket:
+    """The curve of these steps; ``both``: without noise, either hypothesis may show itself."""
     if seen == 1.0:
         return Bracket.exact(_disclosed(1.0, both))
+    if not noisy and seen == 0.0:
+        return Bracket.exact(GaussianTradeOff(0.0))
     if not noisy:
         disclosed = _disclosed(seen, both)
         return Bracket.exact(hull([disclosed, disclosed.reversed]))
     if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:
         return Bracket.exact(symmetrised(noisy[0].curve()))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
-        above, below = (_reveal(curve, seen, both) for curve in _enclosing(noisy, both))
-        return Bracket.checked(safest([above, above.reversed]), hull([below, below.reversed]))
+        *curves, notes = _enclosing(noisy, both)
+        above, below = (_reveal(curve, seen, both) for curve in curves)
+        return Bracket.checked(safest([above, above.reversed]), hull([below, below.reversed]), notes)
+
+
+def _displaces(mechanism: Mechanism) -> bool:
+    """Whether a batch of fixed size may show, without noise, whom the target displaced."""
+    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+    fixed = [part for part in parts if isinstance(part, DPSGD) and part.sampler is Sampler.FIXED_SIZE]
+    return any(part.noise_multiplier == 0.0 for part in fixed)
 
 
 _Pair = tuple[Polygon, Polygon]
 
 
-def _enclosing(noisy: Sequence[Step], both: bool) -> _Pair:
+def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon, tuple[str, ...]]:
     """Characteristic function; lattices while the advantage is wide; and what is cheap and always there."""
     spectral = spectral_composition(noisy)
     routes: list[Callable[[], _Pair]] = [] if spectral is None else [spectral.polygons]
@@ -69,15 +91,24 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> _Pair:
     above, below = [*cheap.above(), _disclosed(_ever_sampled(noisy), both)], [cheap.below(), loudest_step(steps)]
     if max(curve.delta(0.0) for curve in below) > _DISCLOSED:
         routes = []
+    reasons = []
     for route in routes:
-        with contextlib.suppress(NumericalError):
+        try:
             pessimistic, optimistic = route()
-            above.append(pessimistic)
-            below.append(optimistic)
-            width = min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below)
-            if width <= _WIDTH and _reaches(pessimistic):
-                break
-    return strictest(above), hull(below)
+        except NumericalError as error:
+            reasons.append(str(error))
+            continue
+        above.append(pessimistic)
+        below.append(optimistic)
+        if _width(above, below) <= _WIDTH and _reaches(pessimistic):
+            break
+    notes = () if _width(above, below) < _WIDE else (_UNRESOLVED.format(_width(above, below), "; ".join(reasons)),)
+    return strictest(above), hull(below), notes
+
+
+def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
+    """Between the bounds on the advantage."""
+    return float(min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below))
 
 
 def _reaches(curve: Polygon) -> bool:

@@ -44,8 +44,9 @@ class Composed:
 
     @cached_property
     def _spectral(self) -> SpectralComposition | None:
-        noisy, seen = steps_of(self.mechanism, self.neighbouring)
-        return spectral_composition(noisy) if noisy and seen == 0.0 else None
+        noisy, seen = whole = steps_of(self.mechanism, self.neighbouring)
+        attained = whole == steps_of(self.mechanism, self.neighbouring, attained=True)
+        return spectral_composition(noisy) if noisy and seen == 0.0 and attained else None
 
     def advantage(self) -> Interval:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""

@@ -37,6 +37,11 @@ class AntipodalPair(TradeOff):
         """The curve itself: x -> -x exchanges the two laws."""
         return self
 
+    @property
+    def proven_mu(self) -> float:
+        """1/s up to a rate of 1/2, where it is the smallest; 2/s beyond. docs/mu.md."""
+        return (1.0 if self.rate <= 0.5 else 2.0) / self.noise_multiplier
+
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = _check.reals(log_ratio=log_ratio)
         x = self._observation(np.clip(ratio, -1e300, 1e300)) / self.noise_multiplier

@@ -21,6 +21,7 @@ from reticent.tradeoff.piecewise import PolygonTradeOff
 
 _MAX_PASSES = 60
 _SMALL = -0.7  # log of a rate below which differences are taken of it, above which of its complement
+_SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
 _SLACK = 1e-13  # relative, of a chord
 
 
@@ -251,7 +252,8 @@ def strictest(curves: Sequence[TradeOff]) -> Polygon:
 
 
 def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
-    thresholds = _slopes_of([curve for curve in curves if isinstance(curve, PolygonTradeOff)])
+    polygons = [curve for curve in curves if isinstance(curve, PolygonTradeOff)]
+    thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
     bounds = [np.concatenate([c.reversed.log_delta(back), c.log_delta(forward)]) for c in curves]
     log_delta = np.minimum(bounds[0], 0.0)
@@ -260,8 +262,10 @@ def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarr
     return polygon_above(thresholds, log_delta, log1mexp(log_delta))
 
 
-def _slopes_of(curves: Sequence[PolygonTradeOff]) -> np.ndarray:
-    slopes = np.unique(np.concatenate([np.append(curve.log_slopes, 0.0) for curve in curves]))
+def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:
+    slopes = np.unique(
+        np.concatenate([[0.0], np.zeros(0) if others is None else others, *(curve.log_slopes for curve in curves)])
+    )
     return slopes[np.isfinite(slopes)]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from reticent.composition.pairs import AntipodalPair
-from reticent.composition.sampling import accountable, shift
+from reticent.composition.sampling import accountable, attained_shift, shift
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
@@ -23,7 +23,7 @@ class Step:
         sample_rate: probability that the target takes part.
         shift: how far the target moves the sum when it does.
         antipodal: replacement under Poisson sampling: shifts -1 and +1 against each other.
-        exchangeable: sampling without replacement: only the symmetrised pair is proven.
+        symmetric: sampling without replacement, unless records are added or removed: the symmetrised pair.
         count: number of such steps.
     """
 
@@ -40,8 +40,8 @@ class Step:
         """Distance between the two atoms of the losses; 0 where there are none."""
         if not self.laplace:
             return 0.0
-        high, low = (math.log1p(self.sample_rate * math.expm1(x * self.shift / self.noise_multiplier)) for x in (1, -1))
-        return high - low
+        forward, back = self.largest_losses
+        return forward + back
 
     @property
     def largest_losses(self) -> tuple[float, float]:
@@ -54,7 +54,8 @@ class Step:
         reach = self.shift / self.noise_multiplier
         if self.sample_rate == 1.0:
             return reach, reach
-        forward = math.log1p(self.sample_rate * math.expm1(reach)) if reach < 700.0 else reach
+        rate = self.sample_rate
+        forward = math.log1p(rate * math.expm1(reach)) if reach < 700.0 else reach + math.log(rate)
         return forward, min(-math.log1p(self.sample_rate * math.expm1(-reach)), absent)
 
     def curve(self) -> TradeOff:
@@ -69,17 +70,22 @@ class Step:
         return symmetrised(sampled) if self.symmetric else sampled
 
 
-def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[Step, ...], float]:
+def steps_of(
+    mechanism: Mechanism, neighbouring: Neighbouring, *, attained: bool = False
+) -> tuple[tuple[Step, ...], float]:
     """The kinds of noisy steps, and the probability that a noiseless one showed the target.
 
     Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
-    together; the order of parts is dropped, as the curve does not depend on it.
+    together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
+    data set has: what only dominates is weakened or left out.
     """
     parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
     counts: Counter[Step] = Counter()
     squared, log_unseen = 0.0, 0.0
     for part in parts:
-        step, count = _step(part, neighbouring)
+        step, count = _step(part, neighbouring, attained)
+        if count == 0:
+            continue
         if part.noise_multiplier == 0.0:
             log_unseen += count * math.log1p(-step.sample_rate) if step.sample_rate < 1.0 else -math.inf
         elif step.sample_rate == 1.0 and not step.laplace:
@@ -95,22 +101,21 @@ def steps_of(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[tuple[St
     return tuple(sorted(steps, key=repr)), -math.expm1(log_unseen)
 
 
-def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring) -> tuple[Step, int]:
+def _step(part: Gaussian | Laplace | DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Step, int]:
     if isinstance(part, Laplace):
         if part.sample_rate < 1.0 and neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
         return Step(True, part.noise_multiplier, part.sample_rate, neighbouring.sensitivity), part.releases
     if isinstance(part, Gaussian):
         return Step(False, part.noise_multiplier, 1.0, neighbouring.sensitivity), part.releases
-    run = accountable(part)
+    run, far = accountable(part), attained_shift(part, neighbouring) if attained else shift(part, neighbouring)
     fixed = run.sampler is Sampler.FIXED_SIZE
-    antipodal = neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0
     step = Step(
         laplace=False,
         noise_multiplier=run.noise_multiplier,
         sample_rate=run.sample_rate,
-        shift=shift(run, neighbouring),
-        antipodal=antipodal,
-        symmetric=fixed,
+        shift=far,
+        antipodal=neighbouring is Neighbouring.REPLACE and not fixed and run.sample_rate < 1.0,
+        symmetric=fixed and neighbouring is not Neighbouring.ADD_REMOVE and not attained,
     )
-    return step, run.steps
+    return step, run.steps if far > 0.0 else 0

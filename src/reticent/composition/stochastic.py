@@ -112,6 +112,11 @@ class GaussianMixtureTradeOff(TradeOff):
         """The curve itself: every component is symmetric and its index is public."""
         return self
 
+    @property
+    def proven_mu(self) -> float:
+        """The largest component's; no smaller one holds at every error rate."""
+        return float(np.max(self.mus))
+
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)[..., None]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

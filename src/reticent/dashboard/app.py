@@ -34,6 +34,7 @@ _FIELDS: dict[str, tuple[str, float | int | None]] = {
     "batch_size": ("expected batch size (optional)", None),
     "gradient_change": ("gradient change R (optional)", None),
 }
+_OWN = "as each attacker means it"
 _MARGIN = {"l": 60, "r": 10, "t": 40, "b": 50}
 
 
@@ -58,7 +59,7 @@ def answer(*values: Any) -> tuple[str, list[Any], list[Any], go.Figure, go.Figur
     given = dict(zip((*_FIELDS, "neighbouring"), values, strict=True))
     try:
         mechanism = _mechanism(given)
-        assessments, skipped = assess_answerable(mechanism, _adversaries(given), Neighbouring(given["neighbouring"]))
+        assessments, skipped = assess_answerable(mechanism, _adversaries(given), _relation(given["neighbouring"]))
     except ReticentError as error:
         return str(error), [], [], _figure([], log=False), _figure([], log=True)
     records = risk_document(mechanism, assessments, Questions(), skipped).assessments
@@ -85,8 +86,8 @@ def _layout() -> html.Div:
         [
             "neighbouring",
             dcc.Dropdown(
-                [n.value for n in Neighbouring],
-                "add-remove",
+                [_OWN, *(n.value for n in Neighbouring)],
+                _OWN,
                 id="neighbouring",
                 clearable=False,
                 style={"width": "11rem"},
@@ -121,6 +122,10 @@ def _mechanism(given: dict[str, Any]) -> Mechanism:
         num_parameters=given["num_parameters"],
         batch_size=given["batch_size"],
     )
+
+
+def _relation(text: str) -> Neighbouring | None:
+    return None if text == _OWN else Neighbouring(text)
 
 
 def _adversaries(given: dict[str, Any]) -> list[Adversary]:

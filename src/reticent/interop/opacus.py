@@ -69,16 +69,16 @@ class ReticentAccountant(IAccountant):
         """Certified enclosure of the worst-case curve of all steps so far."""
         return compose(self.released(), neighbouring)
 
-    def curve(self, adversary: Any, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE) -> TradeOff:
+    def curve(self, adversary: Any, neighbouring: Neighbouring | None = None) -> TradeOff:
         """The curve of any adversary of ``reticent.threat``, evaluated as that adversary does by default.
 
         Args:
             adversary: for example ``reticent.threat.WorstCase()``.
-            neighbouring: between which data sets.
+            neighbouring: between which data sets; None means the adversary's own ``relation``.
         """
         from reticent.threat import Method
 
-        return adversary.assess(self.released(), neighbouring, Method.EXACT).curve
+        return adversary.assess(self.released(), neighbouring or adversary.relation, Method.EXACT).curve
 
     def get_epsilon(
         self, delta: float, *, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, **unknown: Any

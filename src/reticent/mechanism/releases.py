@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from reticent import _check
@@ -64,6 +65,8 @@ class DPSGD:
         batch_size: expected records per batch, or None.
         dataset_size: number of training records, or None.
         sampler: how batches were really drawn.
+        batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
+            loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
     """
 
     noise_multiplier: float
@@ -74,6 +77,7 @@ class DPSGD:
     batch_size: int | None = None
     dataset_size: int | None = None
     sampler: Sampler = Sampler.POISSON
+    batches_per_epoch: int | None = None
 
     def __post_init__(self) -> None:
         _check.non_negative(noise_multiplier=self.noise_multiplier)
@@ -85,6 +89,15 @@ class DPSGD:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
             raise ParameterError("sampler", self.sampler, f"one of {[s.value for s in Sampler]}")
+        if self.batches_per_epoch is not None:
+            self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
+
+    def _check_epoch(self, batches: int) -> None:
+        if self.sampler is not Sampler.SHUFFLED:
+            raise ParameterError("batches_per_epoch", batches, "left out unless batches are shuffled")
+        fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
+        if not fewest <= batches <= max(fewest, most):
+            raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
 
 
 @dataclass(frozen=True, slots=True)

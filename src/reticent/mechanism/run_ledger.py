@@ -8,6 +8,7 @@ the training records), so no guarantee covers it; do not publish it with the mod
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -201,7 +202,12 @@ class RunLedger(_Frozen):
             batch_size=max(1, round(self.expected_batch_size)),
             dataset_size=self.data.dataset_size,
             sampler=self.sampler,
+            batches_per_epoch=self._batches_per_epoch(),
         )
+
+    def _batches_per_epoch(self) -> int | None:
+        """The loop keeps the last incomplete batch of a shuffled epoch."""
+        return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler is Sampler.SHUFFLED else None
 
     def to_json(self) -> str:
         """Strict JSON text."""

@@ -17,7 +17,7 @@ from reticent import _check
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 
 MU_FLOOR = 1e-9
-"""``mu`` looks at error rates down to this; smaller ones are outside every use we know."""
+"""The error rate down to which ``mu_above`` looks."""
 
 
 def advantage(curve: TradeOff) -> float:
@@ -74,12 +74,21 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
     return root
 
 
-def mu(curve: TradeOff, floor: float = MU_FLOOR) -> float:
-    """Smallest mu such that the curve is mu-GDP wherever the larger error rate is at least ``floor``.
+def mu(curve: TradeOff) -> float:
+    """A mu for which the curve is mu-GDP at *every* error rate; infinite where the curve proves none.
 
-    ``sup -Phi^-1(alpha) - Phi^-1(beta)``, by a grid in normal quantiles that zooms in on its maximum:
-    exact to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the quantile). It is
-    not a proof, and composed subsampled curves are not Gaussian: below the floor their mu grows on.
+    The smallest for Gaussian and Laplace curves and for polygons. A composed curve ends in a floor at false
+    positive rate 0, which no mu covers; what its release proves is in ``Assessment.mu``. docs/mu.md.
+    """
+    return curve.proven_mu
+
+
+def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
+    """Smallest mu such that the curve is mu-GDP at false positive rates from ``floor`` to 1/2, either way round.
+
+    ``sup -Phi^-1(alpha) - Phi^-1(beta)``, by a grid in normal quantiles that zooms in on its maximum: exact
+    to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the quantile). An estimate, and no
+    mu of the curve: below the floor the shift mostly grows on.
     """
     if isinstance(curve, GaussianTradeOff):
         return curve.mu

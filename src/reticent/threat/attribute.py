@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.composition import Bracket, compose, sampling_notes
+from reticent.composition import Bracket, compose, mu_limits, release_notes
+from reticent.composition.sampling import accountable
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
@@ -104,6 +105,7 @@ class Attribute:
     gradient_change: float | SensitivityRecord | None = None
 
     name: ClassVar[str] = "attribute"
+    relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "all other records, the target but for one field, every noisy release"
     lacks: ClassVar[str] = "the field, which records were sampled, and the noise"
     infers: ClassVar[str] = "which of two values the field has"
@@ -150,7 +152,8 @@ class Attribute:
             curve=curve,
             truth=Bracket(pessimistic=bound, optimistic=case.instance()),
             theorems=cite(*keys),
-            notes=(*notes, case.condition, _PRIVATE, _RELATION, *sampling_notes(mechanism)),
+            notes=(*notes, case.condition, _PRIVATE, _RELATION, *release_notes(mechanism)),
+            mu_limits=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
             data_dependent=True,
         )
 
@@ -242,7 +245,7 @@ class _Constant:
         if all(part.change == 0.0 for part in self.parts):
             return GaussianTradeOff(0.0)
         if all(part.rate == 1.0 and part.noise > 0.0 for part in self.parts):
-            return GaussianTradeOff(self._full_mu())
+            return GaussianTradeOff(self.unsampled_mu())
         bounds: list[LogDelta] = [worst.log_delta, AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
         if len(self.parts) == 1:
             (part,) = self.parts
@@ -272,8 +275,10 @@ class _Constant:
         squares = [p.steps * _square(p.rate * p.change / p.noise) if p.noise else math.inf for p in self.parts]
         return _gaussian(math.sqrt(sum(squares)))
 
-    def _full_mu(self) -> float:
-        return math.sqrt(sum(part.steps * _square(part.change / part.noise) for part in self.parts))
+    def unsampled_mu(self) -> float:
+        """mu of a target that every step uses: what holds at every error rate."""
+        squares = [part.steps * _square(part.change / part.noise) for part in self.parts if part.noise > 0.0]
+        return math.sqrt(sum(squares)) if len(squares) == len(self.parts) else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,6 +319,10 @@ class _Recorded:
             bounds.append(total_square_log_delta(1.0 / noise, record.squared_change, rate))
         return TangentEnvelope(bounds)
 
+    def unsampled_mu(self) -> float:
+        """Sums of squares over the drawn or all steps say nothing about mu: the worst case does."""
+        return math.inf
+
     def instance(self) -> TradeOff:
         return GaussianTradeOff(0.0)
 
@@ -349,8 +358,7 @@ def _part(mechanism: Gaussian | Laplace | DPSGD, change: float) -> _Part:
     if isinstance(mechanism, DPSGD):
         relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
         if mechanism.sampler is Sampler.SHUFFLED:
-            epochs = math.ceil(mechanism.steps * mechanism.sample_rate - 1e-9)
-            return _Part(mechanism.noise_multiplier, 1.0, epochs, relative, affinity=False)
+            return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
         poisson = mechanism.sampler is Sampler.POISSON
         return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=poisson)
     return _Part(mechanism.noise_multiplier, 1.0, mechanism.releases, min(change, LARGEST_CHANGE), affinity=True)

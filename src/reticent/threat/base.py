@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol, runtime_checkable
 
+from reticent import risk
 from reticent.composition.bracket import Bracket
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.tradeoff import TradeOff
+
+_ROUNDING = 1e-9  # by which the two ends of an enclosure may be exchanged
 
 
 class Claim(StrEnum):
@@ -65,6 +68,7 @@ class Assessment:
             exact curve is unknown.
         theorems: keys of ``reticent.references``.
         notes: what a reader must know to use the numbers, one sentence each.
+        mu_limits: (lower, upper) around mu of ``truth``, known from the release and not from points of the curve.
         data_dependent: the numbers depend on private data and must not be published as they are.
     """
 
@@ -76,22 +80,54 @@ class Assessment:
     truth: Bracket | None
     theorems: tuple[str, ...]
     notes: tuple[str, ...] = field(default=())
+    mu_limits: tuple[float, float] = (0.0, math.inf)
     data_dependent: bool = False
 
-    def measure(self, risk: Callable[[TradeOff], float]) -> Interval:
-        """Read a risk number off the curve, with its enclosure from ``truth``; infinite ends without one."""
-        value = float(risk(self.curve))
+    def __post_init__(self) -> None:
+        """What the enclosure has to say belongs to the notes."""
+        if self.truth is not None:
+            object.__setattr__(self, "notes", tuple(dict.fromkeys((*self.notes, *self.truth.notes))))
+
+    def measure(self, number: Callable[[TradeOff], float]) -> Interval:
+        """Read a risk number off the curve, with its enclosure from ``truth``; infinite ends without one.
+
+        Where the two ends differ by rounding only they are one number. Where they contradict each other by
+        more, nothing is enclosed.
+        """
+        value = float(number(self.curve))
         if self.truth is None:
             return Interval(-math.inf, value, math.inf)
-        ends = sorted((float(risk(self.truth.optimistic)), float(risk(self.truth.pessimistic))))
-        return Interval(ends[0], value, ends[1])
+        ends = float(number(self.truth.optimistic)), float(number(self.truth.pessimistic))
+        lower, upper = ends[::-1] if number is risk.bayes_security else ends  # the one number that falls with risk
+        if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=1e-14):
+            return Interval(-math.inf, value, math.inf)
+        return Interval(min(lower, upper), value, upper)
+
+    def mu(self) -> Interval:
+        """The smallest mu such that the curve is mu-GDP at every error rate; infinite where none is proven.
+
+        An estimate states the mu of its own curve.
+        """
+        low, high = self.mu_limits
+        value = risk.mu(self.curve)
+        if self.claim is Claim.BOUND or not math.isfinite(value):
+            value = min(value, high)
+        if self.truth is None:
+            return Interval(-math.inf, value, math.inf)
+        upper = min(risk.mu(self.truth.pessimistic), high)
+        lower = max(low, risk.mu_above(self.truth.optimistic))
+        return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
 
 
 @runtime_checkable
 class Adversary(Protocol):
-    """Who attacks: frozen data with a name, three sentences for people, and one method."""
+    """Who attacks: frozen data with a name, three sentences for people, and one method.
+
+    ``relation`` is the neighbouring relation that is meant where none is stated.
+    """
 
     name: ClassVar[str]
+    relation: ClassVar[Neighbouring]
     knows: ClassVar[str]
     lacks: ClassVar[str]
     infers: ClassVar[str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import closed_forms, compose, sampling_notes
+from reticent.composition import closed_forms, compose, mu_limits, release_notes
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
@@ -25,6 +25,7 @@ class Membership:
     """
 
     name: ClassVar[str] = "membership"
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     knows: ClassVar[str] = "all other records, and the candidates for this one,"
     lacks: ClassVar[str] = "which records were sampled, and the noise"
     infers: ClassVar[str] = "whether this record is a member of the training data"
@@ -52,7 +53,8 @@ class Membership:
             curve=curve,
             truth=truth,
             theorems=cite("CHERUBIN2024:Section 2", *keys),
-            notes=notes + sampling_notes(mechanism),
+            notes=notes + release_notes(mechanism),
+            mu_limits=mu_limits(mechanism, neighbouring),
         )
 
 

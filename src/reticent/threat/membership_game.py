@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reticent import _check
-from reticent.composition import compose, gmip, sampling_notes
+from reticent.composition import compose, gmip, mu_limits, release_notes
 from reticent.composition.gmip_spectrum import GradientSpectrum
 from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
 from reticent.errors import ParameterError, UnsupportedError
@@ -19,6 +19,7 @@ from reticent.tradeoff import GaussianTradeOff, TradeOff
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
 _LARGEST_MU = 1e8
+_MOVE = Neighbouring.REPLACE.sensitivity
 _CLT = (
     "The sum over a batch is taken as Gaussian (central limit theorem): no bound; "
     "it fails for small batches and for sparse or lattice-valued gradients."
@@ -31,6 +32,8 @@ class MembershipGame:
 
     Knows: the law of the data (mean and covariance of the gradients), the target, every released sum.
     Does not know: the other records, which are fresh draws from the same law; the noise.
+    Relation: replacement, and no other. Definition 3.1 of LEEMANN2023 draws a fresh record into the target's
+    place, so the data keep their size; a bound for adding a record is not one for that game (docs/membership-game.md).
     Claim: an estimate by the harmonic rule where each batch is fresh (one step, or one pass over shuffled
     data). Everywhere else the worst case of the same release, which is a bound: f-DP implies f-MIP
     (Theorem 4.2 of LEEMANN2023). Steps that use the same records again may count the injected noise only:
@@ -46,6 +49,7 @@ class MembershipGame:
     susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = None
 
     name: ClassVar[str] = "membership-game"
+    relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "the law of the data, the target record, every released gradient sum"
     lacks: ClassVar[str] = "the other records, drawn at random like the target, and the noise"
     infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
@@ -64,42 +68,50 @@ class MembershipGame:
 
         Raises:
             ParameterError: batch size or number of parameters is needed and not known.
-            UnsupportedError: steps over the same data without noise, which have no guarantee.
+            UnsupportedError: another relation than replacement; or steps over the same data without noise, which
+                have no guarantee.
         """
+        if neighbouring is not self.relation:
+            raise UnsupportedError(
+                "the membership game puts a fresh record in the target's place: it is answered for neighbouring "
+                f"replace only, not {neighbouring.value}"
+            )
         if method is Method.PUBLISHED:
-            return self._published(mechanism, neighbouring)
+            return self._published(mechanism)
         if method is Method.PROVEN:
-            return self._worst_case(mechanism, neighbouring, method, "The worst case was asked for.")
+            return self._worst_case(mechanism, method, "The worst case was asked for.")
         if not isinstance(mechanism, DPSGD):
-            reason = "The harmonic rule is known for DP-SGD only."
-            return self._worst_case(mechanism, neighbouring, method, reason)
+            return self._worst_case(mechanism, method, "The harmonic rule is known for DP-SGD only.")
         batch, k = self._batch_size(mechanism), self._susceptibility(mechanism)
-        reason = _obstacle(mechanism, neighbouring, k)
+        reason = _obstacle(mechanism, k)
         if reason:
-            return self._worst_case(mechanism, neighbouring, method, reason)
-        return self._harmonic(mechanism, neighbouring, method, batch, k)
+            return self._worst_case(mechanism, method, reason)
+        return self._harmonic(mechanism, method, batch, k)
 
-    def _harmonic(
-        self, mechanism: DPSGD, neighbouring: Neighbouring, method: Method, batch: float, k: Susceptibility
-    ) -> Assessment:
+    def _harmonic(self, mechanism: DPSGD, method: Method, batch: float, k: Susceptibility) -> Assessment:
         typical = k.mean if isinstance(k, SusceptibilityLaw) else k
-        noise = _effective_noise(mechanism, neighbouring, batch, typical)
+        noise = _effective_noise(mechanism, batch, typical)
         keys = ("RETICENT:harmonic-rule", "LEEMANN2023:Theorem 4.2", *_composition_keys(mechanism, k))
         return Assessment(
             adversary=self,
-            neighbouring=neighbouring,
+            neighbouring=self.relation,
             method=method,
             claim=Claim.ESTIMATE,
-            curve=_game_curve(mechanism, neighbouring, batch, k),
+            curve=_game_curve(mechanism, batch, k),
             truth=None,
             theorems=cite(*keys),
-            notes=(_meaning(k, self.susceptibility is None), _rule(mechanism, neighbouring, noise, batch, k), _CLT),
+            notes=(
+                _meaning(k, self.susceptibility is None),
+                _rule(mechanism, noise, batch, k),
+                _CLT,
+                *release_notes(mechanism),
+            ),
             data_dependent=isinstance(k, SusceptibilityLaw | GradientSpectrum),
         )
 
-    def _worst_case(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method, reason: str) -> Assessment:
+    def _worst_case(self, mechanism: Mechanism, method: Method, reason: str) -> Assessment:
         _refuse_without_noise(mechanism, reason)
-        truth = compose(mechanism, neighbouring)
+        truth = compose(mechanism, self.relation)
         notes = (
             f"{reason} The answer is the worst case of the same release, a bound with no assumption about the data.",
             "Whoever cannot tell any two neighbouring data sets apart cannot win the membership game either; "
@@ -107,20 +119,19 @@ class MembershipGame:
         )
         return Assessment(
             adversary=self,
-            neighbouring=neighbouring,
+            neighbouring=self.relation,
             method=method,
             claim=Claim.BOUND,
             curve=truth.pessimistic,
             truth=truth,
-            theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, neighbouring)),
-            notes=notes + sampling_notes(mechanism),
+            theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, self.relation)),
+            notes=notes + release_notes(mechanism),
+            mu_limits=mu_limits(mechanism, self.relation),
         )
 
-    def _published(self, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
+    def _published(self, mechanism: Mechanism) -> Assessment:
         if not isinstance(mechanism, DPSGD):
             raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use exact")
-        if neighbouring is not Neighbouring.REPLACE:
-            raise UnsupportedError("the published formula speaks of replacing a record; use neighbouring replace")
         batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
         k = self._susceptibility(mechanism)
         typical = _typical(k)
@@ -129,7 +140,7 @@ class MembershipGame:
         mu = _published_mu(least, mechanism)
         return Assessment(
             adversary=self,
-            neighbouring=neighbouring,
+            neighbouring=self.relation,
             method=Method.PUBLISHED,
             claim=Claim.ESTIMATE,
             curve=GaussianTradeOff(min(mu, _LARGEST_MU)),
@@ -172,25 +183,19 @@ def _single_pass(mechanism: DPSGD) -> bool:
     return mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
 
 
-def _obstacle(mechanism: DPSGD, neighbouring: Neighbouring, k: Susceptibility) -> str:
+def _obstacle(mechanism: DPSGD, k: Susceptibility) -> str:
     """Why the randomness of the data may not be counted, or nothing."""
     if not _single_pass(mechanism):
         return (
             f"{mechanism.steps} steps use the same records again, so the randomness of the data is not fresh "
             "in each step (errata G1) and only the injected noise may be counted."
         )
-    random_size = mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism)
-    if neighbouring is not Neighbouring.REPLACE and not random_size:
-        return (
-            "With batches of fixed size the game is played between data sets of equal size: the harmonic rule "
-            f"holds for neighbouring replace, not {neighbouring.value}."
-        )
-    if random_size and isinstance(k, GradientSpectrum):
+    if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
         return "A spectrum of the covariance does not describe Poisson batches, whose size is random."
     return ""
 
 
-def _effective_noise(mechanism: DPSGD, neighbouring: Neighbouring, batch: float, k: float | GradientSpectrum) -> float:
+def _effective_noise(mechanism: DPSGD, batch: float, k: float | GradientSpectrum) -> float:
     """Noise multiplier whose worst case is the harmonic rule: injected noise plus the other records.
 
     Batches of fixed size: 1/mu^2 = n/K + sigma^2/4. Poisson: the other records add the covariance
@@ -199,26 +204,25 @@ def _effective_noise(mechanism: DPSGD, neighbouring: Neighbouring, batch: float,
     """
     sigma = mechanism.noise_multiplier
     if isinstance(k, GradientSpectrum):
-        return neighbouring.sensitivity / k.mu(batch, sigma)
+        return _MOVE / k.mu(batch, sigma)
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
         return (sigma**2 + batch * (1.0 - mechanism.sample_rate) / k) ** 0.5
-    return neighbouring.sensitivity / gmip.harmonic_mu(batch, k, sigma)
+    return _MOVE / gmip.harmonic_mu(batch, k, sigma)
 
 
-def _game_curve(mechanism: DPSGD, neighbouring: Neighbouring, batch: float, k: Susceptibility) -> TradeOff:
+def _game_curve(mechanism: DPSGD, batch: float, k: Susceptibility) -> TradeOff:
     if isinstance(k, SusceptibilityLaw):
-        return k.compose(lambda value: _game_curve(mechanism, neighbouring, batch, value))
-    noise = _effective_noise(mechanism, neighbouring, batch, k)
-    return _used_once(replace(mechanism, noise_multiplier=noise), neighbouring)
+        return k.compose(lambda value: _game_curve(mechanism, batch, value))
+    return _used_once(replace(mechanism, noise_multiplier=_effective_noise(mechanism, batch, k)))
 
 
-def _used_once(mechanism: DPSGD, neighbouring: Neighbouring) -> TradeOff:
+def _used_once(mechanism: DPSGD) -> TradeOff:
     """The curve of at most one use of the target; for shuffled data its step is revealed, which is safe."""
-    step = GaussianTradeOff(neighbouring.sensitivity / mechanism.noise_multiplier)
+    step = GaussianTradeOff(_MOVE / mechanism.noise_multiplier)
     if _full_batch(mechanism):
         return step
     if mechanism.sampler is not Sampler.SHUFFLED:
-        return compose(mechanism, neighbouring).pessimistic
+        return compose(mechanism, Neighbouring.REPLACE).pessimistic
     used = min(1.0, mechanism.steps * mechanism.sample_rate)
     return stochastic_composition([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
 
@@ -252,9 +256,8 @@ def _meaning(k: Susceptibility, typical: bool) -> str:
     return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
 
 
-def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: float, k: Susceptibility) -> str:
-    size = neighbouring.sensitivity
-    injected = size / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
+def _rule(mechanism: DPSGD, noise: float, batch: float, k: Susceptibility) -> str:
+    injected = _MOVE / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
     if isinstance(k, GradientSpectrum):
         formula = "Sum over the given spectrum"
     elif mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
@@ -264,7 +267,7 @@ def _rule(mechanism: DPSGD, neighbouring: Neighbouring, noise: float, batch: flo
     else:
         formula = "Harmonic rule, 1/mu^2 = n/K + 1/mu_DP^2"
     return (
-        f"{formula}, batch size n = {batch:g}: mu of one step is {size / noise:.6g} with the randomness of the other "
+        f"{formula}, batch size n = {batch:g}: mu of one step is {_MOVE / noise:.6g} with the randomness of the other "
         f"records and {injected:.6g} by the noise alone (the worst case)."
     )
 

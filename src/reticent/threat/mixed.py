@@ -33,13 +33,14 @@ class Mixed:
     relaxed_probability: float = 0.5
 
     name: ClassVar[str] = "mixed"
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     knows: ClassVar[str] = (
         "everything but this record, and with a stated probability not in which direction it moves the result,"
     )
     lacks: ClassVar[str] = (
         "with the stated probability the direction of the target's effect; the sampling and the noise"
     )
-    infers: ClassVar[str] = "whether this record was used"
+    infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 
     def __post_init__(self) -> None:
         _check.fraction(relaxed_probability=self.relaxed_probability)
@@ -67,6 +68,7 @@ class Mixed:
             truth=bracket,
             theorems=cite("RETICENT:public-coin", *relaxed.theorems),
             notes=(coin, *relaxed.notes),
+            mu_limits=relaxed.mu_limits,
         )
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import Bracket, common_direction, compose, relaxed_dpsgd, sampling_notes
+from reticent.composition import Bracket, common_direction, compose, mu_limits, relaxed_dpsgd, release_notes
+from reticent.composition.sampling import attained_shift
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
+from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
 
 _MEANING = (
     "The guarantee is over a direction that is unknown to the attacker and common to all releases; "
@@ -33,15 +34,17 @@ class Relaxed:
     """
 
     name: ClassVar[str] = "relaxed"
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     knows: ClassVar[str] = "all other records and how far this one can move the result, but not in which direction,"
     lacks: ClassVar[str] = "the direction in which the target moves the result, the sampling and the noise"
-    infers: ClassVar[str] = "whether this record was used"
+    infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
     ) -> Assessment:
         """The maximin curve over a common unknown direction, or the worst case where none is proven."""
         truth, keys, notes = _curve(mechanism, neighbouring)
+        lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
@@ -50,7 +53,8 @@ class Relaxed:
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite(*keys),
-            notes=_MEANING + notes + sampling_notes(mechanism),
+            notes=_MEANING + notes + release_notes(mechanism),
+            mu_limits=(0.0 if isinstance(mechanism, Laplace) else lower, upper),
         )
 
 
@@ -59,6 +63,8 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
     match mechanism:
         case Gaussian(noise_multiplier=sigma, releases=n, dimension=d) if sigma > 0.0:
             return _gaussian(n * (size / sigma) ** 2, d)
+        case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
+            return _worst_case(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
             return _gaussian(n * (size / sigma) ** 2, mechanism.num_parameters or 1)
         case Ledger(parts=parts) if _one_direction(parts):
@@ -66,9 +72,11 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, t
         case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
-        case DPSGD(sampler=Sampler.POISSON | Sampler.SHUFFLED) if mechanism.noise_multiplier > 0.0 and size == 1.0:
-            keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
-            return relaxed_dpsgd(mechanism), keys, (_SUBSAMPLED,)
+        case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and size == 1.0:
+            truth = relaxed_dpsgd(mechanism)
+            if attained_shift(mechanism, neighbouring) == 0.0:
+                truth = Bracket(pessimistic=truth.pessimistic, optimistic=GaussianTradeOff(0.0))
+            return truth, ("RETICENT:common-sign", "RETICENT:relaxed-meaning"), (_SUBSAMPLED,)
         case _:
             return _worst_case(mechanism, neighbouring)
 

@@ -18,18 +18,21 @@ _TOLERANCE = 1e-6
 def assess(
     mechanism: Mechanism,
     adversaries: Sequence[Adversary],
-    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    neighbouring: Neighbouring | None = None,
     method: Method = Method.EXACT,
 ) -> tuple[Assessment, ...]:
     """Assess each adversary, in the order given, with the worst case of each relation used.
 
     A worst case that was not asked for is appended, one for each neighbouring relation in the results.
 
+    Args:
+        neighbouring: None means each adversary's own ``relation``.
+
     Raises:
         DominanceError: a certified curve came out stronger than the worst case of the same release.
         UnsupportedError: nothing is proven for one of the combinations.
     """
-    results = [adversary.assess(mechanism, neighbouring, method) for adversary in adversaries]
+    results = [adversary.assess(mechanism, neighbouring or adversary.relation, method) for adversary in adversaries]
     worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
     for result in tuple(results):
         if result.neighbouring not in worst:
@@ -42,7 +45,7 @@ def assess(
 def assess_answerable(
     mechanism: Mechanism,
     adversaries: Sequence[Adversary],
-    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE,
+    neighbouring: Neighbouring | None = None,
     method: Method = Method.EXACT,
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name."""

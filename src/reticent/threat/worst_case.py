@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import compose, sampling_notes
+from reticent.composition import compose, mu_limits, release_notes
 from reticent.mechanism import DPSGD, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -22,6 +22,7 @@ class WorstCase:
     """
 
     name: ClassVar[str] = "worst-case"
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = "which of the two neighbouring data sets was used, the sampling and the noise"
     infers: ClassVar[str] = "whether this record was used"
@@ -43,21 +44,23 @@ class WorstCase:
             curve=truth.pessimistic,
             truth=truth,
             theorems=worst_case_theorems(mechanism, neighbouring),
-            notes=sampling_notes(mechanism),
+            notes=release_notes(mechanism),
+            mu_limits=mu_limits(mechanism, neighbouring),
         )
 
 
 def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[str, ...]:
     """Keys of what the worst-case curve of ``mechanism`` stands on."""
     parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure"}
+    keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure", "RETICENT:all-rates-mu"}
     for part in parts:
         if isinstance(part, Laplace):
             keys |= {"DONG2022:Lemma A.6"} | ({"ZHU2022:Theorem 11"} if part.sample_rate < 1.0 else set())
         elif not isinstance(part, DPSGD) or part.sample_rate == 1.0 or part.sampler is Sampler.SHUFFLED:
             keys.add("DONG2022:Definition 2.3")
         elif part.sampler is Sampler.FIXED_SIZE:
-            keys.add("DONG2022:Theorem 4.2")
+            displaced = neighbouring is Neighbouring.ADD_REMOVE
+            keys.add("RETICENT:fixed-size-dominance" if displaced else "DONG2022:Theorem 4.2")
         elif neighbouring is Neighbouring.REPLACE:
             keys.add("RETICENT:replace-dominance")
         else:

@@ -46,6 +46,11 @@ class Mixture(TradeOff):
         return _log_mean(np.log(self.weights), parts)
 
     @property
+    def proven_mu(self) -> float:
+        """The largest of the experiments."""
+        return max(curve.proven_mu for curve in self.curves)
+
+    @property
     def reversed(self) -> TradeOff:
         return Mixture([curve.reversed for curve in self.curves], self.weights)
 
@@ -84,6 +89,11 @@ class Subsampled(TradeOff):
         beta = np.logaddexp(outside + log1mexp(log_alpha), inside + self.curve.log_beta(log_alpha))
         power = np.logaddexp(outside + log_alpha, inside + self.curve.log_power(log_alpha))
         return np.minimum(beta, 0.0), np.minimum(power, 0.0)
+
+    @property
+    def proven_mu(self) -> float:
+        """That of a target who always takes part; for Gaussian noise no smaller one holds."""
+        return self.curve.proven_mu
 
     @property
     def reversed(self) -> TradeOff:

@@ -13,6 +13,7 @@ follows from it, and a subclass overrides what it knows in closed form.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
@@ -60,6 +61,14 @@ class TradeOff(ABC):
     def reversed(self) -> TradeOff:
         """The same experiment with H0 and H1 exchanged: the inverse function of this curve."""
         return Reversed(self)
+
+    @property
+    def proven_mu(self) -> float:
+        """A mu for which G_mu lies on or below this curve at *every* error rate; infinite where none is known.
+
+        Subclasses say what they can prove; it need not be the smallest.
+        """
+        return math.inf
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
         """Logarithm of the smallest false negative rate at false positive rate ``e^log_alpha``."""
@@ -125,6 +134,11 @@ class Reversed(TradeOff):
     @property
     def reversed(self) -> TradeOff:
         return self.curve
+
+    @property
+    def proven_mu(self) -> float:
+        """That of the curve: G_mu is its own inverse."""
+        return self.curve.proven_mu
 
     def __repr__(self) -> str:
         return f"Reversed({self.curve!r})"

@@ -36,6 +36,11 @@ class GaussianTradeOff(TradeOff):
         """The curve itself: the Gaussian experiment is symmetric."""
         return self
 
+    @property
+    def proven_mu(self) -> float:
+        """``mu`` itself."""
+        return self.mu
+
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
         if self.mu == 0.0:

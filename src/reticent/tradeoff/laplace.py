@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri_exp
 
 from reticent import _check
 from reticent.tradeoff._logs import log1mexp
@@ -37,6 +38,11 @@ class LaplaceTradeOff(TradeOff):
     def reversed(self) -> TradeOff:
         """The curve itself: the experiment is symmetric."""
         return self
+
+    @property
+    def proven_mu(self) -> float:
+        """The smallest mu, 2 Phi^-1(1 - e^(-epsilon/2)/2), needed where both errors agree; docs/mu.md."""
+        return -2.0 * float(ndtri_exp(-0.5 * self.mu - _LOG_2))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
@@ -90,6 +96,11 @@ class RelaxedLaplaceTradeOff(TradeOff):
     @property
     def reversed(self) -> TradeOff:
         return _RelaxedLaplaceRemove(self)
+
+    @property
+    def proven_mu(self) -> float:
+        """That of an attacker who knows the sign."""
+        return LaplaceTradeOff(self.mu).proven_mu
 
     @property
     def _largest(self) -> float:

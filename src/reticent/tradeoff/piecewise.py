@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri_exp
 
 from reticent import _check
 from reticent.errors import ParameterError
@@ -24,6 +25,20 @@ class PolygonTradeOff(TradeOff):
 
     def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
         self.vertices, self.log_slopes = vertices, log_slopes
+
+    @property
+    def proven_mu(self) -> float:
+        """The smallest mu, needed at a vertex: a segment minus G_mu is concave, so it is least at an end.
+
+        Infinite where a vertex with a true positive rate above 0 lies at false positive rate 0, or mirrored.
+        """
+        fpr, tnr, fnr, tpr = self.vertices
+        inside = (tpr > -np.inf) & (tnr > -np.inf)
+        if not np.any(inside):
+            return 0.0
+        reject = np.where(fpr < tnr, ndtri_exp(np.minimum(fpr, 0.0)), -ndtri_exp(np.minimum(tnr, 0.0)))
+        accuse = np.where(tpr < fnr, ndtri_exp(np.minimum(tpr, 0.0)), -ndtri_exp(np.minimum(fnr, 0.0)))
+        return max(0.0, float(np.max(accuse[inside] - reject[inside])))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +53,11 @@ class RelaxedGaussianTradeOff(TradeOff):
     @property
     def reversed(self) -> TradeOff:
         return _RelaxedGaussianRemove(self)
+
+    @property
+    def proven_mu(self) -> float:
+        """That of an attacker who knows the direction; no smaller one holds at every error rate (docs/mu.md)."""
+        return math.sqrt(self.noncentrality)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         """The threshold on the norm solves log 0F1(; d/2; lam t/4) = l + lam/2."""

@@ -101,6 +101,11 @@ class Worst(TradeOff):
         # The first piece ends before alpha = 1 where some observations exclude H1: beta is 0 there.
         return np.where(np.isnan(result), 0.0 if which else -np.inf, result)
 
+    @property
+    def proven_mu(self) -> float:
+        """The largest of the curves: G_mu is convex, so it lies below their envelope where it lies below each."""
+        return max(curve.proven_mu for curve in self.curves)
+
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         return np.max([curve._log_delta_above(epsilon) for curve in self.curves], axis=0)
 

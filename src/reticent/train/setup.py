@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100
@@ -55,7 +57,8 @@ def _noise(config: TrainConfig, rate: float, steps: int) -> float:
         return config.noise_multiplier
     if config.target is None:
         raise ParameterError("noise_multiplier", None, "given, or target")
-    return calibrated_noise(config.target, DPSGD(1.0, rate, steps, sampler=config.sampler))
+    batches = math.ceil((1.0 - 1e-9) / rate) if config.sampler is Sampler.SHUFFLED else None  # the last one is kept
+    return calibrated_noise(config.target, DPSGD(1.0, rate, steps, sampler=config.sampler, batches_per_epoch=batches))
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:

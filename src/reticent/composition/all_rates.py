@@ -1,0 +1,89 @@
+"""mu over every error rate, from the release: composed curves are known down to a floor only. docs/mu.md proves it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.special import ndtri, ndtri_exp
+
+from reticent.composition.compose import compose
+from reticent.composition.polygon import Polygon, polygon_above
+from reticent.composition.steps import Step, steps_of
+from reticent.errors import NumericalError
+from reticent.mechanism import Laplace, Mechanism, Neighbouring
+from reticent.tradeoff import LaplaceTradeOff, TradeOff
+from reticent.tradeoff._logs import log1mexp
+
+_TANGENTS = 2001
+
+
+def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, float]:
+    """(lower, upper) around the smallest mu such that the worst case is mu-GDP at every error rate.
+
+    Both ends agree for Gaussian noise, sampled or not (replacement at rates above 1/2: the upper end is at most
+    twice the lower), and for one Laplace release. Infinite where a step without noise may show the target.
+
+    Raises:
+        UnsupportedError: as for ``compose``.
+    """
+    noisy, seen = steps_of(mechanism, neighbouring)
+    attained, shown = steps_of(mechanism, neighbouring, attained=True)
+    lower = math.inf if shown > 0.0 else _together((step.count, _reached(step)) for step in attained)
+    if seen > 0.0:
+        return lower, math.inf
+    upper = _together((step.count, _enough(step)) for step in noisy)
+    if isinstance(mechanism, Laplace) and mechanism.releases == 1 and mechanism.sample_rate == 1.0:
+        return upper, upper
+    largest = sum(step.count * max(step.largest_losses) for step in noisy)
+    if math.isfinite(largest):
+        with contextlib.suppress(NumericalError), np.errstate(all="ignore"):  # what overflows proves nothing more
+            bounded = _bounded(compose(mechanism, neighbouring).pessimistic, largest)
+            upper = bounded if bounded < upper else upper
+    return lower, upper
+
+
+def _together(steps: Iterable[tuple[int, float]]) -> float:
+    """mu of Gaussian curves, composed: they add in squares."""
+    return math.sqrt(sum(count * mu * mu for count, mu in steps))
+
+
+def _enough(step: Step) -> float:
+    """A mu that holds for one step."""
+    if not step.laplace:
+        return (step.shift / step.noise_multiplier) * (0.5 if step.antipodal and step.sample_rate <= 0.5 else 1.0)
+    loss = max(step.largest_losses)
+    response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-loss))))
+    return min(LaplaceTradeOff(step.shift / step.noise_multiplier).proven_mu, response)
+
+
+def _reached(step: Step) -> float:
+    """What the shift comes to at false positive rates near 0; 0 where losses are bounded."""
+    if step.laplace:
+        return 0.0
+    return (step.shift / step.noise_multiplier) * (0.5 if step.antipodal else 1.0)
+
+
+def _bounded(curve: TradeOff, largest: float) -> float:
+    """A mu of a symmetric curve whose log likelihood ratio never exceeds ``largest``.
+
+    Down to any vertex the largest shift is at a vertex. Below its alpha the power is at most e^largest alpha,
+    and Phi^-1(e^largest alpha) - Phi^-1(alpha) grows with alpha. The best vertex to change over counts.
+    """
+    polygon = curve if isinstance(curve, Polygon) else _tangents(curve, largest)
+    fpr, _, fnr, tpr = polygon.vertices
+    half = (fpr > -np.inf) & (fpr <= fnr)
+    fpr, tpr = fpr[half][::-1], tpr[half][::-1]
+    reject = ndtri_exp(fpr)
+    above = np.maximum.accumulate(ndtri_exp(tpr) - reject)
+    below = np.where(fpr + largest < 0.0, ndtri_exp(np.minimum(fpr + largest, 0.0)) - reject, np.inf)
+    return float(np.min(np.maximum(above, below), initial=math.inf))
+
+
+def _tangents(curve: TradeOff, largest: float) -> Polygon:
+    thresholds = largest * np.linspace(-1.0, 1.0, _TANGENTS)
+    thresholds[_TANGENTS // 2] = 0.0
+    log_delta = curve.log_delta(np.abs(thresholds))
+    return polygon_above(thresholds, log_delta, log1mexp(log_delta))

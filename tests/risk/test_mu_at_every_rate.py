@@ -1,0 +1,241 @@
+"""mu is proven at every error rate, or infinite: the cases of the referee, the theorem behind it, and its law."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.stats import norm
+
+from reticent.calibrate import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
+from reticent.composition import compose, mu_limits
+from reticent.composition.common_sign import common_sign
+from reticent.composition.pairs import AntipodalPair
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.risk import epsilon_at_delta, mu, mu_above
+from reticent.threat import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
+from reticent.tradeoff import (
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    Mixture,
+    PiecewiseLinearTradeOff,
+    RelaxedGaussianTradeOff,
+    Subsampled,
+    TradeOff,
+    from_advantage,
+    symmetrised,
+)
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+
+
+def shift_at(curve: TradeOff, z: float) -> float:
+    """-Phi^-1(alpha) - Phi^-1(beta) at alpha = Phi(-z), by the power, which keeps its digits."""
+    return z + float(ndtri_exp(float(curve.log_power(log_ndtr(-z)))))
+
+
+class TestCasesOfTheReferee:
+    def test_without_noise_mu_is_infinite(self) -> None:
+        """TPR .41 at FPR 0; it said 5.769."""
+        result = WorstCase().assess(DPSGD(0.0, 0.1, 5))
+        assert float(result.curve.power(0.0)) == pytest.approx(1 - 0.9**5, rel=1e-12, abs=0)
+        assert result.mu().value == result.mu().lower == math.inf
+        assert mu(result.curve) == math.inf
+
+    def test_calibrating_to_mu_6_does_not_return_noise_of_a_hundredth(self) -> None:
+        answer = calibrate(DPSGD(1.0, 0.1, 5), NoiseMultiplier(), Mu(6.0))
+        assert answer.value == pytest.approx(math.sqrt(5) / 6, rel=1e-4, abs=0)
+        assert answer.achieved.value <= 6.0
+
+    def test_laplace_of_little_noise(self) -> None:
+        """It said 50.18; the truth is at least 63."""
+        interval = WorstCase().assess(Laplace(1e-3)).mu()
+        mpmath.mp.dps = 30
+        quantile = mpmath.findroot(lambda x: mpmath.log(mpmath.ncdf(x)) + 500 + mpmath.log(2), -31.5)
+        assert interval.value == pytest.approx(float(-2 * quantile), rel=1e-12, abs=0)
+        assert interval.lower == interval.upper == interval.value > 63.0
+
+    def test_a_thousand_sampled_steps(self) -> None:
+        """It said .83, which implies an epsilon of 6.2 at delta 1e-12 where 6.992 was printed."""
+        run = DPSGD(0.8, 0.01, 1000)
+        result = WorstCase().assess(run)
+        assert result.mu().value == pytest.approx(math.sqrt(1000) / 0.8, rel=1e-12, abs=0)
+        printed = result.measure(lambda curve: epsilon_at_delta(curve, 1e-12)).lower
+        assert printed > 6.9
+        assert epsilon_at_delta(GaussianTradeOff(mu_above(result.curve)), 1e-12) < printed
+        assert epsilon_at_delta(GaussianTradeOff(result.mu().value), 1e-12) >= printed
+
+
+RELEASES: list[Mechanism] = [
+    DPSGD(0.8, 0.01, 1000),
+    DPSGD(2.0, 0.7, 12),
+    DPSGD(0.9, 0.02, 100, sampler=Sampler.FIXED_SIZE),
+    DPSGD(3.0, 0.1, 35, sampler=Sampler.SHUFFLED),
+    Gaussian(1.5, 2),
+    Laplace(0.7),
+    Laplace(3.0, 6),
+    Ledger((Laplace(2.0), Gaussian(3.0), DPSGD(1.0, 0.05, 20))),
+]
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=repr)
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_the_printed_mu_implies_the_printed_epsilon(release: Mechanism, relation: Neighbouring) -> None:
+    result = WorstCase().assess(release, relation)
+    interval = result.mu()
+    assert interval.lower <= interval.value == interval.upper < math.inf
+    implied = GaussianTradeOff(interval.value)
+    for delta in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1):
+        assert (
+            epsilon_at_delta(implied, delta) >= result.measure(lambda c, d=delta: epsilon_at_delta(c, d)).lower - 1e-9
+        )
+    fpr = np.geomspace(1e-12, 0.5, 60)
+    assert np.all(compose(release, relation).optimistic.power(fpr) <= implied.power(fpr) * (1 + 1e-9))
+
+
+class TestSamplingDoesNotLowerIt:
+    """docs/mu.md: as alpha goes to 0 the shift of a sampled Gaussian run goes to that of the run without sampling."""
+
+    def test_one_step_climbs_to_the_full_shift(self) -> None:
+        curve = Subsampled(GaussianTradeOff(2.0), 0.01)
+        shifts = [shift_at(curve, z) for z in (5.0, 10.0, 40.0, 200.0, 1000.0)]
+        assert np.all(np.diff(shifts) > 0.0)
+        assert 2.0 - 0.006 < shifts[-1] < 2.0 == mu(curve)
+
+    def test_several_steps_climb_to_the_full_shift(self) -> None:
+        """The linear test of three steps, exactly: a binomial mixture of normal laws."""
+        rate, steps, noise = 0.05, 3, 1.3
+        full = math.sqrt(steps) / noise
+
+        def shift(z: float) -> float:
+            parts = [
+                math.log(math.comb(steps, k)) + k * math.log(rate) + (steps - k) * math.log1p(-rate)
+                + float(log_ndtr(-(z - k / (noise * math.sqrt(steps)))))
+                for k in range(steps + 1)
+            ]  # fmt: skip
+            return z + float(ndtri_exp(np.logaddexp.reduce(parts)))
+
+        assert shift(10.0) < shift(100.0) < shift(2000.0) < full
+        assert shift(2000.0) > full - 0.01
+        assert mu_limits(DPSGD(noise, rate, steps), ADD) == pytest.approx((full, full), rel=1e-12, abs=0)
+
+    @pytest.mark.parametrize("rate", [0.01, 0.3, 0.5])
+    def test_replacement_up_to_one_half_has_the_shift_of_one(self, rate: float) -> None:
+        """The antipodal pair at rate 1/2 is N(-1/2) against N(1/2), blurred by a fair sign."""
+        curve = AntipodalPair(0.7, rate)
+        z = np.concatenate([np.linspace(0.0, 8.0, 81), [12.0, 20.0, 35.0]])
+        shifts = [shift_at(curve, float(x)) for x in z]
+        assert max(shifts) <= 1.0 / 0.7 + 1e-12
+        assert shifts[-1] > 1.0 / 0.7 - 0.2
+        assert mu(curve) == 1.0 / 0.7
+
+    def test_replacement_beyond_one_half_exceeds_it(self) -> None:
+        curve = AntipodalPair(0.7, 0.95)
+        assert max(shift_at(curve, z) for z in np.linspace(0.0, 8.0, 81)) > 1.2 / 0.7
+        assert mu(curve) == 2.0 / 0.7
+        lower, upper = mu_limits(DPSGD(0.7, 0.95, 4), REPLACE)
+        assert (lower, upper) == pytest.approx((2.0 / 0.7, 4.0 / 0.7), rel=1e-12, abs=0)
+        assert lower < WorstCase().assess(DPSGD(0.7, 0.95, 4), REPLACE).mu().lower < upper
+
+    @pytest.mark.parametrize("dimension", [1, 5])
+    def test_the_unknown_direction_does_not_lower_it_either(self, dimension: int) -> None:
+        curve = RelaxedGaussianTradeOff(4.0, dimension)
+        assert shift_at(curve, 5.0) < shift_at(curve, 37.0) < shift_at(curve, 300.0)
+        assert 1.95 < shift_at(curve, 300.0) < 2.0 == mu(curve)
+
+    def test_everybody_has_the_mu_of_the_worst_case(self) -> None:
+        run = DPSGD(1.0, 0.02, 400, batch_size=10)
+        for who in (WorstCase(), Membership(), Relaxed(), Mixed(0.5), MembershipGame(5.0)):
+            assert who.assess(run).mu().value == pytest.approx(20.0, rel=1e-12, abs=0)
+        attribute = Attribute(gradient_change=0.3).assess(run)
+        assert attribute.mu().value == pytest.approx(6.0, rel=1e-12, abs=0)
+
+    def test_a_bound_on_the_advantage_alone_takes_mu_from_the_release(self) -> None:
+        proven = Membership().assess(DPSGD(1.0, 0.2, 40), ADD, Method.PROVEN)
+        assert mu(proven.curve) == math.inf
+        assert proven.mu().value == pytest.approx(math.sqrt(40), rel=1e-12, abs=0)
+        assert common_sign(DPSGD(1.0, 1.0, 9)).pessimistic.proven_mu == 3.0
+
+
+class TestBoundedLosses:
+    """Laplace: the ratio is bounded, so mu is finite, and its enclosure closes up."""
+
+    @pytest.mark.parametrize("epsilon", [0.01, 1.0, 12.0])
+    def test_one_release_against_the_whole_curve(self, epsilon: float) -> None:
+        curve = LaplaceTradeOff(epsilon)
+        z = np.linspace(0.0, 30.0, 6001)
+        brute = max(shift_at(curve, float(x)) for x in z)
+        assert brute <= mu(curve) * (1 + 1e-12)
+        assert mu(curve) == pytest.approx(brute, rel=1e-4, abs=0)
+
+    @pytest.mark.parametrize("release", [Laplace(1.0, 1, 0.1), Laplace(10.0, 10), Laplace(10.0, 10, 0.3)], ids=repr)
+    def test_composed_and_sampled_releases_are_enclosed(self, release: Laplace) -> None:
+        interval = WorstCase().assess(release).mu()
+        assert interval.lower <= interval.value
+        assert interval.value == pytest.approx(interval.lower, rel=1e-6, abs=0)
+
+    def test_where_the_ratio_overflows_a_bound_is_left(self) -> None:
+        interval = WorstCase().assess(Laplace(1e-3, 1, 0.1)).mu()
+        curve = Subsampled(LaplaceTradeOff(1000.0), 0.1)
+        brute = max(shift_at(curve, float(z)) for z in np.linspace(1.0, 60.0, 1181))
+        assert 43.0 < brute <= interval.value < 1.1 * brute
+        assert interval.lower <= brute
+
+    def test_the_tail_counts(self) -> None:
+        """Down to FPR 1e-9 alone, sampled Laplace releases of little noise look better than they are."""
+        release = Laplace(0.02, 1, 1e-3)
+        interval = WorstCase().assess(release).mu()
+        assert interval.value > 1.05 * mu_above(compose(release, ADD).pessimistic)
+        curve = compose(release, ADD).pessimistic
+        assert interval.value >= max(shift_at(curve, z) for z in np.linspace(1.0, 30.0, 200))
+
+
+class TestCurves:
+    def test_a_polygon_needs_it_at_a_vertex(self) -> None:
+        curve = PiecewiseLinearTradeOff([0.0, 0.1, 0.4, 1.0], [1.0, 0.5, 0.1, 0.0])
+        alphas = np.linspace(1e-6, 1 - 1e-6, 200_001)
+        brute = np.max(-ndtri(alphas) - ndtri(curve.beta(alphas)))
+        assert mu(curve) == pytest.approx(max(-ndtri(0.1) - ndtri(0.5), -ndtri(0.4) - ndtri(0.1)), rel=1e-14, abs=0)
+        assert brute <= mu(curve) * (1 + 1e-9)
+
+    def test_who_is_sometimes_certain_has_no_mu(self) -> None:
+        assert mu(from_advantage(1e-6)) == math.inf
+        sometimes = PiecewiseLinearTradeOff([0.0, 1.0], [0.9, 0.0])  # TPR .1 at FPR 0
+        assert mu(sometimes) == mu(sometimes.reversed) == math.inf
+        assert mu(from_advantage(0.0)) == 0.0
+
+    def test_worst_and_mixed_curves_take_the_largest(self) -> None:
+        parts = [GaussianTradeOff(0.5), Subsampled(GaussianTradeOff(2.0), 0.1)]
+        assert mu(symmetrised(parts[1])) == 2.0
+        assert mu(Mixture(parts, [0.9, 0.1])) == 2.0
+        assert mu(parts[1].reversed) == 2.0
+
+    def test_mu_above_is_no_mu(self) -> None:
+        curve = Subsampled(GaussianTradeOff(2.0), 0.01)
+        alpha = float(norm.sf(30.0))
+        assert curve.power(alpha) > GaussianTradeOff(mu_above(curve)).power(alpha)
+
+
+class TestCalibration:
+    def test_what_does_not_change_mu_is_a_plateau(self) -> None:
+        """Neither the rate nor the batch size changes it: all or nothing."""
+        run = DPSGD(2.0, 0.1, 16, dataset_size=1000)
+        assert calibrate(run, SampleRate(), Mu(2.1)).value == 1.0
+        assert calibrate(run, BatchSize(), Mu(2.1)).value == 1000
+        with pytest.raises(UnreachableError, match="out of reach"):
+            calibrate(run, SampleRate(), Mu(1.99))
+
+    def test_steps(self) -> None:
+        assert calibrate(DPSGD(2.0, 0.1, 16), Steps(), Mu(2.0)).value == 16
+        assert calibrate(Gaussian(2.0, 16), Steps(), Mu(1.99)).value == 15
+
+    def test_other_attackers_and_laplace(self) -> None:
+        for who in (Relaxed(), Mixed(0.5), Membership()):
+            answer = calibrate(DPSGD(1.0, 0.01, 100), NoiseMultiplier(), Mu(2.0), who)
+            assert answer.value == pytest.approx(5.0, rel=1e-4, abs=0)
+            assert answer.worst_case().value <= 2.0
+        laplace = calibrate(Laplace(1.0), NoiseMultiplier(), Mu(1.0)).mechanism
+        assert mu(compose(laplace, ADD).pessimistic) == pytest.approx(1.0, rel=2e-4, abs=0)
