@@ -10,9 +10,9 @@ import pytest
 from reticent.composition import certified
 from reticent.composition._nodes import ANGLES
 from reticent.composition.certified import enclose_advantage
-from reticent.composition.compose import steps_of
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.laws import SampledGaussian, layered_decay
+from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
 

@@ -5,9 +5,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 from reticent.composition import Composed, advantage, certified_advantage, compose, release_notes
-from reticent.composition.compose import loudest_step, steps_of
+from reticent.composition.compose import loudest_step
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.sampling import accountable
+from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, Subsampled, symmetrised

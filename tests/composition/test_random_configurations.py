@@ -1,13 +1,17 @@
 """A thousand random runs: the certified values of one route against bounds of the other."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from reticent.composition import Composed
-from reticent.composition.compose import compose, spectral_composition, steps_of
+from reticent.composition.compose import compose, spectral_composition
 from reticent.composition.lattice import compose_lattice
+from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
+from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
 
 ALPHAS = np.array([1e-4, 1e-3, 1e-2, 0.1, 0.5])
 
@@ -92,3 +96,36 @@ def test_extremes_are_answered():
     runs = corners([0.05, 0.1, 0.3, 1.0, 10.0, 1e3], [1e-8, 1e-5, 1e-2, 0.5, 1.0], [1, 100, 10**4, 10**6, 10**8])
     for run, neighbouring in runs:
         answered(run, neighbouring)
+
+
+MEASURES = (
+    advantage,
+    *(partial(tpr_at_fpr, fpr=fpr) for fpr in (1e-6, 1e-3)),
+    *(partial(epsilon_at_delta, delta=delta) for delta in (1e-12, 1e-8, 1e-5)),
+)
+
+
+def neither_crosses_nor_loses_a_tail(rng: np.random.Generator) -> None:
+    """Noise .1 to 20, rate 1e-6 to 1, up to 1e5 steps, both relations: what the two curves of one enclosure say."""
+    run = DPSGD(10 ** rng.uniform(-1.0, 1.3), 10 ** rng.uniform(-6.0, -0.01), int(10 ** rng.uniform(0.0, 5.0)))
+    relation = Neighbouring.REPLACE if rng.uniform() < 0.5 else Neighbouring.ADD_REMOVE
+    bracket = compose(run, relation)
+    assert bracket.notes == (), (run, relation)
+    for measure in MEASURES:
+        lower, upper = measure(bracket.optimistic), measure(bracket.pessimistic)
+        assert lower <= upper * (1 + 1e-9) + 1e-14, (run, relation, measure)
+        assert np.isfinite(upper), (run, relation, measure)
+
+
+def test_some_enclosures_neither_cross_nor_lose_a_tail():
+    rng = np.random.default_rng(4)
+    for _ in range(4):
+        neither_crosses_nor_loses_a_tail(rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_two_thousand_enclosures_neither_cross_nor_lose_a_tail(part):
+    rng = np.random.default_rng([19, part])
+    for _ in range(100):
+        neither_crosses_nor_loses_a_tail(rng)
