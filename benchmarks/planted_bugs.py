@@ -153,6 +153,104 @@ class NoiseOneStepLate(Loop):
         return late
 
 
+class EachLayerClipped(Loop):
+    """Every layer's part of the gradient is clipped to the clip norm by itself."""
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [super(EachLayerClipped, self).clip([g])[0] for g in gradients]
+
+
+class EachRowClipped(Loop):
+    """Every row of every matrix is clipped to the clip norm by itself."""
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        limit = self.claim.max_grad_norm
+        return [g * (limit / g.norm(dim=-1, keepdim=True).clamp(min=1e-12)).clamp(max=1.0) for g in gradients]
+
+
+class EachNumberClipped(Loop):
+    """Every number is cut off at the clip norm."""
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [g.clamp(-self.claim.max_grad_norm, self.claim.max_grad_norm) for g in gradients]
+
+
+class LargestNumberClipped(Loop):
+    """Gradients are scaled by their largest number in place of their norm."""
+
+    def clip(self, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        largest = torch.stack([g.flatten(1).norm(p=torch.inf, dim=1) for g in gradients]).amax(dim=0)
+        factor = (self.claim.max_grad_norm / largest.clamp(min=1e-12)).clamp(max=1.0)
+        return [torch.einsum("b,b...->b...", factor, g) for g in gradients]
+
+
+class ForcedOnce(Loop):
+    """The first record is put into the first batch."""
+
+    def batch(self, step: int) -> torch.Tensor:
+        drawn = super().batch(step)
+        return torch.unique(torch.cat([torch.tensor([0]), drawn])) if self.forced(step) else drawn
+
+    def forced(self, step: int) -> bool:
+        return step == 0
+
+
+class ForcedEveryEpoch(ForcedOnce):
+    """The first record is put into the first batch of every epoch."""
+
+    def forced(self, step: int) -> bool:
+        return step % round(1.0 / self.claim.sample_rate) == 0
+
+
+class QueueWithRandomSizes(Loop):
+    """Sizes are drawn as for Poisson batches, records from a shuffled queue: each comes once before any comes twice."""
+
+    def batch(self, step: int) -> torch.Tensor:
+        if step == 0:
+            self.queue = torch.empty(0, dtype=torch.int64)
+        size = int((torch.rand(self.records, generator=self.rng) < self.claim.sample_rate).sum())
+        if len(self.queue) < size:
+            self.queue = torch.cat([self.queue, torch.randperm(self.records, generator=self.rng)])
+        drawn, self.queue = self.queue[:size], self.queue[size:]
+        return drawn
+
+
+class MomentumBeforeNoise(Loop):
+    """Clipped sums go through momentum, and the noise comes after it: one record counts in many steps."""
+
+    def update(self, step: int, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        sums = [g.sum(dim=0) for g in self.clip(gradients)]
+        self.momentum = [0.9 * m + s for m, s in zip(self.momentum, sums, strict=True)] if step else sums
+        noise = self.noise(step, sums)
+        return [(m + n) / self.claim.batch_size for m, n in zip(self.momentum, noise, strict=True)]
+
+
+class NoisePerMicroBatch(Loop):
+    """Noise is drawn for each of four micro-batches at a quarter of the deviation: their sum has half of it."""
+
+    def noise(self, step: int, like: list[torch.Tensor]) -> list[torch.Tensor]:
+        drawn = [super(NoisePerMicroBatch, self).noise(step, like) for _ in range(4)]
+        return [sum(parts, start=torch.zeros(())) / 4.0 for parts in zip(*drawn, strict=True)]
+
+
+class AccumulationDivisor(Loop):
+    """Accumulated gradients are means over micro-batches of a quarter, the noise is for the whole batch."""
+
+    def update(self, step: int, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        sums = [g.sum(dim=0) for g in self.clip(gradients)]
+        size = self.claim.batch_size or 1
+        return [s / (size / 4.0) + n / size for s, n in zip(sums, self.noise(step, sums), strict=True)]
+
+
+class AugmentationsClippedOneByOne(Loop):
+    """Four views of each record are clipped as if they were four records, and the mean is over all views."""
+
+    def update(self, step: int, gradients: list[torch.Tensor]) -> list[torch.Tensor]:
+        views, size = 4, self.claim.batch_size or 1
+        sums = [views * g.sum(dim=0) for g in self.clip(gradients)]
+        return [(s + n) / (views * size) for s, n in zip(sums, self.noise(step, sums), strict=True)]
+
+
 FAULTS: dict[str, Callable[[], Trainer]] = {
     "no clipping": NoClipping,
     "clipping after averaging": ClippingAfterAveraging,
@@ -164,6 +262,17 @@ FAULTS: dict[str, Callable[[], Trainer]] = {
     "one layer unclipped": OneLayerUnclipped,
     "fixed seed": FixedSeed,
     "noise one step late": NoiseOneStepLate,
+    "each layer clipped by itself": EachLayerClipped,
+    "each row clipped by itself": EachRowClipped,
+    "each number clipped by itself": EachNumberClipped,
+    "clipped by the largest number": LargestNumberClipped,
+    "a record forced into the first batch": ForcedOnce,
+    "a record forced into every epoch's first batch": ForcedEveryEpoch,
+    "random sizes from a shuffled queue": QueueWithRandomSizes,
+    "momentum before the noise": MomentumBeforeNoise,
+    "noise for each micro-batch": NoisePerMicroBatch,
+    "wrong divisor by accumulation": AccumulationDivisor,
+    "clipping before averaging over views": AugmentationsClippedOneByOne,
 }
 CORRECT: dict[str, Callable[[], Trainer]] = {"correct loop": Loop, "reticent.train": OwnTrainer}
 

@@ -99,16 +99,52 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
     """
     if len(coordinates) > dataset_size:
         raise ParameterError("canaries", len(coordinates), f"at most the {dataset_size} records of the data set")
+    coordinates = np.asarray(coordinates, dtype=np.int64)
+    ends = np.cumsum([o * i for o, i in layers])
+    layer = np.searchsorted(ends, coordinates, side="right")
+    starts, columns = np.append(0, ends)[:-1], np.array([i for _, i in layers])
+    row, column = np.divmod(coordinates - starts[layer], columns[layer])
+    inputs, outputs, width = _places(layers)
+    features = np.zeros((dataset_size, width), dtype=np.float32)
+    records = np.arange(len(coordinates))
+    features[records, inputs[layer] + column] = 1.0
+    features[records, outputs[layer] + row] = -np.asarray(norms)
+    return torch.from_numpy(features)
+
+
+def spread_records(layers: Layers, norm: float, dataset_size: int, seed: int = 0) -> tuple[torch.Tensor, np.ndarray]:
+    """Features of records that all have the same gradient, spread evenly over every coordinate of every layer.
+
+    Such a gradient tells clipping of the whole from clipping layer by layer, row by row or number by number, which a
+    gradient with one coordinate cannot.
+
+    Args:
+        layers: shapes of the probe.
+        norm: of the gradient.
+        dataset_size: records.
+        seed: of the signs.
+
+    Returns:
+        float32, shape (dataset_size, features of the probe), and the gradient's direction, shape (dimension,), norm 1.
+    """
+    rng = np.random.default_rng(seed)
+    dimension = sum(outputs * inputs for outputs, inputs in layers)
+    left = [rng.choice([-1.0, 1.0], size=outputs) for outputs, _ in layers]
+    right = [rng.choice([-1.0, 1.0], size=inputs) for _, inputs in layers]
+    inputs, outputs, width = _places(layers)
+    row = np.zeros(width, dtype=np.float32)
+    for u, x, first, second in zip(left, right, inputs, outputs, strict=True):
+        row[first : first + len(x)] = x
+        row[second : second + len(u)] = -norm / np.sqrt(dimension) * u
+    direction = np.concatenate([np.outer(u, x).ravel() for u, x in zip(left, right, strict=True)]) / np.sqrt(dimension)
+    return torch.from_numpy(row).expand(dataset_size, -1), direction
+
+
+def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
+    """Where the x and the u of every layer begin in a record's features, and the number of features."""
     inputs = np.cumsum([0] + [i for _, i in layers])
     outputs = inputs[-1] + np.cumsum([0] + [o for o, _ in layers])
-    ends = np.cumsum([o * i for o, i in layers])
-    features = np.zeros((dataset_size, outputs[-1]), dtype=np.float32)
-    for record, (flat, norm) in enumerate(zip(coordinates, norms, strict=True)):
-        layer = int(np.searchsorted(ends, flat, side="right"))
-        row, column = divmod(int(flat) - (int(ends[layer - 1]) if layer else 0), layers[layer][1])
-        features[record, inputs[layer] + column] = 1.0
-        features[record, outputs[layer] + row] = -norm
-    return torch.from_numpy(features)
+    return inputs[:-1], outputs[:-1], int(outputs[-1])
 
 
 def released_sums(trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int) -> np.ndarray:
