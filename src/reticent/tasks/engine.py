@@ -92,11 +92,20 @@ def execute(
     """
     wanted = list({task.key: task for task in tasks}.values())
     missing = [task for task in wanted if not store.has(task)]
-    with connect(engine or Local() if missing else Local()) as session, store.exclusive(plan):
-        missing = [task for task in missing if not store.has(task)]
-        if missing and prepare is not None:
-            prepare(missing, session.workers)
-        _HandingOut(missing, len(wanted), work, store, session, progress, timeout).run()
+    try:
+        with connect(engine or Local() if missing else Local()) as session, store.exclusive(plan):
+            missing = [task for task in missing if not store.has(task)]
+            if missing and prepare is not None:
+                prepare(missing, session.workers)
+            _HandingOut(missing, len(wanted), work, store, session, progress, timeout).run()
+    except _GivenUp as reason:
+        done = sum(store.has(task) for task in wanted)
+        kept = f"{done} of {len(wanted)} tasks are kept in {store.root}: go on with --resume"
+        raise WorkerError(f"{reason}; {kept}") from None
+
+
+class _GivenUp(Exception):  # noqa: N818 (it never leaves this module)
+    """Why nobody will finish the work."""
 
 
 class _HandingOut:
@@ -129,7 +138,7 @@ class _HandingOut:
                 self.watch()
         except self.session.lost as error:
             reason = self.session.trouble() or "a worker died: it was killed, or ran out of memory"
-            raise WorkerError(self.kept(f"{reason} ({type(error).__name__})")) from None
+            raise _GivenUp(f"{reason} ({type(error).__name__})") from None
         finally:
             for future in self.pending:
                 future.cancel()
@@ -150,7 +159,7 @@ class _HandingOut:
         answer = future.result()
         self.finished += answer.done
         if answer.error is not None:
-            raise WorkerError(self.kept(answer.error))
+            raise _GivenUp(answer.error)
         self.moved = self.answered = time.monotonic()
         if self.session.remote:
             fits = int(_BATCH_SECONDS * answer.done / max(answer.seconds, 1e-6))
@@ -166,9 +175,9 @@ class _HandingOut:
         if trouble is None:
             self.answered = now
         elif now - self.answered > LOST_SECONDS:
-            raise WorkerError(self.kept(trouble))
+            raise _GivenUp(trouble)
         if self.timeout is not None and now - self.moved > self.timeout:
-            raise WorkerError(self.kept(f"no task was finished for {self.timeout:g} s"))
+            raise _GivenUp(f"no task was finished for {self.timeout:g} s")
         self.report(trouble)
 
     def report(self, waiting: str | None = None) -> None:
@@ -177,10 +186,6 @@ class _HandingOut:
         elapsed, left = time.monotonic() - self.start, self.total - self.found - self.finished
         remaining = elapsed / self.finished * left if self.finished else None
         self.progress(Progress(self.found + self.finished, self.total, elapsed, remaining, waiting))
-
-    def kept(self, reason: str) -> str:
-        done = self.found + self.finished
-        return f"{reason}; {done} of {self.total} tasks are kept in {self.store.root}: go on with --resume"
 
 
 def _work_on(work: Work, store: Store, batch: Sequence[Task]) -> _Answer:
