@@ -290,7 +290,6 @@ FAULTS: dict[str, Callable[[], Trainer]] = {
 CORRECT: dict[str, Callable[[], Trainer]] = {"correct loop": Loop, "reticent.train": OwnTrainer}
 
 
-
 @dataclass(frozen=True)
 class Outcome:
     """One audit of one variant."""

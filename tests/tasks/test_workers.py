@@ -110,7 +110,9 @@ def test_many_small_tasks_travel_together_and_use_all_workers(tmp_path, work, mo
     batches = []
     submit = sessions._Processes.submit
     monkeypatch.setattr(
-        sessions._Processes, "submit", lambda self, call, *rest: batches.append(len(rest[2])) or submit(self, call, *rest)
+        sessions._Processes,
+        "submit",
+        lambda self, call, *rest: batches.append(len(rest[2])) or submit(self, call, *rest),
     )
     store, wanted = Store(tmp_path / "work"), tasks(600, seconds=0.0)
     execute(wanted, work.sleep, store, Local(2))
@@ -158,9 +160,7 @@ def kill_once_begun(store: Store, wanted: list[Task], victims) -> None:
     threading.Thread(target=kill, daemon=True).start()
 
 
-@pytest.mark.parametrize(
-    "dead", ["workers", pytest.param("scheduler", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("dead", ["workers", pytest.param("scheduler", marks=pytest.mark.slow)])
 def test_a_dask_cluster_whose_processes_are_dead_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
     monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
     store, wanted, seen = Store(tmp_path / "work"), tasks(60, seconds=0.2), []

@@ -150,7 +150,10 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
     loud = dirac_records(LAYERS, coordinates, np.full(len(coordinates), huge), size)
     together = dirac_records(LAYERS, np.zeros(size, dtype=int), np.full(size, huge), size)
     spread, _ = spread_records(LAYERS, huge, size, seed)
-    main = [Experiment(LAYERS, features, claim, run) for run, features in enumerate((silent, silent, loud, together, spread))]
+    main = [
+        Experiment(LAYERS, features, claim, run)
+        for run, features in enumerate((silent, silent, loud, together, spread))
+    ]
     plan = Plan.of(claim.sample_rate, claim.steps, size)
     layers = square_layers(len(plan.records) + SPARE)
     followed = torch.zeros(size, sum(map(sum, layers)))

@@ -165,7 +165,9 @@ def _pairs(part: np.ndarray, rate: float) -> _Result:
     both = flat[:, 0:even:2] & flat[:, 1:even:2]
     neighbours = _two_sided(int(both.sum()), both.size, rate**2)
     one, other = np.unravel_index(worst, together.shape)
-    found = f"records {one} and {other} share {often} of {len(flat)} batches; neighbours share {both.mean():.4g} of them"
+    found = (
+        f"records {one} and {other} share {often} of {len(flat)} batches; neighbours share {both.mean():.4g} of them"
+    )
     return 2.0 * min(every_pair, neighbours), f"{found} where {rate**2:.4g} is expected"
 
 
@@ -177,7 +179,10 @@ def _epochs(part: np.ndarray, rate: float) -> _Result:
     once = windows.sum(axis=2) == 1
     expected = length * rate * (1.0 - rate) ** (length - 1)
     p = _two_sided(int(once.sum()), once.size, expected)
-    return p, f"in {length} steps {once.mean():.4g} of the records take part exactly once where {expected:.4g} is expected"
+    return (
+        p,
+        f"in {length} steps {once.mean():.4g} of the records take part exactly once where {expected:.4g} is expected",
+    )
 
 
 def _two_sided(hits: int, trials: int, rate: float) -> float:

@@ -46,6 +46,11 @@ class AttackSettings:
     progress: Callable[[Progress], None] | None = None
     timeout: float | None = None
 
+    def steps_done(self, done: int, planned: int) -> None:
+        """Tell ``progress`` how many steps of a training run are done."""
+        if self.progress is not None:
+            self.progress(Progress(done, planned, 0.0, None))
+
     def __post_init__(self) -> None:
         for name in ("records", "models", "canaries"):
             _check.count(**{name: getattr(self, name)})

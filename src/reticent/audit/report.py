@@ -53,6 +53,7 @@ class AuditReport:
 
     def to_json(self) -> dict[str, object]:
         """The document ``reticent.audit/1``: strict JSON, aggregates only, no single score."""
+        subject = self.scores.meta.get("subject")
         return {
             "schema": SCHEMA,
             "auc": self.auc.to_json(),
@@ -64,7 +65,7 @@ class AuditReport:
             "members": len(self.scores.member),
             "meta": dict(self.scores.meta),
             "non_members": len(self.scores.non_member),
-            "notes": [_EACH],
+            "notes": [*([f"This audits {subject}."] if subject is not None else []), _EACH],
             "tpr_at_fpr": {repr(fpr): interval.to_json() for fpr, interval in self.tpr.items()},
             "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
         }

@@ -202,7 +202,9 @@ def _remote(work: Work, root: str, batch: Sequence[Task], versions: Mapping[str,
     mine = _versions()
     for name, wanted in versions.items():
         if mine.get(name) != wanted:
-            return _Answer(0, 0.0, f"a worker has {name} {mine.get(name, '(none)')}, this process {wanted}: all need the same")
+            return _Answer(
+                0, 0.0, f"a worker has {name} {mine.get(name, '(none)')}, this process {wanted}: all need the same"
+            )
     start, done = time.monotonic(), 0
     try:
         store = Store(root)

@@ -244,7 +244,9 @@ def _just_begun(path: Path) -> bool:
 
 
 def _of_a_task(path: Path) -> bool:
-    return re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)-\w{8}", path.name) is not None
+    return (
+        re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)-\w{8}", path.name) is not None
+    )
 
 
 def _is_finished_run(folder: Path) -> bool:
