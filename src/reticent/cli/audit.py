@@ -121,15 +121,17 @@ def audit_command(
         raise ParameterError("guesses", guesses, _COINS)
     if save is not None:
         save_scores(save, scores)
-    report = audit(
-        scores,
-        claims,
-        delta=delta,
-        fprs=rates,
-        rule=thresholds,
-        guesses=counts,
-        confidence=confidence,
-    )
+    with progress_bar("audit") as bar:
+        report = audit(
+            scores,
+            claims,
+            delta=delta,
+            fprs=rates,
+            rule=thresholds,
+            guesses=counts,
+            confidence=confidence,
+            progress=bar,
+        )
     strict_json(report.to_json()) if json else print_audit(report)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
         raise typer.Exit(1)
