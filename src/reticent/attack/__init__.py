@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reticent.attack.attribute_inference import attack_attribute
     from reticent.attack.loop import audit_loop
-    from reticent.attack.magnitude import ReleaseGame, magnitude_scores, one_sided_scores
+    from reticent.attack.magnitude import ReleaseGame, magnitude_scores, one_sided_scores, play_tasks
     from reticent.attack.mechanics import MechanicsReport, audit_mechanics
     from reticent.attack.own_trainer import OwnTrainer
     from reticent.attack.participation import Check
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "attribute_inference": ("attack_attribute",),
     "loop": ("audit_loop",),
-    "magnitude": ("ReleaseGame", "magnitude_scores", "one_sided_scores"),
+    "magnitude": ("ReleaseGame", "magnitude_scores", "one_sided_scores", "play_tasks"),
     "mechanics": ("MechanicsReport", "audit_mechanics"),
     "own_trainer": ("OwnTrainer",),
     "participation": ("Check",),
@@ -52,6 +52,7 @@ __all__ = [
     "lira_online",
     "magnitude_scores",
     "one_sided_scores",
+    "play_tasks",
     "rmia",
     "train_shadow_models",
 ]

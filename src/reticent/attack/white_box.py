@@ -147,8 +147,10 @@ def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
     return inputs[:-1], outputs[:-1], int(outputs[-1])
 
 
-def released_sums(trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int) -> np.ndarray:
-    """Drive the trainer once and give back noisy sums in units of the clip norm, (steps, dimension).
+def released_sums(
+    trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int, dtype: type = np.float64
+) -> np.ndarray:
+    """Drive the trainer once and give back noisy sums in units of the clip norm, (steps, dimension), as ``dtype``.
 
     Raises:
         ParameterError: the claim lacks batch or data size, or has no noise; or the trainer returned another shape.
@@ -156,12 +158,12 @@ def released_sums(trainer: Trainer, layers: Layers, features: torch.Tensor, clai
     check_claim(claim)
     model = Probe(layers)
     labels = torch.zeros(len(features), dtype=torch.int64)
-    released = torch.as_tensor(trainer(model, features, labels, claim, run)).detach().cpu().double().numpy()
+    released = torch.as_tensor(trainer(model, features, labels, claim, run)).detach().cpu().numpy()
     if released.shape != (claim.steps, model.dimension):
         raise ParameterError("released", released.shape, f"of shape {(claim.steps, model.dimension)}")
     if not np.isfinite(released).all():
         raise ParameterError("released", "NaN or infinity", "finite: the training under audit has diverged")
-    return released * (claim.batch_size or 1) / claim.max_grad_norm
+    return released.astype(dtype, copy=False) * ((claim.batch_size or 1) / claim.max_grad_norm)
 
 
 def check_claim(claim: DPSGD) -> None:
@@ -190,11 +192,14 @@ def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     """
     if claim.sampler is not Sampler.POISSON:
         raise UnsupportedError(f"the canary test is derived for Poisson sampling, not for {claim.sampler.value}")
-    variance = claim.noise_multiplier**2
-    ratio = (np.asarray(sums, dtype=np.float64) - 0.5) / variance
-    if claim.sample_rate == 1.0:
-        return ratio.sum(axis=0)
-    return np.logaddexp(np.log1p(-claim.sample_rate), np.log(claim.sample_rate) + ratio).sum(axis=0)
+    variance, total = claim.noise_multiplier**2, np.zeros(np.shape(sums)[1:])
+    for step in sums:  # one at a time: a run of a hundred thousand canaries is large
+        ratio = (np.asarray(step, dtype=np.float64) - 0.5) / variance
+        if claim.sample_rate == 1.0:
+            total += ratio
+        else:
+            total += np.logaddexp(np.log1p(-claim.sample_rate), np.log(claim.sample_rate) + ratio)
+    return total
 
 
 def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
@@ -206,8 +211,7 @@ def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     Args:
         sums, claim: as for :func:`canary_scores`.
     """
-    values = np.asarray(sums, dtype=np.float64)
-    return np.logaddexp(canary_scores(values, claim), canary_scores(-values, claim)) - np.log(2.0)
+    return np.logaddexp(canary_scores(sums, claim), canary_scores(-sums, claim)) - np.log(2.0)
 
 
 @dataclass(frozen=True)
@@ -245,7 +249,7 @@ class CanaryAudit:
         chosen = coordinates[member]
         norms = np.full(len(chosen), OVERSHOOT * claim.max_grad_norm)
         features = dirac_records(layers, chosen, norms, claim.dataset_size or 0)
-        sums = released_sums(trainer, layers, features, claim, run=0)
+        sums = released_sums(trainer, layers, features, claim, run=0, dtype=np.float32)
         score = canary_scores if self.sign_known else unknown_sign_scores
         scores = score(sums[:, coordinates], claim)
         meta: dict[str, MetaValue] = {
