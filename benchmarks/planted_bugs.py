@@ -305,21 +305,21 @@ def audit(make: Callable[[], Trainer], seed: int) -> Outcome:
     return Outcome(report, time.perf_counter() - start)
 
 
-def simulate_correct(rng: np.random.Generator) -> Observations:
+def simulate_correct(rng: np.random.Generator, claim: DPSGD = CLAIM) -> Observations:
     """What a correct implementation releases, straight from the definition, without any training."""
-    setup = experiments(CLAIM)
-    size = CLAIM.dataset_size or 0
+    setup = experiments(claim)
+    size = claim.dataset_size or 0
     sums = []
     for experiment in setup:
         weights = sum(outputs * inputs for outputs, inputs in experiment.layers)
         shape = (experiment.claim.steps, weights)
         sums.append(experiment.claim.noise_multiplier * rng.standard_normal(shape, dtype=np.float32))
     _, direction = spread_records(LAYERS, 1.0, 1)
-    sums[2] += rng.random(sums[2].shape) < CLAIM.sample_rate
-    sums[3][:, 0] += rng.binomial(size, CLAIM.sample_rate, size=CLAIM.steps)
-    sums[4] += np.outer(rng.binomial(size, CLAIM.sample_rate, size=CLAIM.steps), direction)
+    sums[2] += rng.random(sums[2].shape) < claim.sample_rate
+    sums[3][:, 0] += rng.binomial(size, claim.sample_rate, size=claim.steps)
+    sums[4] += np.outer(rng.binomial(size, claim.sample_rate, size=claim.steps), direction)
     for part in sums[5:]:
-        part[:, :size] += rng.random((len(part), size), dtype=np.float32) < CLAIM.sample_rate
+        part[:, :size] += rng.random((len(part), size), dtype=np.float32) < claim.sample_rate
     return observe(setup, sums)
 
 

@@ -22,7 +22,7 @@ SPARE = 64
 """Coordinates that no record has: they show whether the noise follows the setting."""
 _MOST_RECORDS = 1024
 _RUNS = (4, 24)
-_STEPS = (64, 512)
+_STEPS = (32, 512)
 _AIM = 1e-5
 
 
@@ -47,7 +47,7 @@ class Plan:
 
     Attributes:
         runs: enough that a record forced into one batch of each cannot be chance.
-        steps: about three epochs, no more than the claim has.
+        steps: about two epochs, no more than the claim has.
         records: those at either end of the data set, all of them if they are few.
     """
 
@@ -58,7 +58,7 @@ class Plan:
     @classmethod
     def of(cls, sample_rate: float, steps: int, dataset_size: int) -> Plan:
         """The plan for a claim."""
-        steps = min(steps, max(_STEPS[0], min(_STEPS[1], math.ceil(3.0 / sample_rate))))
+        steps = min(steps, max(_STEPS[0], min(_STEPS[1], math.ceil(2.0 / sample_rate))))
         half = min(dataset_size, _MOST_RECORDS) // 2
         records = np.unique(np.r_[np.arange(dataset_size)[: half + 1], np.arange(dataset_size - half, dataset_size)])
         if sample_rate == 1.0:
