@@ -50,9 +50,9 @@ def audit_loop(
     """Is this training loop the DP-SGD that it claims to be?
 
     Args:
-        train_fn: called as ``train_fn(model, data, claim)``; see the module. It must draw fresh randomness in each call.
-        claim: what the loop says that it does: Poisson sampling, with ``batch_size`` and ``dataset_size``; the noisy sum
-            is divided by ``batch_size``.
+        train_fn: called as ``train_fn(model, data, claim)``; see the module. It must draw fresh randomness each time.
+        claim: what the loop says that it does: Poisson sampling, with ``batch_size`` and ``dataset_size``; the noisy
+            sum is divided by ``batch_size``.
         significance: probability of accusing a correct loop, at most.
         workers: processes in which the loop runs.
         seed: of the audit's own choices; the loop never sees it.

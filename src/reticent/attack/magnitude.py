@@ -9,7 +9,7 @@ is not known (erratum R3): counts, non-negative features and known average gradi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -107,8 +107,8 @@ def play_tasks(
 ) -> Scores:
     """Play ``runs`` times on each side in resumable tasks, on any engine.
 
-    Run k depends on the seed and on k alone: 512 runs extend to 1,024 without playing the 512 again, and the bits do not
-    depend on the engine, on the number of workers, or on interruptions.
+    Run k depends on the seed and on k alone: 512 runs extend to 1,024 without playing the 512 again, and the bits do
+    not depend on the engine, on the number of workers, or on interruptions.
 
     Args:
         game: what is played.
@@ -124,7 +124,10 @@ def play_tasks(
     """
     game._one_optimal_statistic()
     _check.count(runs=runs)
-    arrays = {"centre": np.asarray(game.centre, dtype=float), "contribution": np.asarray(game.contribution, dtype=float)}
+    arrays = {
+        "centre": np.asarray(game.centre, dtype=float),
+        "contribution": np.asarray(game.contribution, dtype=float),
+    }
     if direction is not None:
         arrays["direction"] = _check.reals(direction=direction)
     common = {
@@ -138,9 +141,11 @@ def play_tasks(
     }
     tasks = [Task("magnitude-block", {**common, "number": i}) for i in range(-(-runs // BLOCK))]
     plan = {"attack": "magnitude", "runs": runs, "seed": seed}
-    execute(
-        tasks, play_block, store, engine, progress, plan=plan, prepare=lambda *_: store.put(arrays), timeout=timeout
-    )
+
+    def prepare(missing: Sequence[Task], workers: int) -> None:
+        store.put(arrays)
+
+    execute(tasks, play_block, store, engine, progress, plan=plan, prepare=prepare, timeout=timeout)
     blocks = [store.load(task) for task in tasks]
     member, non_member = (np.concatenate([block[name] for block in blocks])[:runs] for name in ("present", "absent"))
     return game._scores("magnitude" if direction is None else "one-sided", member, non_member)

@@ -169,7 +169,8 @@ def observe(setup: Sequence[Experiment], sums: Sequence[np.ndarray], seed: int =
     size = claim.dataset_size or 0
     _, direction = spread_records(LAYERS, 1.0, 1, seed)
     followed = len(Plan.of(claim.sample_rate, claim.steps, size).records)
-    return Observations(*sums[:5], np.stack(sums[5:]), _coordinates(size), direction, followed)
+    first, second, third, fourth, fifth, *rest = sums
+    return Observations(first, second, third, fourth, fifth, np.stack(rest), _coordinates(size), direction, followed)
 
 
 def _coordinates(dataset_size: int) -> np.ndarray:

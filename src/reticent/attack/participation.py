@@ -172,7 +172,7 @@ def _pairs(part: np.ndarray, rate: float) -> _Result:
 
 
 def _epochs(part: np.ndarray, rate: float) -> _Result:
-    """Records that take part exactly once in as many steps as an epoch would have: binomial; a queue makes it certain."""
+    """Records that take part exactly once in as many steps as an epoch has: binomial; a queue makes it certain."""
     runs, steps, records = part.shape
     length = min(steps, max(1, round(1.0 / rate)))
     windows = part[:, : steps // length * length].reshape(runs, -1, length, records)

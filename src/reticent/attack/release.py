@@ -67,6 +67,7 @@ def _accuracy(run: Run) -> float | None:
     found = float((torch.cat(parts).numpy() == dataset.labels[dataset.test]).mean())
     if abs(found - recorded) > max(_ROUNDING, 1.0 / len(dataset.test)):
         raise ArtifactError(
-            f"{run.path}/{WEIGHTS}: test accuracy {found:.4g}, the ledger has {recorded:.4g}: not the weights of this run"
+            f"{run.path}/{WEIGHTS}: test accuracy {found:.4g} where the ledger has {recorded:.4g}: "
+            "not the weights of this run"
         )
     return found

@@ -146,7 +146,7 @@ def _print(function: str, report: MechanicsReport) -> None:
         table.add_row(check.name, f"{check.p_value:.2g}{failed}", check.finding)
     console.print(table)
     if report.accused:
-        line = f"REFUTED: the loop does not do what it claims; p-value {report.adjusted_p_value:.2g} for all tests together."
+        line = f"REFUTED: the loop does not do what it claims; p-value {report.adjusted_p_value:.2g} for all tests."
     else:
         line = (
             f"NOT REFUTED at significance {report.significance:g}: no test found a fault; "
