@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ import torch
 from scipy import integrate, stats
 
 from benchmarks import planted_bugs
+from benchmarks._rows import Row, main, spread
 from reticent.attack.mechanics import LAYERS, audit_mechanics, judge
 from reticent.attack.own_trainer import OwnTrainer
 from reticent.attack.white_box import (
@@ -214,3 +216,21 @@ def test_refusals():
 def test_square_layers_hold_the_canaries():
     for canaries in (1, 7, 1000):
         assert sum(o * i for o, i in square_layers(canaries)) >= canaries
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_rows_of_a_benchmark_are_printed_as_they_finish(capsys, monkeypatch, as_json):
+    monkeypatch.setattr("sys.argv", ["bench", "--json"] if as_json else ["bench"])
+    printed = []
+
+    def rows():
+        for number in range(3):
+            printed.append(capsys.readouterr().out)
+            yield Row(f"work {number}", "peer", spread([1.0]), 0.5, "goal", True)
+
+    main(rows, "A benchmark.")
+    last = capsys.readouterr().out
+    assert [f"work {n - 1}" in text for n, text in enumerate(printed)] == [False, True, True]
+    assert "work 2" in last
+    if as_json:
+        assert [row["work"] for row in json.loads("".join(printed) + last)] == ["work 0", "work 1", "work 2"]

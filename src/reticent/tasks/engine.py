@@ -6,6 +6,7 @@ is done is done wherever a kill strikes.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ LOST_SECONDS = 30.0
 """So long is waited for a worker to come back once none is left."""
 _LIBRARIES = ("reticent", "numpy", "torch")
 """Results depend on their versions, so all workers must have the same."""
+_ONE_AT_A_TIME = threading.Lock()
+"""Tasks set the number of threads of their process, on which the bits depend: a worker with many does one at a time."""
 _TICK_SECONDS = 1.0
 _BATCH_SECONDS = 0.5
 _LARGEST_BATCH = 256
@@ -209,7 +212,8 @@ def _remote(work: Work, root: str, batch: Sequence[Task], versions: Mapping[str,
     try:
         store = Store(root)
         for task in batch:
-            _work_on(work, store, [task])
+            with _ONE_AT_A_TIME:
+                _work_on(work, store, [task])
             done += 1
     except ReticentError as error:
         return _Answer(done, time.monotonic() - start, " ".join(str(error).split()))

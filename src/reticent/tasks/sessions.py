@@ -197,7 +197,7 @@ def _dask(engine: Dask) -> Iterator[Session]:
         except (OSError, ValueError) as error:
             raise UnsupportedError(f"no Dask scheduler answers at {engine.address}: {error}") from None
         try:
-            workers = sum(w["nthreads"] for w in client.scheduler_info(n_workers=-1)["workers"].values())
+            workers = len(client.scheduler_info(n_workers=-1)["workers"])
             if workers == 0:
                 raise UnsupportedError(f"the Dask scheduler at {engine.address} has no workers")
             yield _DaskSession(client, engine.address, workers)
