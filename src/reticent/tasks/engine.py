@@ -96,7 +96,7 @@ def execute(
     wanted = list({task.key: task for task in tasks}.values())
     missing = [task for task in wanted if not store.has(task)]
     try:
-        with connect(engine or Local() if missing else Local()) as session, store.exclusive(plan):
+        with connect((engine or Local()) if missing else Local()) as session, store.exclusive(plan):
             missing = [task for task in missing if not store.has(task)]
             if missing and prepare is not None:
                 prepare(missing, session.workers)
