@@ -175,7 +175,7 @@ def test_a_thousand_runs_on_a_dask_cluster_are_those_of_one_process(tmp_path):
 
     reference = play_tasks(diabetes_game(0.5), RUNS, Store(tmp_path / "one"), seed=3)
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         store = Store(tmp_path / "two")
         found = play_tasks(diabetes_game(0.5), RUNS, store, seed=3, engine=Dask(cluster.scheduler_address))

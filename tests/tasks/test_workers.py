@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,19 +131,22 @@ def test_each_local_worker_has_one_thread(tmp_path, work):
 
 
 @contextlib.contextmanager
-def dask_cluster(port: int, workers: int):
-    """A scheduler and workers as processes of their own, so that they can be killed."""
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    address = f"tcp://127.0.0.1:{port}"
-    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
-    started = [subprocess.Popen([*scheduler, "--no-dashboard"], **quiet)]
-    try:
-        started += [subprocess.Popen([*worker, "--no-dashboard"], **quiet) for _ in range(workers)]
-        from distributed import Client
+def dask_cluster(file: Path, workers: int):
+    """A scheduler and workers as processes of their own, so that they can be killed; they meet by way of a file."""
+    from distributed import Client
 
-        with Client(address, timeout=60, set_as_default=False) as client:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    meeting = ["--scheduler-file", str(file), "--no-dashboard"]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny"]
+    started = [subprocess.Popen([*scheduler, *meeting], **quiet)]
+    try:
+        started += [subprocess.Popen([*worker, *meeting], **quiet) for _ in range(workers)]
+        while not file.exists():
+            time.sleep(0.05)
+        with Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
             client.wait_for_workers(workers, timeout=60)
+            address = client.scheduler.address
         yield address, started
     finally:
         for process in started:
@@ -164,7 +168,7 @@ def kill_once_begun(store: Store, wanted: list[Task], victims) -> None:
 def test_a_dask_cluster_whose_processes_are_dead_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
     monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
     store, wanted, seen = Store(tmp_path / "work"), tasks(60, seconds=0.2), []
-    with dask_cluster(18_790 if dead == "workers" else 18_791, 2) as (address, (scheduler, *workers)):
+    with dask_cluster(tmp_path / "scheduler.json", 2) as (address, (scheduler, *workers)):
         kill_once_begun(store, wanted, workers if dead == "workers" else [scheduler])
         line = lost(wanted, work.sleep, store, Dask(address), progress=seen.append)
     assert ("has no worker left" if dead == "workers" else "is gone") in line
@@ -186,6 +190,7 @@ def test_a_ray_worker_that_is_killed_is_one_line(tmp_path, work, monkeypatch, ca
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_two_workers_are_nearly_twice_as_fast_as_one(tmp_path, work):
     """Sixteen tasks of three seconds of processor time each; needs two idle cores."""
     taken = []
