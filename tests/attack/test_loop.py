@@ -120,6 +120,7 @@ def test_a_correct_opacus_loop_is_not_accused_and_its_whole_epochs_are_cut():
     assert not report.accused, report.failed
 
 
+@pytest.mark.slow
 def test_an_opacus_loop_that_draws_fixed_batches_is_accused():
     import warnings
 
