@@ -6,7 +6,7 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 
@@ -58,30 +58,35 @@ def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: 
     return ratios
 
 
-def main(rows: Callable[[], Sequence[Row]], description: str) -> None:
-    """Print the rows, as JSON with ``--json``."""
+def main(rows: Callable[[], Iterable[Row]], description: str) -> None:
+    """Print each row as soon as it is there; with ``--json`` as the elements of one JSON array."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     as_json = parser.parse_args().json
-    table = [row.as_dict() for row in rows()]
+    lead = "["
+    for row in rows():
+        if as_json:
+            print(lead + "\n" + json.dumps(row.as_dict(), indent=1, allow_nan=False), end="", flush=True)
+            lead = ","
+        else:
+            print(row_as_text(row.as_dict()), flush=True)
     if as_json:
-        print(json.dumps(table, indent=1, allow_nan=False))
-        return
-    for row in rows_as_text(table):
-        print(row)
+        print("[]" if lead == "[" else "\n]")
 
 
 def rows_as_text(table: Sequence[dict[str, object]]) -> list[str]:
     """One line for each row."""
-    lines = []
-    for row in table:
-        ratio = row["ratio"]
-        assert isinstance(ratio, dict)
-        mark = "met" if row["met"] else "NOT MET"
-        numbers = f"{ratio['min']:9.3g} {ratio['median']:9.3g} {ratio['max']:9.3g}"
-        error = "" if row["error"] is None else f"{row['error']:.3g}"
-        lines.append(f"{row['work']:52s} {numbers}  error {error:9s} {mark:8s} {row['goal']}")
-    return lines
+    return [row_as_text(row) for row in table]
+
+
+def row_as_text(row: dict[str, object]) -> str:
+    """Work, ratios, error, and whether the goal is met."""
+    ratio = row["ratio"]
+    assert isinstance(ratio, dict)
+    mark = "met" if row["met"] else "NOT MET"
+    numbers = f"{ratio['min']:9.3g} {ratio['median']:9.3g} {ratio['max']:9.3g}"
+    error = "" if row["error"] is None else f"{row['error']:.3g}"
+    return f"{row['work']:52s} {numbers}  error {error:9s} {mark:8s} {row['goal']}"
 
 
 def _seconds(call: Callable[[], object]) -> float:

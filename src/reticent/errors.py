@@ -37,5 +37,9 @@ class ArtifactError(ReticentError):
     """A run directory, certificate or configuration is missing, half written, corrupt or hostile."""
 
 
+class WorkerError(ReticentError):
+    """Those who were to do the work are gone or stuck; the text says what is kept and how to go on."""
+
+
 class NumericalError(ReticentError):
     """A certified computation could not reach its accuracy; nothing is returned instead."""

@@ -21,7 +21,7 @@ from reticent.attack.shadow import (
 from reticent.attack.stacked import StackedMLP, StackedModules, stack
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import Randomness
-from reticent.tasks import Local, Store, Task
+from reticent.tasks import Store, Task
 from reticent.train import RunContext, fit, parse_config
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Stream
@@ -199,7 +199,7 @@ def test_the_cost_is_said_before_the_work(tmp_path):
     train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
     assert len(told) == 1
     tasks = shadow_tasks(ShadowPlan(config(), 64, 90), store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))
-    assert estimate_cost(tasks, store, Local(4)).workers == 4
+    assert estimate_cost(tasks, store, 4).workers == 4
 
 
 def test_refusals(tmp_path):

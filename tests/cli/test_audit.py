@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from reticent.audit import Design, Scores, load_scores, save_scores
 from reticent.cli import main
@@ -236,9 +238,93 @@ def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: s
     assert {name.split(" ")[0] for name in document["verdicts"]} == {"membership", "worst-case"}
 
 
+def test_the_canary_audit_says_first_that_it_audits_a_new_run(capsys, trained: Path) -> None:
+    options = ["--attack", "canary", "--canaries", "50"]
+    code, out, _ = run(capsys, ["audit", trained, *options])
+    assert code == 0
+    assert out.startswith("This audits a NEW run")
+    assert "finite weights as in the ledger, SHA-256" in " ".join(out.split())
+    document = audit(capsys, trained, *options)
+    assert document["notes"][0].startswith("This audits a NEW run")
+    assert document["meta"]["release"].endswith("as recorded")
+
+
+def forged(trained: Path, copy: Path, change) -> Path:
+    """A copy of the run with other weights and a manifest that agrees with them."""
+    shutil.copytree(trained, copy)
+    tensors = {name: change(tensor) for name, tensor in load_file(copy / "weights.safetensors").items()}
+    save_file(tensors, copy / "weights.safetensors")
+    manifest = json.loads((copy / "manifest.json").read_text())
+    data = (copy / "weights.safetensors").read_bytes()
+    manifest["files"]["weights.safetensors"] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    return copy
+
+
+RELEASES = {
+    "all weights NaN": (lambda w: np.full_like(w, np.nan), "not finite"),
+    "one weight infinite": (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 0, np.inf, w), "not finite"),
+    "another shape": (lambda w: w[:1], "expected"),
+    "another type": (lambda w: w.astype(np.float64), "expected"),
+    "another model of the same shape": (lambda w: -w, "not the weights of this run"),
+}
+
+
+@pytest.mark.parametrize("case", RELEASES)
+def test_the_canary_audit_refuses_a_release_that_is_not_whole(capsys, trained: Path, tmp_path: Path, case: str) -> None:
+    change, words = RELEASES[case]
+    path = forged(trained, tmp_path / "run", lambda w: np.ascontiguousarray(change(w), dtype=change(w).dtype))
+    code, out, err = run(capsys, ["audit", path, "--attack", "canary", "--canaries", "50"])
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert words in err
+
+
+def test_changed_bytes_of_the_release_are_refused(capsys, trained: Path, tmp_path: Path) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    file = tmp_path / "run" / "weights.safetensors"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    code, out, err = run(capsys, ["audit", tmp_path / "run", "--attack", "canary", "--canaries", "50"])
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "checksum" in err
+
+
+def test_text_of_a_score_file_never_reaches_the_terminal_as_it_is(capsys, tmp_path: Path) -> None:
+    rng, meta = np.random.default_rng(0), {"attack": "\x1b[31mx\x07", "subject": "\x1b]0;title"}
+    save_scores(tmp_path / "s.npz", Scores(rng.normal(1, 1, 40), rng.normal(0, 1, 40), meta, Design.INDEPENDENT))
+    code, out, err = run(capsys, ["audit", tmp_path / "s.npz"])
+    assert code == 0
+    assert "\x1b" not in out + err
+    assert "\x07" not in out + err
+
+
+def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "partial").mkdir(parents=True)
+    (tmp_path / "mine" / "partial" / "thesis.tex").write_text("years of work")
+    before = sorted(trained.rglob("*"))
+    for work in (tmp_path / "mine", trained, trained / "attack"):
+        arguments = ["audit", trained, "--attack", "lira", "--models", "2", "--work", work, "--resume"]
+        code, out, err = run(capsys, arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert str(work) in err
+    assert (tmp_path / "mine" / "partial" / "thesis.tex").read_text() == "years of work"
+    assert sorted(trained.rglob("*")) == before
+
+
+def test_an_unreachable_address_leaves_nothing_behind(capsys, trained: Path, tmp_path: Path) -> None:
+    work = ["--work", tmp_path / "new", "--engine", "dask", "--address", "tcp://127.0.0.1:1"]
+    code, out, err = run(capsys, ["audit", trained, "--attack", "lira", "--models", "2", *work])
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "tcp://127.0.0.1:1" in err
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["--timeout", "-1"], "--timeout"),
         (["--attack", "magic"], "--attack"),
         (["--engine", "abacus"], "--engine"),
         (["--engine", "dask"], "--address"),

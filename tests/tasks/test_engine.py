@@ -75,7 +75,7 @@ def test_a_real_dask_scheduler_with_two_workers_gives_the_same_bits(tmp_path):
 
     reference, store, reports = uninterrupted(tmp_path / "one", 4), Store(tmp_path / "two"), []
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
     ) as cluster:
         assert cluster.scheduler_address.startswith("tcp://127.0.0.1:")
         execute(tasks_in(store, 2), train_block, store, Dask(cluster.scheduler_address))

@@ -119,13 +119,17 @@ def test_one_process_at_a_time_hands_out_work(tmp_path):
 
 def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     store = Store(tmp_path)
+    store.write_manifest({})
     (tmp_path / "partial" / "task-x").mkdir()
     (tmp_path / "partial" / "task-x" / "result.safetensors").write_bytes(b"half")
+    (tmp_path / "partial" / "task-mine").mkdir()
+    (tmp_path / "partial" / "task-mine" / "notes.txt").write_bytes(b"keep")
+    (tmp_path / "partial" / "my own").mkdir()
     (tmp_path / ".manifest.json-abc").write_bytes(b"{")
     (tmp_path / ".mine").write_bytes(b"keep")
     store.put(ARRAYS)
     execute([], double, store)
-    assert not any((tmp_path / "partial").iterdir())
+    assert sorted(p.name for p in (tmp_path / "partial").iterdir()) == ["my own", "task-mine"]
     assert not (tmp_path / ".manifest.json-abc").exists()
     assert (tmp_path / ".mine").exists()
     assert len(list((tmp_path / "blobs").iterdir())) == 1

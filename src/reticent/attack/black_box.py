@@ -192,7 +192,6 @@ def _shadow(target: _Target, settings: AttackSettings) -> ShadowModels:
         "train_size": plan.train_size,
         "seed": plan.seed,
     }
-    store.write_manifest(described)
     announce = settings.announce
     return train_shadow_models(
         plan,
@@ -202,6 +201,8 @@ def _shadow(target: _Target, settings: AttackSettings) -> ShadowModels:
         settings.engine,
         None if announce is None else lambda cost: announce(str(cost)),
         settings.progress,
+        described,
+        settings.timeout,
     )
 
 

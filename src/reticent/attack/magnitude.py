@@ -9,15 +9,23 @@ is not known (erratum R3): counts, non-negative features and known average gradi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.audit.scores import Design, MetaValue, Scores
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import Gaussian, Laplace
+from reticent.tasks import Engine, Progress, Store, Task, execute
+from reticent.tasks.store import digest_of
+
+BLOCK = 16
+"""Runs per task."""
+_SCHEME = 1
+"""Changes whenever the same task would give another result."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +92,79 @@ class ReleaseGame:
         if isinstance(self.mechanism, Laplace):
             return rng.laplace(scale=self.mechanism.noise_multiplier, size=shape)
         return self.mechanism.noise_multiplier * rng.standard_normal(shape)
+
+
+def play_tasks(
+    game: ReleaseGame,
+    runs: int,
+    store: Store,
+    *,
+    seed: int = 0,
+    direction: ArrayLike | None = None,
+    engine: Engine | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    timeout: float | None = None,
+) -> Scores:
+    """Play ``runs`` times on each side in resumable tasks, on any engine.
+
+    Run k depends on the seed and on k alone: 512 runs extend to 1,024 without playing the 512 again, and the bits do
+    not depend on the engine, on the number of workers, or on interruptions.
+
+    Args:
+        game: what is played.
+        runs: on each side.
+        store: where results are and go.
+        seed: of all noise.
+        direction: score along this guess, as ``one_sided``; by default by distance, as ``magnitude``.
+        engine, progress, timeout: as for ``reticent.tasks.execute``.
+
+    Raises:
+        ArtifactError: the store is corrupt or somebody else's, or another process works in it.
+        WorkerError: the workers died or are stuck.
+    """
+    game._one_optimal_statistic()
+    _check.count(runs=runs)
+    arrays = {
+        "centre": np.asarray(game.centre, dtype=float),
+        "contribution": np.asarray(game.contribution, dtype=float),
+    }
+    if direction is not None:
+        arrays["direction"] = _check.reals(direction=direction)
+    common = {
+        "scheme": _SCHEME,
+        "numpy": np.__version__,
+        "law": type(game.mechanism).__name__,
+        "mechanism": asdict(game.mechanism),
+        "sample_rate": game.sample_rate,
+        "vectors": digest_of(arrays),
+        "seed": seed,
+    }
+    tasks = [Task("magnitude-block", {**common, "number": i}) for i in range(-(-runs // BLOCK))]
+    plan = {"attack": "magnitude", "runs": runs, "seed": seed}
+
+    def prepare(missing: Sequence[Task], workers: int) -> None:
+        store.put(arrays)
+
+    execute(tasks, play_block, store, engine, progress, plan=plan, prepare=prepare, timeout=timeout)
+    blocks = [store.load(task) for task in tasks]
+    member, non_member = (np.concatenate([block[name] for block in blocks])[:runs] for name in ("present", "absent"))
+    return game._scores("magnitude" if direction is None else "one-sided", member, non_member)
+
+
+def play_block(store: Store, task: Task) -> dict[str, np.ndarray]:
+    """The work of one task of :func:`play_tasks`: scores with and without the target."""
+    if task.kind != "magnitude-block" or task.inputs["law"] not in ("Gaussian", "Laplace"):
+        raise ArtifactError(f"unknown kind of task {task.kind!r}")
+    given, arrays = task.inputs, store.get(task.inputs["vectors"])
+    law = Gaussian if given["law"] == "Gaussian" else Laplace
+    game = ReleaseGame(law(**given["mechanism"]), arrays["centre"], arrays["contribution"], given["sample_rate"])
+    rng = np.random.default_rng(np.random.SeedSequence(given["seed"], spawn_key=(given["number"],)))
+    absent, present = game.play(BLOCK, rng)
+    if "direction" in arrays:
+        absent, present = (one_sided_scores(x, game.centre, arrays["direction"]) for x in (absent, present))
+    else:
+        absent, present = (magnitude_scores(x, game.centre) for x in (absent, present))
+    return {"absent": absent, "present": present}
 
 
 def magnitude_scores(observed: ArrayLike, centre: ArrayLike, weights: ArrayLike | None = None) -> np.ndarray:

@@ -1,10 +1,12 @@
 """Is this DP-SGD what it claims to be? Statistical tests of a whole implementation, with p-values.
 
-Four short runs on a :class:`~reticent.attack.white_box.Probe` are enough:
+Short runs on a :class:`~reticent.attack.white_box.Probe` are enough:
 
 * *silence*, twice: every gradient is zero, so what is released is noise and nothing else;
 * *canaries*: records with one huge gradient coordinate each, in every layer: clipped, each counts as one;
-* *chorus*: all records have the same huge gradient, so the noisy sum counts the batch.
+* *chorus*: all records have the same huge gradient in one coordinate, so the noisy sum counts the batch;
+* *spread chorus*: all records have the same huge gradient, spread over every coordinate of every layer;
+* *participation*, several times, a few epochs long and with little noise: who was in which batch.
 
 If the implementation does what it claims, each p-value is uniform or larger, so that with the Bonferroni
 correction it is accused with probability at most ``significance``. No test knows any particular bug.
@@ -12,35 +14,31 @@ correction it is accused with probability at most ``significance``. No test know
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+import torch
 from scipy import special, stats
 
 from reticent import _check
-from reticent.attack.white_box import OVERSHOOT, Layers, Trainer, check_claim, dirac_records, released_sums
+from reticent.attack.participation import NOISE, SPARE, Check, Plan, participation_checks
+from reticent.attack.white_box import (
+    OVERSHOOT,
+    Layers,
+    Trainer,
+    check_claim,
+    dirac_records,
+    released_sums,
+    spread_records,
+    square_layers,
+)
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Sampler
 
 LAYERS: Layers = ((12, 8), (8, 12), (1, 24))
 _SIMULATIONS = 19_999
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One test.
-
-    Attributes:
-        name: what is tested.
-        p_value: probability of something at least as extreme if the claim is true; at most 1.
-        finding: one sentence with the measured number.
-    """
-
-    name: str
-    p_value: float
-    finding: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +69,73 @@ class MechanicsReport:
         return min(1.0, len(self.checks) * min(c.p_value for c in self.checks))
 
 
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One run of the implementation: what it is given.
+
+    Attributes:
+        layers: shapes of the probe.
+        features: of the records, shape (claim.dataset_size, features of the probe).
+        claim: the settings of this run.
+        run: its number.
+    """
+
+    layers: Layers
+    features: torch.Tensor
+    claim: DPSGD
+    run: int
+
+    def perform(self, trainer: Trainer) -> np.ndarray:
+        """Noisy sums in units of the clip norm, (steps, weights)."""
+        return released_sums(trainer, self.layers, self.features, self.claim, self.run)
+
+
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Noisy sums in units of the clip norm, (steps, weights of ``LAYERS``), of the four runs.
+    """Noisy sums in units of the clip norm, (steps, weights), of all runs.
 
     Attributes:
         silence, second_silence: without any gradient.
         canaries: with one canary in each coordinate of ``coordinates``.
         chorus: with every record's gradient at coordinate 0.
+        spread: with every record's gradient along ``direction``.
+        participation: with little noise and a coordinate for each record followed, (runs, steps, weights).
         coordinates: positions of the canaries.
+        direction: of the spread gradient, norm 1.
+        records: how many are followed in ``participation``.
     """
 
     silence: np.ndarray
     second_silence: np.ndarray
     canaries: np.ndarray
     chorus: np.ndarray
+    spread: np.ndarray
+    participation: np.ndarray
     coordinates: np.ndarray
+    direction: np.ndarray
+    records: int
 
 
 def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
-    """Run the implementation four times and test what it released.
+    """Run the implementation about a dozen times and test what it released.
 
     Args:
         trainer: the implementation.
         claim: what it says that it does: Poisson sampling, with batch_size and dataset_size.
         significance: probability of accusing a correct implementation, at most.
-        seed: of the simulated null distribution.
+        seed: of the simulated null distribution and of the signs of the spread gradient.
+
+    Raises:
+        UnsupportedError: the claim is not Poisson sampling.
+        ParameterError: the claim lacks sizes or noise.
+    """
+    setup = experiments(claim, seed)
+    seen = observe(setup, [experiment.perform(trainer) for experiment in setup], seed)
+    return judge(seen, claim, significance=significance, seed=seed)
+
+
+def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
+    """All runs of an audit: five at the settings of the claim, then those that show who takes part.
 
     Raises:
         UnsupportedError: the claim is not Poisson sampling.
@@ -105,21 +144,38 @@ def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.0
     check_claim(claim)
     if claim.sampler is not Sampler.POISSON:
         raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.value}")
-    return judge(observe(trainer, claim), claim, significance=significance, seed=seed)
-
-
-def observe(trainer: Trainer, claim: DPSGD) -> Observations:
-    """The four runs."""
     size, huge = claim.dataset_size or 0, OVERSHOOT * claim.max_grad_norm
-    weights = sum(outputs * inputs for outputs, inputs in LAYERS)
-    coordinates = np.arange(weights)[: min(weights, size)]
+    coordinates = _coordinates(size)
     silent = dirac_records(LAYERS, np.array([], dtype=int), np.array([]), size)
     loud = dirac_records(LAYERS, coordinates, np.full(len(coordinates), huge), size)
     together = dirac_records(LAYERS, np.zeros(size, dtype=int), np.full(size, huge), size)
-    first, second, third, fourth = (
-        released_sums(trainer, LAYERS, f, claim, run) for run, f in enumerate((silent, silent, loud, together))
-    )
-    return Observations(first, second, third, fourth, coordinates)
+    spread, _ = spread_records(LAYERS, huge, size, seed)
+    main = [
+        Experiment(LAYERS, features, claim, run)
+        for run, features in enumerate((silent, silent, loud, together, spread))
+    ]
+    plan = Plan.of(claim.sample_rate, claim.steps, size)
+    layers = square_layers(len(plan.records) + SPARE)
+    followed = torch.zeros(size, sum(map(sum, layers)))
+    norms = np.full(len(plan.records), huge)
+    followed[torch.from_numpy(plan.records)] = dirac_records(layers, np.arange(len(norms)), norms, len(norms))
+    quiet = replace(claim, noise_multiplier=min(NOISE, claim.noise_multiplier), steps=plan.steps)
+    return main + [Experiment(layers, followed, quiet, len(main) + run) for run in range(plan.runs)]
+
+
+def observe(setup: Sequence[Experiment], sums: Sequence[np.ndarray], seed: int = 0) -> Observations:
+    """Name what the runs of :func:`experiments` released."""
+    claim = setup[0].claim
+    size = claim.dataset_size or 0
+    _, direction = spread_records(LAYERS, 1.0, 1, seed)
+    followed = len(Plan.of(claim.sample_rate, claim.steps, size).records)
+    first, second, third, fourth, fifth, *rest = sums
+    return Observations(first, second, third, fourth, fifth, np.stack(rest), _coordinates(size), direction, followed)
+
+
+def _coordinates(dataset_size: int) -> np.ndarray:
+    """One canary in each coordinate, as long as there are records."""
+    return np.arange(min(sum(outputs * inputs for outputs, inputs in LAYERS), dataset_size))
 
 
 def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
@@ -127,6 +183,7 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed:
     _check.open_fraction(significance=significance)
     noise, second = seen.silence / claim.noise_multiplier, seen.second_silence / claim.noise_multiplier
     batch = seen.chorus[:, 0]
+    quiet = min(NOISE, claim.noise_multiplier)
     checks = (
         _noise_scale(noise),
         _noise_shape(noise),
@@ -136,8 +193,10 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed:
         _repeated("noise across steps", "steps", noise, None),
         _repeated("noise across runs", "steps of two runs", noise, second),
         _canary_effect(seen.canaries[:, seen.coordinates], claim),
+        _spread_effect(seen.spread @ seen.direction, claim),
         _sampling_rate(batch, claim),
         _batch_dispersion(batch, claim, seed),
+        *participation_checks(seen.participation, seen.records, claim.sample_rate, quiet),
     )
     return MechanicsReport(checks, significance)
 
@@ -192,6 +251,14 @@ def _canary_effect(sums: np.ndarray, claim: DPSGD) -> Check:
     limit = claim.steps * claim.sample_rate
     finding = f"canary {worst} adds up to {totals[worst]:.4g} clip norms where {limit:.4g} are expected"
     return Check("canary effect", min(1.0, len(p) * float(p[worst])), finding)
+
+
+def _spread_effect(along: np.ndarray, claim: DPSGD) -> Check:
+    """Along a gradient spread over all layers the run adds up to Binomial(steps * records, q) and noise, or to less."""
+    trials = claim.steps * (claim.dataset_size or 1)
+    total = np.array([along.sum()])
+    finding = f"spread gradients add up to rate {total[0] / trials:.4g} where {claim.sample_rate:.4g} is expected"
+    return Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)
 
 
 def _sampling_rate(batch: np.ndarray, claim: DPSGD) -> Check:

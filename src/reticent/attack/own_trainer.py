@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -19,7 +20,12 @@ class OwnTrainer:
     """``reticent.train.fit``: Opacus's clipping, reticent's batches and noise. See ``white_box.Trainer``.
 
     The learning rate is zero: what is audited is what each step releases, and the weights stay where they are.
+
+    Attributes:
+        progress: called with (steps done, steps planned) after each step.
     """
+
+    progress: Callable[[int, int], None] | None = None
 
     def __call__(
         self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
@@ -49,7 +55,7 @@ class OwnTrainer:
             batch_size=claim.batch_size,
         )
         recorder = _Recorder()
-        fit(context, settings, _still_sgd, SystemSource(), SystemSource(), hooks=(recorder,))
+        fit(context, settings, _still_sgd, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
         return torch.stack(recorder.gradients)
 
 

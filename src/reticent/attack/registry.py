@@ -32,6 +32,7 @@ class AttackSettings:
         resume: go on with what an earlier, interrupted or smaller attack left in ``work``.
         announce: told one line before long work begins: what it will cost.
         progress: told how far long work is.
+        timeout: give up when no task was finished for so many seconds; None never does while workers are there.
     """
 
     records: int = 1000
@@ -43,10 +44,18 @@ class AttackSettings:
     resume: bool = False
     announce: Callable[[str], None] | None = None
     progress: Callable[[Progress], None] | None = None
+    timeout: float | None = None
+
+    def steps_done(self, done: int, planned: int) -> None:
+        """Tell ``progress`` how many steps of a training run are done."""
+        if self.progress is not None:
+            self.progress(Progress(done, planned, 0.0, None))
 
     def __post_init__(self) -> None:
         for name in ("records", "models", "canaries"):
             _check.count(**{name: getattr(self, name)})
+        if self.timeout is not None:
+            _check.positive(timeout=self.timeout)
         if self.seed < 0:
             raise ParameterError("seed", self.seed, "a whole number >= 0")
 

@@ -11,7 +11,7 @@ without training the 16 again, and the bits do not depend on how many were asked
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +25,8 @@ from reticent import _check
 from reticent.attack.signals import scaled_confidence
 from reticent.attack.stacked import Buffers, Stacked, stack
 from reticent.errors import ArtifactError, ParameterError
-from reticent.tasks import Engine, Local, Progress, Store, Task, execute
+from reticent.tasks import Engine, Progress, Store, Task, execute
+from reticent.tasks.store import digest_of
 from reticent.train.batches import draw_batches
 from reticent.train.config import Optimiser, TrainConfig, parse_config
 from reticent.train.hooks import RunContext
@@ -112,6 +113,8 @@ def train_shadow_models(
     engine: Engine | None = None,
     announce: Callable[[Cost], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
+    described: Mapping[str, object] | None = None,
+    timeout: float | None = None,
 ) -> ShadowModels:
     """Train what the store does not hold yet, and return all.
 
@@ -123,19 +126,25 @@ def train_shadow_models(
         engine: where to compute.
         announce: told the expected cost before the work begins, if there is any.
         progress: told after each task.
+        described: what the store's manifest says about this work.
+        timeout: give up when no task was finished for so many seconds.
 
     Raises:
         ArtifactError: the store is corrupt, or another process works in it.
         ParameterError: the pool is too small for ``train_size``.
+        WorkerError: the workers died or are stuck.
     """
     if plan.train_size >= len(features):
         raise ParameterError("train_size", plan.train_size, f"less than the {len(features)} records of the pool")
-    digest = store.put({"features": features, "labels": labels})
-    tasks = shadow_tasks(plan, digest, int(labels.max()) + 1, features.shape[1:])
-    missing = [task for task in tasks if not store.has(task)]
-    if missing and announce is not None:
-        announce(estimate_cost(missing, store, engine))
-    execute(tasks, train_block, store, engine, progress)
+    pool = {"features": features, "labels": labels}
+    tasks = shadow_tasks(plan, digest_of(pool), int(labels.max()) + 1, features.shape[1:])
+
+    def prepare(missing: Sequence[Task], workers: int) -> None:
+        store.put(pool)
+        if announce is not None:
+            announce(estimate_cost(missing, store, workers))
+
+    execute(tasks, train_block, store, engine, progress, plan=described, prepare=prepare, timeout=timeout)
     blocks = [store.load(task) for task in tasks]
     return ShadowModels(*(_gather(blocks, name, plan.models, len(features)) for name in ("confidence", "included")))
 
@@ -157,7 +166,7 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
     return [Task("shadow-block", {**common, "number": i}) for i in range(-(-plan.models // size))]
 
 
-def estimate_cost(tasks: Sequence[Task], store: Store, engine: Engine | None = None) -> Cost:
+def estimate_cost(tasks: Sequence[Task], store: Store, workers: int = 1) -> Cost:
     """Measure a few steps of the first task, and multiply.
 
     The time of evaluation and of other machines' different speed is not in it.
@@ -171,7 +180,6 @@ def estimate_cost(tasks: Sequence[Task], store: Store, engine: Engine | None = N
         block.train(steps)
         seconds.append(time.perf_counter() - start)
     each = max(seconds[1] - seconds[0], 0.0) / probe
-    workers = engine.workers if isinstance(engine, Local) else 1
     rounds = -(-len(tasks) // workers)
     return Cost(len(tasks) * len(block.seeds), len(tasks), rounds * (seconds[0] + each * block.steps), workers)
 

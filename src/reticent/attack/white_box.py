@@ -99,20 +99,58 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
     """
     if len(coordinates) > dataset_size:
         raise ParameterError("canaries", len(coordinates), f"at most the {dataset_size} records of the data set")
-    inputs = np.cumsum([0] + [i for _, i in layers])
-    outputs = inputs[-1] + np.cumsum([0] + [o for o, _ in layers])
+    coordinates = np.asarray(coordinates, dtype=np.int64)
     ends = np.cumsum([o * i for o, i in layers])
-    features = np.zeros((dataset_size, outputs[-1]), dtype=np.float32)
-    for record, (flat, norm) in enumerate(zip(coordinates, norms, strict=True)):
-        layer = int(np.searchsorted(ends, flat, side="right"))
-        row, column = divmod(int(flat) - (int(ends[layer - 1]) if layer else 0), layers[layer][1])
-        features[record, inputs[layer] + column] = 1.0
-        features[record, outputs[layer] + row] = -norm
+    layer = np.searchsorted(ends, coordinates, side="right")
+    starts, columns = np.append(0, ends)[:-1], np.array([i for _, i in layers])
+    row, column = np.divmod(coordinates - starts[layer], columns[layer])
+    inputs, outputs, width = _places(layers)
+    features = np.zeros((dataset_size, width), dtype=np.float32)
+    records = np.arange(len(coordinates))
+    features[records, inputs[layer] + column] = 1.0
+    features[records, outputs[layer] + row] = -np.asarray(norms)
     return torch.from_numpy(features)
 
 
-def released_sums(trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int) -> np.ndarray:
-    """Drive the trainer once and give back noisy sums in units of the clip norm, (steps, dimension).
+def spread_records(layers: Layers, norm: float, dataset_size: int, seed: int = 0) -> tuple[torch.Tensor, np.ndarray]:
+    """Features of records that all have the same gradient, spread evenly over every coordinate of every layer.
+
+    Such a gradient tells clipping of the whole from clipping layer by layer, row by row or number by number, which a
+    gradient with one coordinate cannot.
+
+    Args:
+        layers: shapes of the probe.
+        norm: of the gradient.
+        dataset_size: records.
+        seed: of the signs.
+
+    Returns:
+        float32, shape (dataset_size, features of the probe), and the gradient's direction, shape (dimension,), norm 1.
+    """
+    rng = np.random.default_rng(seed)
+    dimension = sum(outputs * inputs for outputs, inputs in layers)
+    left = [rng.choice([-1.0, 1.0], size=outputs) for outputs, _ in layers]
+    right = [rng.choice([-1.0, 1.0], size=inputs) for _, inputs in layers]
+    inputs, outputs, width = _places(layers)
+    row = np.zeros(width, dtype=np.float32)
+    for u, x, first, second in zip(left, right, inputs, outputs, strict=True):
+        row[first : first + len(x)] = x
+        row[second : second + len(u)] = -norm / np.sqrt(dimension) * u
+    direction = np.concatenate([np.outer(u, x).ravel() for u, x in zip(left, right, strict=True)]) / np.sqrt(dimension)
+    return torch.from_numpy(row).expand(dataset_size, -1), direction
+
+
+def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
+    """Where the x and the u of every layer begin in a record's features, and the number of features."""
+    inputs = np.cumsum([0] + [i for _, i in layers])
+    outputs = inputs[-1] + np.cumsum([0] + [o for o, _ in layers])
+    return inputs[:-1], outputs[:-1], int(outputs[-1])
+
+
+def released_sums(
+    trainer: Trainer, layers: Layers, features: torch.Tensor, claim: DPSGD, run: int, dtype: type = np.float64
+) -> np.ndarray:
+    """Drive the trainer once and give back noisy sums in units of the clip norm, (steps, dimension), as ``dtype``.
 
     Raises:
         ParameterError: the claim lacks batch or data size, or has no noise; or the trainer returned another shape.
@@ -120,12 +158,12 @@ def released_sums(trainer: Trainer, layers: Layers, features: torch.Tensor, clai
     check_claim(claim)
     model = Probe(layers)
     labels = torch.zeros(len(features), dtype=torch.int64)
-    released = torch.as_tensor(trainer(model, features, labels, claim, run)).detach().cpu().double().numpy()
+    released = torch.as_tensor(trainer(model, features, labels, claim, run)).detach().cpu().numpy()
     if released.shape != (claim.steps, model.dimension):
         raise ParameterError("released", released.shape, f"of shape {(claim.steps, model.dimension)}")
     if not np.isfinite(released).all():
         raise ParameterError("released", "NaN or infinity", "finite: the training under audit has diverged")
-    return released * (claim.batch_size or 1) / claim.max_grad_norm
+    return released.astype(dtype, copy=False) * ((claim.batch_size or 1) / claim.max_grad_norm)
 
 
 def check_claim(claim: DPSGD) -> None:
@@ -154,11 +192,14 @@ def canary_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     """
     if claim.sampler is not Sampler.POISSON:
         raise UnsupportedError(f"the canary test is derived for Poisson sampling, not for {claim.sampler.value}")
-    variance = claim.noise_multiplier**2
-    ratio = (np.asarray(sums, dtype=np.float64) - 0.5) / variance
-    if claim.sample_rate == 1.0:
-        return ratio.sum(axis=0)
-    return np.logaddexp(np.log1p(-claim.sample_rate), np.log(claim.sample_rate) + ratio).sum(axis=0)
+    variance, total = claim.noise_multiplier**2, np.zeros(np.shape(sums)[1:])
+    for step in sums:  # one at a time: a run of a hundred thousand canaries is large
+        ratio = (np.asarray(step, dtype=np.float64) - 0.5) / variance
+        if claim.sample_rate == 1.0:
+            total += ratio
+        else:
+            total += np.logaddexp(np.log1p(-claim.sample_rate), np.log(claim.sample_rate) + ratio)
+    return total
 
 
 def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
@@ -170,8 +211,7 @@ def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     Args:
         sums, claim: as for :func:`canary_scores`.
     """
-    values = np.asarray(sums, dtype=np.float64)
-    return np.logaddexp(canary_scores(values, claim), canary_scores(-values, claim)) - np.log(2.0)
+    return np.logaddexp(canary_scores(sums, claim), canary_scores(-sums, claim)) - np.log(2.0)
 
 
 @dataclass(frozen=True)
@@ -209,7 +249,7 @@ class CanaryAudit:
         chosen = coordinates[member]
         norms = np.full(len(chosen), OVERSHOOT * claim.max_grad_norm)
         features = dirac_records(layers, chosen, norms, claim.dataset_size or 0)
-        sums = released_sums(trainer, layers, features, claim, run=0)
+        sums = released_sums(trainer, layers, features, claim, run=0, dtype=np.float32)
         score = canary_scores if self.sign_known else unknown_sign_scores
         scores = score(sums[:, coordinates], claim)
         meta: dict[str, MetaValue] = {

@@ -96,9 +96,9 @@ def empirical_trade_off(scores: Scores, confidence: float = 0.95) -> EmpiricalTr
         ParameterError: ``confidence`` is not in (0, 1).
     """
     half = 0.5 * (1.0 - _check.open_fraction(confidence=confidence))
-    thresholds = np.unique(np.concatenate([scores.member, scores.non_member]))[::-1]
-    above = len(scores.non_member) - np.searchsorted(np.sort(scores.non_member), thresholds, side="right")
-    missed = np.searchsorted(np.sort(scores.member), thresholds, side="right")
+    rising = np.unique(np.concatenate([scores.member, scores.non_member]))  # sorted questions are answered fast
+    above = len(scores.non_member) - np.searchsorted(np.sort(scores.non_member), rising, side="right")[::-1]
+    missed = np.searchsorted(np.sort(scores.member), rising, side="right")[::-1]
     return EmpiricalTradeOff(
         np.append(above / len(scores.non_member), 1.0),
         np.append(missed / len(scores.member), 0.0),

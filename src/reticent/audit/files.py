@@ -166,14 +166,17 @@ def _read_csv(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]
     members: list[bool] = []
     try:
         with file.open(newline="", encoding="utf-8") as stream:
-            rows = csv.DictReader(stream, strict=True)
-            if sorted(rows.fieldnames or []) != ["member", "score"]:
-                raise ArtifactError(f"{file}: the columns must be score and member, are {rows.fieldnames}")
+            rows = csv.reader(stream, strict=True)
+            names = next(rows, [])
+            if sorted(names) != ["member", "score"]:
+                raise ArtifactError(f"{file}: the columns must be score and member, are {names}")
+            score, member = names.index("score"), names.index("member")
             for row in rows:
-                scores.append(_number(file, rows.line_num, row["score"]))
-                members.append(_truth(file, rows.line_num, row["member"]))
-                if None in row:
+                if len(row) > 2:
                     raise ArtifactError(f"{file}: line {rows.line_num} has more than two fields")
+                if row:
+                    scores.append(_number(file, rows.line_num, row[score] if len(row) > score else None))
+                    members.append(_truth(file, rows.line_num, row[member] if len(row) > member else None))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ArtifactError(f"{file}: not a csv text file ({error})") from error
     return (*_divide(np.array(scores), np.array(members, dtype=bool)), {})

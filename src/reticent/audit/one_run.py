@@ -22,6 +22,8 @@ from reticent.references import cite
 
 SMALLEST_P = 1e-12
 """No p-value is reported below this."""
+_STALLED = 1.0 + 1e-12
+"""Growth below rounding counts as none: on the side of not rejecting."""
 _LARGEST_EPSILON = 100.0
 _LARGEST_MU = 60.0
 
@@ -181,7 +183,8 @@ def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.nda
         (r - j + 1) N[j - 1] - sum over w >= j of N[w]  >=  m G((j N[j] + sum over w > j of N[w]) / m),
 
     where G(y) = f^-1(1 - y) is the least false positive rate at true positive rate y. Above 1 the tail
-    is impossible.
+    is impossible. As soon as N[j - 1] need not exceed N[j], nothing below needs to either: j N[j] plus the sum
+    beyond no longer changes, and both sides of the quotient grow by N[j] and by 1. So the recursion may stop there.
     """
     m, r = float(counts.canaries), counts.guesses
     at_least, beyond = tail.astype(float), np.zeros_like(tail, dtype=float)
@@ -189,9 +192,9 @@ def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.nda
         reached = np.clip((j * at_least + beyond) / m, 0.0, 1.0)
         beyond = beyond + at_least
         needed = (m * claim.beta(1.0 - reached) + beyond) / (r - j + 1)
-        at_least = np.maximum(at_least, needed)
-        if np.all(at_least > 1.0):
+        if np.all((at_least > 1.0) | (needed <= at_least * _STALLED)):
             break
+        at_least = np.maximum(at_least, needed)
     return at_least
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reticent.audit.curve import EmpiricalTradeOff, empirical_trade_off
@@ -53,6 +53,7 @@ class AuditReport:
 
     def to_json(self) -> dict[str, object]:
         """The document ``reticent.audit/1``: strict JSON, aggregates only, no single score."""
+        subject = self.scores.meta.get("subject")
         return {
             "schema": SCHEMA,
             "auc": self.auc.to_json(),
@@ -64,7 +65,7 @@ class AuditReport:
             "members": len(self.scores.member),
             "meta": dict(self.scores.meta),
             "non_members": len(self.scores.non_member),
-            "notes": [_EACH],
+            "notes": [*([f"This audits {subject}."] if subject is not None else []), _EACH],
             "tpr_at_fpr": {repr(fpr): interval.to_json() for fpr, interval in self.tpr.items()},
             "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
         }
@@ -79,6 +80,7 @@ def audit(
     rule: ThresholdRule | None = None,
     guesses: Guesses | None = None,
     confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
 ) -> AuditReport:
     """Run every estimator on ``scores`` and judge every claim.
 
@@ -93,30 +95,45 @@ def audit(
         rule: how thresholds are chosen; ``Ranks()`` by default.
         guesses: for one run, fixed in advance; the outer third of the canaries by default.
         confidence: of each statement, in (0, 1).
+        progress: called with (statements made, statements wanted).
 
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    bounds = [
-        audit_epsilon(scores, delta, rule, confidence),
-        audit_mu(scores, rule, confidence),
-        audit_advantage(scores, rule, confidence),
-        audit_epsilon_if_gaussian(scores, delta, rule, confidence),
-    ]
     one_run = scores.design is Design.ONE_RUN
+    makers: list[Callable[[], LowerBound]] = [
+        lambda: audit_epsilon(scores, delta, rule, confidence),
+        lambda: audit_mu(scores, rule, confidence),
+        lambda: audit_advantage(scores, rule, confidence),
+        lambda: audit_epsilon_if_gaussian(scores, delta, rule, confidence),
+    ]
     if one_run:
-        bounds += [
-            audit_epsilon_one_run(scores, delta, guesses, confidence),
-            audit_epsilon_one_run_f_dp(scores, delta, guesses, confidence),
-            audit_mu_one_run(scores, guesses, confidence),
+        makers += [
+            lambda: audit_epsilon_one_run(scores, delta, guesses, confidence),
+            lambda: audit_epsilon_one_run_f_dp(scores, delta, guesses, confidence),
+            lambda: audit_mu_one_run(scores, guesses, confidence),
         ]
-    verdicts = {
-        name: audit_claim_one_run(scores, curve, guesses, confidence)
-        if one_run
-        else audit_claim(scores, curve, rule, confidence)
-        for name, curve in (claims or {}).items()
-    }
-    return AuditReport(
+    claims, done = claims or {}, 0
+    wanted = len(makers) + len(claims) + 1
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, wanted)
+
+    bounds, verdicts = [], {}
+    for make in makers:
+        bounds.append(make())
+        step()
+    for name, curve in claims.items():
+        verdicts[name] = (
+            audit_claim_one_run(scores, curve, guesses, confidence)
+            if one_run
+            else audit_claim(scores, curve, rule, confidence)
+        )
+        step()
+    report = AuditReport(
         scores,
         confidence,
         empirical_trade_off(scores, confidence),
@@ -126,6 +143,8 @@ def audit(
         tuple(bounds),
         verdicts,
     )
+    step()
+    return report
 
 
 def _delong(scores: Scores, confidence: float) -> ConfidenceInterval | None:

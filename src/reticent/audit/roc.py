@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 from scipy.optimize import brentq
@@ -40,9 +41,8 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
     value = _auc(scores.member, scores.non_member)
     if min(m, n) < 2 or value in (0.0, 1.0):
         raise UnsupportedError("DeLong's interval needs two scores on each side that overlap; use auc instead")
-    pooled = _ranks(np.concatenate([scores.member, scores.non_member]))
-    by_member = (pooled[:m] - _ranks(scores.member)) / n
-    by_non_member = 1.0 - (pooled[m:] - _ranks(scores.non_member)) / m
+    member, non_member = np.sort(scores.member), np.sort(scores.non_member)
+    by_member, by_non_member = _below(non_member, member) / n, 1.0 - _below(member, non_member) / m
     deviation = math.sqrt(by_member.var(ddof=1) / m + by_non_member.var(ddof=1) / n)
     centre, reach = math.log(value / (1.0 - value)), z * deviation / (value * (1.0 - value))
     lower, upper = (1.0 / (1.0 + math.exp(-x)) for x in (centre - reach, centre + reach))
@@ -67,14 +67,19 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Confiden
     quarter = 0.25 * (1.0 - _check.open_fraction(confidence=confidence))
     ordered = np.sort(scores.non_member)[::-1]
     n, m = len(ordered), len(scores.member)
-    chance = betainc(np.arange(1, n + 1), np.arange(n, 0, -1), fpr)
-    strict, loose = np.flatnonzero(chance >= 1.0 - quarter), np.flatnonzero(chance <= quarter)
+
+    def doubt(rank: int) -> float:
+        """Chance that the true rate at the rank is above ``fpr``; grows with the rank."""
+        return -float(betainc(rank, n - rank + 1, fpr))
+
+    strict = bisect_right(range(1, n + 1), quarter - 1.0, key=doubt)
+    loose = 1 + bisect_left(range(1, n + 1), -quarter, key=doubt)
     lower, upper = 0.0, 1.0
-    if strict.size:
-        hits = np.count_nonzero(scores.member > ordered[strict[-1]])
+    if strict >= 1:
+        hits = np.count_nonzero(scores.member > ordered[strict - 1])
         lower = float(lower_proportion(hits, m, quarter))
-    if loose.size:
-        hits = np.count_nonzero(scores.member >= ordered[loose[0]])
+    if loose <= n:
+        hits = np.count_nonzero(scores.member >= ordered[loose - 1])
         upper = float(upper_proportion(hits, m, quarter))
     value = int(np.count_nonzero(scores.member > ordered[math.floor(fpr * n)])) / m
     return ConfidenceInterval(
@@ -82,16 +87,14 @@ def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> Confiden
     )
 
 
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks from 1; ties share the mean of theirs."""
-    ordered = np.sort(values)
-    return 0.5 * (np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right") + 1)
+def _below(values: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """How many of the sorted values lie below each of the sorted queries; equal ones count half."""
+    return 0.5 * (np.searchsorted(values, queries, "left") + np.searchsorted(values, queries, "right"))
 
 
 def _auc(member: np.ndarray, non_member: np.ndarray) -> float:
-    m, n = len(member), len(non_member)
-    ranks = _ranks(np.concatenate([member, non_member]))[:m]
-    return float((ranks.sum() - 0.5 * m * (m + 1)) / (m * n))
+    wins = _below(np.sort(non_member), np.sort(member))
+    return float(wins.sum() / (len(member) * len(non_member)))
 
 
 def _kl(p: float, q: float) -> float:

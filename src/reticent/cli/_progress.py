@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from reticent import tasks
 
 
 @contextmanager
@@ -20,3 +24,17 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, planned: bar.update(task, completed=done, total=planned)
+
+
+def told(bar: Callable[[int, int], None] | None) -> Callable[[tasks.Progress], None]:
+    """Progress of tasks for a bar; why nothing moves is said once, in one line on standard error."""
+    said: list[str | None] = [None]
+
+    def report(seen: tasks.Progress) -> None:
+        if bar is not None:
+            bar(seen.done, seen.total)
+        if seen.waiting is not None and seen.waiting != said[0]:
+            sys.stderr.write(f"reticent: {seen.waiting}; {seen.done} of {seen.total} tasks are done; waiting\n")
+        said[0] = seen.waiting
+
+    return report

@@ -23,7 +23,7 @@ from reticent.cli._audit_input import (
 )
 from reticent.cli._audit_output import print_audit, print_plan, strict_json
 from reticent.cli._options import JsonOption, MethodOption, NeighbouringOption, choice
-from reticent.cli._progress import progress_bar
+from reticent.cli._progress import progress_bar, told
 from reticent.errors import ParameterError
 from reticent.tradeoff import GaussianTradeOff
 
@@ -79,7 +79,10 @@ def audit_command(
     engine: Annotated[str, typer.Option("--engine", help="local, dask or ray.")] = "local",
     address: Annotated[str | None, typer.Option("--address", help="Of the Dask scheduler or the Ray head.")] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes of the local engine.")] = 1,
-    work: Annotated[Path | None, typer.Option("--work", help="Folder for shadow models.")] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Give up when no task was finished for so many seconds.")
+    ] = None,
+    work: Annotated[Path | None, typer.Option("--work", help="Folder for shadow models, new or of an attack.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in that folder.")] = False,
     save: Annotated[
         Path | None, typer.Option("--save-scores", help="Write the scores to a .npz, .parquet or .csv file.")
@@ -109,7 +112,7 @@ def audit_command(
     claims = claims_of(mechanism, against, against_mu, neighbouring, method)
     if kind == "run":
         where = engine_of(engine, address, workers)
-        scores = _attack(source, attack, records, models, canaries, seed, where, work, resume, quiet=json)
+        scores = _attack(source, attack, records, models, canaries, seed, where, timeout, work, resume, quiet=json)
     else:
         scores = read_scores(source, kind, attack, target, chosen)
     if chosen is not None and scores.design is not chosen:
@@ -118,15 +121,17 @@ def audit_command(
         raise ParameterError("guesses", guesses, _COINS)
     if save is not None:
         save_scores(save, scores)
-    report = audit(
-        scores,
-        claims,
-        delta=delta,
-        fprs=rates,
-        rule=thresholds,
-        guesses=counts,
-        confidence=confidence,
-    )
+    with progress_bar("audit") as bar:
+        report = audit(
+            scores,
+            claims,
+            delta=delta,
+            fprs=rates,
+            rule=thresholds,
+            guesses=counts,
+            confidence=confidence,
+            progress=bar,
+        )
     strict_json(report.to_json()) if json else print_audit(report)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
         raise typer.Exit(1)
@@ -155,6 +160,7 @@ def _attack(
     canaries: int,
     seed: int,
     engine: Engine,
+    timeout: float | None,
     work: Path | None,
     resume: bool,
     *,
@@ -172,7 +178,8 @@ def _attack(
             engine=engine,
             work=work,
             resume=resume,
+            timeout=timeout,
             announce=None if quiet else lambda line: typer.echo(line, err=True),
-            progress=None if bar is None else lambda seen: bar(seen.done, seen.total),
+            progress=told(bar),
         )
         return found.scores(source, settings)

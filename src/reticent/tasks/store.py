@@ -1,6 +1,6 @@
 """A content-addressed run directory.
 
-    ROOT/manifest.json                what was asked for, in words and parameters
+    ROOT/manifest.json                what was asked for, in words and parameters; marks the folder as ours
     ROOT/lock                         held (flock) by the one process that hands out work
     ROOT/blobs/<sha256>.safetensors   inputs shared by tasks
     ROOT/tasks/<sha256>/task.json     the task and the digest of its result
@@ -18,6 +18,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,7 @@ from reticent.tasks.writers import canonical_json, sync_folder, tensors_bytes, w
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"
 _TASK_SCHEMA = "reticent.task/1"
+_FOLDERS = ("blobs", "tasks", "partial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +62,21 @@ class Task:
 class Store:
     """A run directory on a file system that every worker sees.
 
+    Nothing is written before the first ``put``, ``save`` or ``exclusive``, and never into a folder that holds
+    something else: only an absent or empty folder is taken, and only one with a manifest of ours is gone on with.
+
     Args:
-        root: the folder; made if absent.
+        root: the folder; made when it is first needed.
 
     Raises:
-        ArtifactError: the folder holds a manifest that is not one of reticent's.
+        ArtifactError: the folder holds something that is not of reticent's, or lies in a finished run.
     """
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
-        for name in ("blobs", "tasks", "partial"):
-            folder = inside(self.root, name)
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise ArtifactError(f"{folder}: cannot be made: {error.strerror}") from None
+        self._held = False
+        self._ready = False
+        self._refuse_foreign()
 
     def read_manifest(self) -> dict[str, Any] | None:
         """The plan that was last asked for, or None in a new directory."""
@@ -87,34 +89,85 @@ class Store:
         return manifest["plan"]
 
     def write_manifest(self, plan: Mapping[str, Any]) -> None:
-        """Record the plan."""
-        write_json(self.root / "manifest.json", {"schema": _MANIFEST_SCHEMA, "plan": dict(plan)})
-
-    @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
-        """Hold the directory for handing out work; the kernel releases it even after a kill.
+        """Record the plan; only the process that holds the directory may.
 
         Raises:
             ArtifactError: another process holds it.
         """
-        descriptor = os.open(inside(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+        with self.exclusive(plan):
+            pass
+
+    @contextlib.contextmanager
+    def exclusive(self, plan: Mapping[str, Any] | None = None) -> Iterator[None]:
+        """Hold the directory for handing out work; the kernel releases it even after a kill.
+
+        Args:
+            plan: what is asked for, written to the manifest once the directory is held.
+
+        Raises:
+            ArtifactError: another process holds it, it is not ours, or it cannot be written.
+        """
+        if self._held:
+            self._begin(plan)
+            yield
+            return
+        self._refuse_foreign()
+        with _one_line(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(inside(self.root, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ArtifactError(f"{self.root}: another process is working in this directory") from None
+            self._held = True
+            self._begin(plan)
             self._remove_partial()
             yield
         finally:
+            self._held = False
             os.close(descriptor)
+
+    def _begin(self, plan: Mapping[str, Any] | None) -> None:
+        """Make the folder ours; the lock is held."""
+        if plan is not None or self.read_manifest() is None:
+            write_json(self.root / "manifest.json", {"schema": _MANIFEST_SCHEMA, "plan": dict(plan or {})})
+        with _one_line(self.root):
+            for name in _FOLDERS:
+                inside(self.root, name).mkdir(exist_ok=True)
+        self._ready = True
+
+    def _prepare(self) -> None:
+        """Make sure that the folder is ours before something is put into it."""
+        if not self._ready and not all(inside(self.root, name).is_dir() for name in _FOLDERS):
+            with self.exclusive():
+                pass
+        self._ready = True
+
+    def _refuse_foreign(self) -> None:
+        try:
+            content = {entry.name for entry in self.root.iterdir()} if self.root.exists() else set()
+        except OSError as error:
+            raise ArtifactError(f"{self.root}: cannot be read: {error.strerror}") from None
+        if "manifest.json" in content:
+            self.read_manifest()
+        elif not all(_just_begun(self.root / name) for name in content):
+            raise ArtifactError(
+                f"{self.root}: holds files that are not of an earlier attack (no manifest.json): name another folder"
+            )
+        for folder in self.root.resolve().parents:
+            if _is_finished_run(folder):
+                raise ArtifactError(f"{self.root}: lies inside the run {folder}: name a folder outside it")
 
     def put(self, arrays: Mapping[str, np.ndarray]) -> str:
         """Keep arrays as a blob; the digest is its name. Equal arrays are kept once."""
+        self._prepare()
         data = tensors_bytes(arrays)
         digest = hashlib.sha256(data).hexdigest()
         path = inside(self.root, "blobs", f"{digest}.safetensors")
         if not path.exists():
-            write_bytes(path, data)
+            with _one_line(self.root):
+                write_bytes(path, data)
         return digest
 
     def get(self, digest: str) -> dict[str, np.ndarray]:
@@ -133,18 +186,20 @@ class Store:
 
     def save(self, task: Task, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep a result; the first one wins, so that running a task twice does no harm."""
+        self._prepare()
         data = tensors_bytes(arrays)
-        folder = Path(tempfile.mkdtemp(prefix="task-", dir=self.root / "partial"))
-        write_bytes(folder / "result.safetensors", data)
         digest = hashlib.sha256(data).hexdigest()
-        write_json(folder / "task.json", {"schema": _TASK_SCHEMA, "task": task.document(), "result": digest})
-        try:
-            folder.rename(self.root / "tasks" / task.key)
-        except OSError:
-            if not self.has(task):
-                raise
-            shutil.rmtree(folder, ignore_errors=True)
-        sync_folder(self.root / "tasks")
+        with _one_line(self.root):
+            folder = Path(tempfile.mkdtemp(prefix="task-", dir=inside(self.root, "partial")))
+            write_bytes(folder / "result.safetensors", data)
+            write_json(folder / "task.json", {"schema": _TASK_SCHEMA, "task": task.document(), "result": digest})
+            try:
+                folder.rename(self.root / "tasks" / task.key)
+            except OSError:
+                if not self.has(task):
+                    raise
+                shutil.rmtree(folder, ignore_errors=True)
+            sync_folder(self.root / "tasks")
 
     def load(self, task: Task) -> dict[str, np.ndarray]:
         """The result of a task.
@@ -168,13 +223,49 @@ class Store:
         return total.hexdigest()
 
     def _remove_partial(self) -> None:
-        for entry in inside(self.root, "partial").iterdir():
-            if entry.is_dir() and not entry.is_symlink():
+        """Leftovers of a kill, told by their names; nothing else is touched."""
+        for entry in inside(self.root, "partial").glob("task-*"):
+            if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
                 shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
         for entry in [*self.root.glob(".manifest.json-*"), *(self.root / "blobs").glob(".*.safetensors-*")]:
             entry.unlink(missing_ok=True)
+
+
+def digest_of(arrays: Mapping[str, np.ndarray]) -> str:
+    """The name that ``Store.put`` would give to the arrays; nothing is written."""
+    return hashlib.sha256(tensors_bytes(arrays)).hexdigest()
+
+
+def _just_begun(path: Path) -> bool:
+    """Whether an entry is what a process leaves that was killed before it could write the manifest."""
+    if path.name == "lock":
+        return path.is_file() and not path.is_symlink() and path.stat().st_size == 0
+    return re.fullmatch(r"\.manifest\.json-\w{8}", path.name) is not None
+
+
+def _of_a_task(path: Path) -> bool:
+    return (
+        re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)-\w{8}", path.name) is not None
+    )
+
+
+def _is_finished_run(folder: Path) -> bool:
+    manifest = folder / "manifest.json"
+    if not manifest.is_file() or manifest.is_symlink():
+        return False
+    try:
+        return str(read_json(manifest).get("schema", "")).startswith("reticent.run/")
+    except ArtifactError:
+        return False
+
+
+@contextlib.contextmanager
+def _one_line(root: Path) -> Iterator[None]:
+    """Disk full, no permission and their like end in one line."""
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(f"{root}: cannot be written: {error.strerror or error}") from None
 
 
 def _verify(path: Path, digest: object) -> None:

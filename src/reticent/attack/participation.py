@@ -1,0 +1,190 @@
+"""Did each record take part as claimed: by a coin of its own at every step? Exact tests, with p-values.
+
+Poisson sampling at rate q makes the participations independent, each with probability q, across records, steps and
+runs. Every test below counts events that are then independent of each other, so that the count is binomial and
+its p-value exact; where it looks at many counts, it takes the union bound over them.
+
+They see a record forced into the first batch, into a fixed place of every epoch, or drawn more often than others;
+batches cut from a shuffled queue, whatever their sizes; batches that repeat; and records that always come together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special, stats
+
+NOISE = 0.05
+"""Noise multiplier of the runs in which participation is read: a record counts as 1 and the noise is a twentieth."""
+SPARE = 64
+"""Coordinates that no record has: they show whether the noise follows the setting."""
+_MOST_RECORDS = 1024
+_RUNS = (4, 24)
+_STEPS = (32, 512)
+_AIM = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test.
+
+    Attributes:
+        name: what is tested.
+        p_value: probability of something at least as extreme if the claim is true; at most 1.
+        finding: one sentence with the measured number.
+    """
+
+    name: str
+    p_value: float
+    finding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many short runs, of how many steps, follow how many records.
+
+    Attributes:
+        runs: enough that a record forced into one batch of each cannot be chance.
+        steps: about two epochs, no more than the claim has.
+        records: those at either end of the data set, all of them if they are few.
+    """
+
+    runs: int
+    steps: int
+    records: np.ndarray
+
+    @classmethod
+    def of(cls, sample_rate: float, steps: int, dataset_size: int) -> Plan:
+        """The plan for a claim."""
+        steps = min(steps, max(_STEPS[0], min(_STEPS[1], math.ceil(2.0 / sample_rate))))
+        half = min(dataset_size, _MOST_RECORDS) // 2
+        records = np.unique(np.r_[np.arange(dataset_size)[: half + 1], np.arange(dataset_size - half, dataset_size)])
+        if sample_rate == 1.0:
+            return cls(_RUNS[0], steps, records)
+        needed = math.log(len(records) * steps / _AIM) / -math.log(sample_rate)
+        return cls(min(max(_RUNS[0], math.ceil(needed)), _RUNS[1]), steps, records)
+
+
+def participation_checks(sums: np.ndarray, records: int, sample_rate: float, noise: float) -> tuple[Check, ...]:
+    """Test the participations that noisy sums show.
+
+    Args:
+        sums: in clip norms, shape (runs, steps, records + spare): first the coordinates of the records, one each, then
+            at least one coordinate that no record has.
+        records: how many are followed.
+        sample_rate: as claimed.
+        noise: noise multiplier of these runs, so small that participation can be read.
+    """
+    seen, spare = sums[..., :records], sums[..., records:]
+    level = float(np.sqrt((spare**2).mean()))
+    if level > 2.0 * noise:
+        finding = f"not tested: the noise is {level:.3g} clip norms where the loop was told {noise:.3g}"
+        return tuple(Check(name, 1.0, finding) for name in _NAMES)
+    part = seen > 0.5
+    # Reading one of them wrongly takes noise of half a clip norm.
+    misread = seen.size * 2.0 * float(special.ndtr(-0.5 / noise))
+    tests = (_first_batch, _every_batch, _rate_of_each_record, _gaps, _pairs, _epochs)
+    found = [test(part, sample_rate) for test in tests]
+    return (
+        _counted_once(seen, noise),
+        *(Check(name, min(1.0, p + misread), finding) for name, (p, finding) in zip(_NAMES[1:], found, strict=True)),
+    )
+
+
+_NAMES = (
+    "a record counts once",
+    "first batch",
+    "same batch in every run",
+    "rate of each record",
+    "gaps",
+    "pairs of records",
+    "once per epoch",
+)
+_Result = tuple[float, str]
+
+
+def _counted_once(seen: np.ndarray, noise: float) -> Check:
+    """Every value is 0 or 1 up to the noise."""
+    distance = np.minimum(np.abs(seen), np.abs(seen - 1.0))
+    worst = int(distance.argmax())
+    p = seen.size * 2.0 * float(special.ndtr(-distance.flat[worst] / noise))
+    return Check(_NAMES[0], min(1.0, p), f"one record counts {seen.flat[worst]:.4g} where 0 or 1 is expected")
+
+
+def _first_batch(part: np.ndarray, rate: float) -> _Result:
+    hits = part[:, 0].sum(axis=0)
+    p = hits.size * float(stats.binom.sf(hits.max() - 1, len(part), rate))
+    return p, f"record {hits.argmax()} is in the first batch of {hits.max()} of {len(part)} runs"
+
+
+def _every_batch(part: np.ndarray, rate: float) -> _Result:
+    hits = part.sum(axis=0)
+    p = hits.size * float(stats.binom.sf(hits.max() - 1, len(part), rate))
+    step, record = np.unravel_index(int(hits.argmax()), hits.shape)
+    return p, f"record {record} is in batch {step} of {hits.max()} of {len(part)} runs"
+
+
+def _rate_of_each_record(part: np.ndarray, rate: float) -> _Result:
+    trials, hits = part.shape[0] * part.shape[1], part.sum(axis=(0, 1))
+    above, below = stats.binom.sf(hits - 1, trials, rate), stats.binom.cdf(hits, trials, rate)
+    least = np.minimum(above, below)
+    worst = int(least.argmin())
+    found = f"record {worst} takes part at rate {hits[worst] / trials:.4g} where {rate:.4g} is claimed"
+    return 2.0 * hits.size * float(least[worst]), found
+
+
+def _gaps(part: np.ndarray, rate: float) -> _Result:
+    """Participations of one record that lie ``lag`` steps apart, in disjoint pairs of steps: binomial."""
+    steps = part.shape[1]
+    lags = range(1, min(steps - 1, 2 * math.ceil(1.0 / rate)) + 1)
+    results = []
+    for lag in lags:
+        first = np.flatnonzero((np.arange(steps - lag) // lag) % 2 == 0)
+        both = part[:, first] & part[:, first + lag]
+        results.append((_two_sided(int(both.sum()), both.size, rate**2), lag, both.mean()))
+    if not results:
+        return 1.0, "one step has no gaps"
+    p, lag, share = min(results)
+    return len(results) * p, f"records return after {lag} steps at rate {share:.4g} where {rate**2:.4g} is expected"
+
+
+def _pairs(part: np.ndarray, rate: float) -> _Result:
+    """Two records that come together too often; and neighbours, which block-wise batches keep together or apart."""
+    records = part.shape[2]
+    if records < 2:
+        return 1.0, "one record has no pair"
+    flat = part.reshape(-1, records)
+    together = np.triu(flat.astype(np.float32).T @ flat.astype(np.float32), k=1)
+    worst = int(together.argmax())
+    often = round(float(together.flat[worst]))
+    pairs = records * (records - 1) // 2
+    every_pair = pairs * float(stats.binom.sf(often - 1, len(flat), rate**2))
+    even = 2 * (records // 2)
+    both = flat[:, 0:even:2] & flat[:, 1:even:2]
+    neighbours = _two_sided(int(both.sum()), both.size, rate**2)
+    one, other = np.unravel_index(worst, together.shape)
+    found = (
+        f"records {one} and {other} share {often} of {len(flat)} batches; neighbours share {both.mean():.4g} of them"
+    )
+    return 2.0 * min(every_pair, neighbours), f"{found} where {rate**2:.4g} is expected"
+
+
+def _epochs(part: np.ndarray, rate: float) -> _Result:
+    """Records that take part exactly once in as many steps as an epoch has: binomial; a queue makes it certain."""
+    runs, steps, records = part.shape
+    length = min(steps, max(1, round(1.0 / rate)))
+    windows = part[:, : steps // length * length].reshape(runs, -1, length, records)
+    once = windows.sum(axis=2) == 1
+    expected = length * rate * (1.0 - rate) ** (length - 1)
+    p = _two_sided(int(once.sum()), once.size, expected)
+    return (
+        p,
+        f"in {length} steps {once.mean():.4g} of the records take part exactly once where {expected:.4g} is expected",
+    )
+
+
+def _two_sided(hits: int, trials: int, rate: float) -> float:
+    rate = min(rate, 1.0)
+    return 2.0 * float(min(stats.binom.sf(hits - 1, trials, rate), stats.binom.cdf(hits, trials, rate)))

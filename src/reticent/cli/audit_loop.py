@@ -1,0 +1,155 @@
+"""``reticent audit-loop``: is somebody's own training loop the DP-SGD that it claims to be?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from reticent.cli._app import app
+from reticent.cli._audit_output import strict_json
+from reticent.cli._options import JsonOption
+from reticent.cli._progress import progress_bar
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.mechanism import DPSGD
+
+if TYPE_CHECKING:
+    from reticent.attack import MechanicsReport
+
+SCHEMA = "reticent.loop-audit/1"
+_LARGEST_CLAIM = 4096
+_WHOLE = ("steps", "batch_size", "dataset_size")
+_KEYS = ("noise_multiplier", "sample_rate", "max_grad_norm", *_WHOLE)
+_WHAT = "New runs of the loop on chosen records were audited: this says nothing about a model that it released before."
+
+
+@app.command("audit-loop")
+def audit_loop_command(
+    function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Called as function(model, data, claim).")],
+    claim: Annotated[Path, typer.Option("--claim", help="YAML: " + ", ".join(_KEYS) + ".")],
+    significance: Annotated[
+        float, typer.Option("--significance", help="Probability of accusing a correct loop, at most.")
+    ] = 0.01,
+    workers: Annotated[int, typer.Option("--workers", help="Processes in which the loop runs.")] = 2,
+    seed: Annotated[int, typer.Option("--seed", help="Of the audit's own choices.")] = 0,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Give up when no run has ended for so many seconds.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a training loop on records with chosen gradients and test what it releases. Exit code 1: claim refuted."""
+    try:
+        from reticent.attack.loop import audit_loop, find_loop
+    except ImportError as error:
+        raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
+    settings = read_claim(claim)
+    if seed < 0:
+        raise ParameterError("seed", seed, "a whole number >= 0")
+    if timeout is not None and not timeout > 0:
+        raise ParameterError("timeout", timeout, "a number of seconds > 0")
+    sys.path.insert(0, os.getcwd())
+    loop = find_loop(function)
+    with progress_bar("audit-loop") as bar:
+        report = audit_loop(
+            loop, settings, significance=significance, workers=workers, seed=seed, progress=bar, timeout=timeout
+        )
+    strict_json(_document(function, report)) if json else _print(function, report)
+    if report.accused:
+        raise typer.Exit(1)
+
+
+def read_claim(path: Path) -> DPSGD:
+    """A flat YAML mapping of names to numbers; of rate, batch and data size any two are enough.
+
+    Raises:
+        ArtifactError: the file cannot be read, is no such mapping, or repeats or lacks a key.
+        ParameterError: a number is outside its domain.
+    """
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_CLAIM + 1).decode("utf-8")
+        if len(text) > _LARGEST_CLAIM:
+            raise ArtifactError(f"{path}: larger than {_LARGEST_CLAIM} bytes, not a claim")
+        node = yaml.compose(text, yaml.SafeLoader)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ArtifactError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(node, yaml.MappingNode):
+        raise ArtifactError(f"{path}: must be a mapping of names to numbers")
+    given: dict[str, float] = {}
+    for key, value in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+        if name not in _KEYS:
+            raise ArtifactError(f"{path}: {name[:60]!r} is not one of {', '.join(_KEYS)}")
+        if name in given:
+            raise ArtifactError(f"{path}: {name} occurs twice")
+        given[name] = _number(path, name, value)
+    return _claim(path, given)
+
+
+def _number(path: Path, name: str, node: yaml.Node) -> float:
+    text = node.value if isinstance(node, yaml.ScalarNode) else "a list or mapping"
+    try:
+        return int(text) if name in _WHOLE and len(text) < 20 else float(text)
+    except ValueError:
+        kind = "a whole number" if name in _WHOLE else "a number"
+        raise ArtifactError(f"{path}: {name} must be {kind}, got {text[:60]!r}") from None
+
+
+def _claim(path: Path, given: dict[str, float]) -> DPSGD:
+    for name in ("noise_multiplier", "steps"):
+        if name not in given:
+            raise ArtifactError(f"{path}: lacks {name}")
+    rate, batch, size = (given.get(name) for name in ("sample_rate", "batch_size", "dataset_size"))
+    if rate is None and batch and size:
+        rate = batch / size
+    if batch is None and rate and size:
+        batch = max(1, round(rate * size))
+    if size is None and batch and rate:
+        size = round(batch / rate)
+    if rate is None or batch is None or size is None:
+        raise ArtifactError(f"{path}: needs two of sample_rate, batch_size and dataset_size")
+    numbers = {**given, "sample_rate": rate, "batch_size": batch, "dataset_size": size}
+    return DPSGD(**numbers)  # type: ignore[arg-type]
+
+
+def _document(function: str, report: MechanicsReport) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "about": _WHAT,
+        "function": function,
+        "significance": report.significance,
+        "refuted": report.accused,
+        "p_value": report.adjusted_p_value,
+        "checks": [
+            {"name": check.name, "p_value": check.p_value, "finding": check.finding, "failed": check in report.failed}
+            for check in report.checks
+        ],
+    }
+
+
+def _print(function: str, report: MechanicsReport) -> None:
+    console = Console()
+    console.print(_WHAT, markup=False, highlight=False)
+    table = Table(title=f"{function}: {len(report.checks)} tests", title_justify="left")
+    for column in ("test", "p-value", "found"):
+        table.add_column(column)
+    for check in report.checks:
+        failed = "  FAILED" if check in report.failed else ""
+        table.add_row(check.name, f"{check.p_value:.2g}{failed}", check.finding)
+    console.print(table)
+    if report.accused:
+        line = f"REFUTED: the loop does not do what it claims; p-value {report.adjusted_p_value:.2g} for all tests."
+    else:
+        line = (
+            f"NOT REFUTED at significance {report.significance:g}: no test found a fault; "
+            "docs/attacks.md lists what they cannot see."
+        )
+    console.print(line, markup=False, highlight=False)

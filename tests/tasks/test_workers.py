@@ -1,0 +1,202 @@
+"""Workers that die, hang, differ, or have thousands of small things to do."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.errors import WorkerError
+from reticent.tasks import Dask, Local, Ray, Store, Task, execute
+
+WORK = """
+import os
+import time
+
+import numpy as np
+
+
+def sleep(store, task):
+    time.sleep(task.inputs["seconds"])
+    return {"x": np.full(1, float(os.getpid()))}
+
+
+def die_at_three(store, task):
+    if task.inputs["i"] == 3:
+        os.kill(os.getpid(), 9)
+    return {"x": np.zeros(1)}
+
+
+def fail(store, task):
+    raise RuntimeError("no luck\\nat all")
+
+
+def count_threads(store, task):
+    return {"x": np.array([float(os.environ["OMP_NUM_THREADS"])])}
+
+
+def spin(store, task):
+    end = time.process_time() + task.inputs["seconds"]
+    while time.process_time() < end:
+        pass
+    return {"x": np.zeros(1)}
+"""
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    """A module that workers can import and that loads fast."""
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "worker_code.py").write_text(WORK)
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setenv("PYTHONPATH", str(folder), prepend=":")
+    sys.modules.pop("worker_code", None)
+    import worker_code
+
+    return worker_code
+
+
+def tasks(number: int, **inputs: object) -> list[Task]:
+    return [Task("t", {"i": i, **inputs}) for i in range(number)]
+
+
+def lost(wanted, call, store, engine, **more) -> str:
+    """The one line with which work ends that nobody finishes."""
+    with pytest.raises(WorkerError) as stop:
+        execute(wanted, call, store, engine, **more)
+    line = str(stop.value)
+    assert "\n" not in line
+    assert f"{sum(store.has(task) for task in wanted)} of {len(wanted)} tasks are kept in {store.root}" in line
+    assert "--resume" in line
+    return line
+
+
+def test_a_local_worker_that_is_killed_is_one_line(tmp_path, work):
+    store = Store(tmp_path / "work")
+    assert "a worker died" in lost(tasks(12), work.die_at_three, store, Local(2))
+    assert any(store.has(task) for task in tasks(12))
+
+
+def test_a_task_that_fails_in_a_worker_is_one_line(tmp_path, work):
+    assert "RuntimeError: no luck at all" in lost(tasks(3), work.fail, Store(tmp_path / "work"), Local(2))
+
+
+def test_work_that_hangs_ends_after_the_timeout_with_what_is_kept(tmp_path, work):
+    store, seen = Store(tmp_path / "work"), []
+    wanted = [*tasks(2, seconds=0.0), Task("t", {"i": 9, "seconds": 3600.0})]
+    start = time.monotonic()
+    line = lost(wanted, work.sleep, store, Local(2), timeout=3.0, progress=seen.append)
+    assert "no task was finished for 3 s; 2 of 3 tasks" in line
+    assert time.monotonic() - start < 60.0
+    assert len([report for report in seen if report.done == 2]) >= 2  # progress goes on while nothing moves
+
+
+def test_workers_with_another_version_of_a_library_are_refused(tmp_path, work, monkeypatch):
+    monkeypatch.setattr("reticent.tasks.engine._versions", lambda: {"numpy": "1.0.0-elsewhere"})
+    line = lost(tasks(3, seconds=0.0), work.sleep, Store(tmp_path / "work"), Local(2))
+    assert f"a worker has numpy {np.__version__}, this process 1.0.0-elsewhere" in line
+
+
+def test_many_small_tasks_travel_together_and_use_all_workers(tmp_path, work, monkeypatch):
+    from reticent.tasks import sessions
+
+    batches = []
+    submit = sessions._Processes.submit
+    monkeypatch.setattr(
+        sessions._Processes,
+        "submit",
+        lambda self, call, *rest: batches.append(len(rest[2])) or submit(self, call, *rest),
+    )
+    store, wanted = Store(tmp_path / "work"), tasks(600, seconds=0.0)
+    execute(wanted, work.sleep, store, Local(2))
+    assert sum(batches) == 600
+    assert len(batches) < 100
+    assert max(batches) > 8
+    owners = Counter(float(store.load(task)["x"][0]) for task in wanted)
+    assert len(owners) == 2
+
+
+def test_each_local_worker_has_one_thread(tmp_path, work):
+    store = Store(tmp_path / "work")
+    execute(tasks(2), work.count_threads, store, Local(2))
+    assert store.load(tasks(1)[0])["x"] == [1.0]
+
+
+@contextlib.contextmanager
+def dask_cluster(file: Path, workers: int):
+    """A scheduler and workers as processes of their own, so that they can be killed; they meet by way of a file."""
+    from distributed import Client
+
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    meeting = ["--scheduler-file", str(file), "--no-dashboard"]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny"]
+    started = [subprocess.Popen([*scheduler, *meeting], **quiet)]
+    try:
+        started += [subprocess.Popen([*worker, *meeting], **quiet) for _ in range(workers)]
+        while not file.exists():
+            time.sleep(0.05)
+        with Client(scheduler_file=str(file), timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(workers, timeout=60)
+            address = client.scheduler.address
+        yield address, started
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def kill_once_begun(store: Store, wanted: list[Task], victims) -> None:
+    def kill():
+        while not any(store.has(task) for task in wanted):
+            time.sleep(0.05)
+        for process in victims:
+            process.kill()
+
+    threading.Thread(target=kill, daemon=True).start()
+
+
+@pytest.mark.parametrize("dead", ["workers", pytest.param("scheduler", marks=pytest.mark.slow)])
+def test_a_dask_cluster_whose_processes_are_dead_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
+    monkeypatch.setattr("reticent.tasks.engine.LOST_SECONDS", 2.0)
+    store, wanted, seen = Store(tmp_path / "work"), tasks(60, seconds=0.2), []
+    with dask_cluster(tmp_path / "scheduler.json", 2) as (address, (scheduler, *workers)):
+        kill_once_begun(store, wanted, workers if dead == "workers" else [scheduler])
+        line = lost(wanted, work.sleep, store, Dask(address), progress=seen.append)
+    assert ("has no worker left" if dead == "workers" else "is gone") in line
+    out, err = capfd.readouterr()
+    assert "Traceback" not in out + err
+    if dead == "workers":
+        assert any("no worker left" in str(report.waiting) for report in seen)
+        execute(wanted[:5], lambda store, task: {"x": np.zeros(1)}, store)  # and the work can go on
+
+
+@pytest.mark.slow
+def test_a_ray_worker_that_is_killed_is_one_line(tmp_path, work, monkeypatch, capfd):
+    pytest.importorskip("ray")
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    assert "a worker died" in lost(tasks(12), work.die_at_three, Store(tmp_path / "work"), Ray("local"))
+    out, err = capfd.readouterr()
+    assert "Traceback" not in out + err
+    assert out == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_two_workers_are_nearly_twice_as_fast_as_one(tmp_path, work):
+    """Sixteen tasks of three seconds of processor time each; needs two idle cores."""
+    taken = []
+    for workers in (1, 2):
+        start = time.monotonic()
+        execute(tasks(16, seconds=3.0, round=workers), work.spin, Store(tmp_path / str(workers)), Local(workers))
+        taken.append(time.monotonic() - start)
+    print(f"one worker {taken[0]:.1f} s, two {taken[1]:.1f} s: {taken[0] / taken[1]:.2f} times as fast")
+    assert taken[0] / taken[1] >= 1.8
