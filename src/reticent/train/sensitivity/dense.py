@@ -15,8 +15,9 @@ import torch
 from torch import nn
 
 from reticent.errors import ParameterError
-from reticent.train.sensitivity_checks import labels_fit, loss_of_each
-from reticent.train.sensitivity_gram import (
+from reticent.train.sensitivity.brute import Loss
+from reticent.train.sensitivity.checks import labels_fit, loss_of_each
+from reticent.train.sensitivity.gram import (
     Measured,
     Workspace,
     centred_products,
@@ -29,9 +30,6 @@ from reticent.train.sensitivity_gram import (
     row_squares,
     squared_distances,
 )
-
-Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-"""(outputs (m, ...), targets (m,)) -> each record's own loss, (m,); record k may depend on row k only."""
 
 _WORTH_PRUNING = 0.4
 """Share of open records above which distances to the reference cost more than they save."""
@@ -47,7 +45,8 @@ class DenseLayer:
 
 def dense_layers(model: nn.Module) -> tuple[DenseLayer, ...] | None:
     """The layers of a plain fully connected network with every parameter trained, or None for anything else."""
-    if not isinstance(model, nn.Sequential):
+    # A subclass, or a forward set on the module itself, may do anything.
+    if type(model) is not nn.Sequential or any("forward" in module.__dict__ for module in model.modules()):
         return None
     layers: list[DenseLayer] = []
     for module in model:
