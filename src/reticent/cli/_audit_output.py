@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from reticent._text import printable
 from reticent.audit import AuditReport, ConfidenceInterval, Plan, Unit
 
 
@@ -21,7 +22,7 @@ def print_audit(report: AuditReport) -> None:
     """Bounds, rates and verdicts, then what a reader must know."""
     console = Console()
     members, others = len(report.scores.member), len(report.scores.non_member)
-    title = f"{report.scores.meta.get('attack', 'scores')}: {members} members, {others} non-members"
+    title = f"{printable(report.scores.meta.get('attack', 'scores'), 100)}: {members} members, {others} non-members"
     console.print(f"{title}; design: {report.scores.design}", markup=False, highlight=False)
     console.print(_bounds(report))
     console.print(_rates(report))
