@@ -8,19 +8,25 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+NUMBERS = (0, 1, -1, 2**31, 2**63 - 1, 2**63, -(2**63), 10**30, 10**400, 0.0, -0.0, 0.5, 1.0, 1e-300, 1e-308, 5e-324)
+LARGE = (1e300, 1.7e308, float("nan"), float("inf"))
+WORDS = (
+    "",
+    "nan",
+    "inf",
+    "1e400",
+    "\x1b[2J\x1b]0;x\x07",
+    "\ud800",
+    "\u202e",
+    "../../etc/passwd",
+    "/etc/passwd",
+    "/dev/zero",
+)
+LONG = ("a" * 10_000, "1" * 5000, "\0", "0x10", "2024-13-45", "%s%n", "{{7*7}}", "<script>", "0" * 64)
+OTHERS: tuple[Any, ...] = (None, True, False, [], {}, [[]], [0] * 50, {"a": {}})
 SCALARS = st.one_of(
-    st.sampled_from(
-        [
-            None, True, False, "", 0, 1, -1, 2**31, 2**63 - 1, 2**63, -(2**63), 10**30, 10**400, 0.0, -0.0, 0.5, 1.0, 1e-300,
-            1e-308, 5e-324, 1e300, 1.7e308, float("nan"), float("inf"), "nan", "inf", "1e400", "\x1b[2J\x1b]0;x\x07",
-            "\ud800", "\u202e", "../../etc/passwd", "/etc/passwd", "/dev/zero", "a" * 10_000, "1" * 5000, "\0", "0x10",
-            "2024-13-45", "__proto__", "%s%n", "{{7*7}}", "<script>", "0" * 64, [], {}, [[]], [0] * 50, {"a": {}},
-        ]
-    ),
-    st.integers(-3, 100),
-    st.floats(),
-    st.text(max_size=12),
-)  # fmt: skip
+    st.sampled_from([*NUMBERS, *LARGE, *WORDS, *LONG, *OTHERS]), st.integers(-3, 100), st.floats(), st.text(max_size=12)
+)
 KEYS = st.one_of(
     st.sampled_from(["", "a", "schema", "value", "0.5", "1e400", "nan", "\x1b", "\ud800"]), st.text(max_size=5)
 )

@@ -64,7 +64,7 @@ class Worker:
         Raises:
             AssertionError: it hung, died, grew, printed a traceback, or touched what is not its own.
         """
-        process = self._running()
+        process = self.start()
         request = {"folder": str(folder), "verb": verb, "arguments": [str(a) for a in arguments]}
         started = time.monotonic()
         line = self._line(process, json.dumps(request), 3.0 * SECONDS)
@@ -81,7 +81,8 @@ class Worker:
         assert "\x1b" not in found["err"] + found["out"], f"{used}: an escape reaches the terminal"
         return found
 
-    def _running(self) -> subprocess.Popen[str]:
+    def start(self) -> subprocess.Popen[str]:
+        """The process, ready."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.fuzz.worker"],
@@ -109,14 +110,15 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+            with self._process as process:
+                process.kill()
             self._process = None
 
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     found = Worker()
+    found.start()
     yield found
     found.close()
 
@@ -153,6 +155,7 @@ def fuzz(strategy: st.SearchStrategy, check: Callable[[object], None], share: fl
             max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck), phases=phases
         )
         seed(k + int(os.environ.get("RETICENT_FUZZ_SEED", "0")))(quiet(given(strategy)(lambda x: counted(x))))()
+    print(f"{count} examples in {60.0 * MINUTES * share:g} s")
     return count
 
 
@@ -168,11 +171,35 @@ def as_yaml(document: object) -> bytes:
 
 YAML_LINES = st.sampled_from(
     [
-        "seed: 2024-13-45", "seed: !!int abc", "seed: !!bool abc", "seed: 0b_", "seed: 1", "steps: 3", "? [a]\n: b", "<<: *a",
-        "&a a: *a", "seed: !!python/name:os.system", "- 1", "{", "}", "\t", "'", '"\\ud800": 1', "%YAML 9.9", "---", "...",
-        "seed: !!timestamp x", "a: !!binary x", "a: !!set {b}", "seed: 1:2:3", "model: !!omap [a: 1]", "x: |\n  y", "seed: .nan",
+        *(
+            f"seed: {x}"
+            for x in ("2024-13-45", "!!int abc", "!!bool abc", "0b_", "1", "!!python/name:os.system", "1:2:3")
+        ),
+        *(
+            "steps: 3",
+            "? [a]\n: b",
+            "<<: *a",
+            "&a a: *a",
+            "- 1",
+            "{",
+            "}",
+            "\t",
+            "'",
+            '"\\ud800": 1',
+            "%YAML 9.9",
+            "---",
+        ),
+        *(
+            "...",
+            "a: !!timestamp x",
+            "a: !!binary x",
+            "a: !!set {b}",
+            "model: !!omap [a: 1]",
+            "x: |\n  y",
+            "seed: .nan",
+        ),
     ]
-)  # fmt: skip
+)
 
 
 @st.composite
