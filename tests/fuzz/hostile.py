@@ -10,18 +10,8 @@ from hypothesis import strategies as st
 
 NUMBERS = (0, 1, -1, 2**31, 2**63 - 1, 2**63, -(2**63), 10**30, 10**400, 0.0, -0.0, 0.5, 1.0, 1e-300, 1e-308, 5e-324)
 LARGE = (1e300, 1.7e308, float("nan"), float("inf"))
-WORDS = (
-    "",
-    "nan",
-    "inf",
-    "1e400",
-    "\x1b[2J\x1b]0;x\x07",
-    "\ud800",
-    "\u202e",
-    "../../etc/passwd",
-    "/etc/passwd",
-    "/dev/zero",
-)
+PATHS = ("../../etc/passwd", "/etc/passwd", "/dev/zero")
+WORDS = ("", "nan", "inf", "1e400", "\x1b[2J\x1b]0;x\x07", "\ud800", "\u202e", *PATHS)
 LONG = ("a" * 10_000, "1" * 5000, "\0", "0x10", "2024-13-45", "%s%n", "{{7*7}}", "<script>", "0" * 64)
 OTHERS: tuple[Any, ...] = (None, True, False, [], {}, [[]], [0] * 50, {"a": {}})
 SCALARS = st.one_of(
@@ -50,14 +40,14 @@ def damaged(draw: st.DrawFn, document: Any, most: int = 4) -> Any:
             continue
         match draw(st.sampled_from(["set", "set", "set", "drop", "add", "many", "deep", "swap"])):
             case "set":
-                parent[key] = draw(SCALARS)
+                parent[key] = copy.deepcopy(draw(SCALARS))
             case "drop":
                 del parent[key]
             case "add" if isinstance(parent, dict):
-                parent[draw(KEYS)] = draw(SCALARS)
+                parent[draw(KEYS)] = copy.deepcopy(draw(SCALARS))
             case "many":
                 count = draw(st.sampled_from([10, 1000, 20_000]))
-                old = parent[key]
+                old = copy.deepcopy(parent[key])
                 parent[key] = {str(k): old for k in range(count)} if isinstance(parent, dict) else [old] * count
             case "deep":
                 parent[key] = nested(draw(st.sampled_from([10, 60, 100, 900])))
