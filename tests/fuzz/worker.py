@@ -14,6 +14,7 @@ import resource
 import site
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -103,6 +104,7 @@ def answer(request: dict[str, object], watch: Watch) -> dict[str, object]:
     from reticent.errors import ReticentError
 
     out, err, trace, code = io.StringIO(), io.StringIO(), None, 0
+    started = time.process_time()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     watch.folder, watch.touched = os.path.realpath(str(request["folder"])), []
     os.chdir(watch.folder)
@@ -130,6 +132,7 @@ def answer(request: dict[str, object], watch: Watch) -> dict[str, object]:
         "out": out.getvalue()[-4000:],
         "err": err.getvalue()[-4000:],
         "trace": trace,
+        "seconds": time.process_time() - started,
         "grown": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024,
         "touched": watch.touched,
     }
