@@ -210,12 +210,13 @@ class AttributeRecorder:
         rows = None if indices is None else torch.from_numpy(indices)
         whole_step = RecordSums(1, self._noise, self._method) if rows is None and self._audit is None else None
         for block in self._meter.blocks(features, labels):
-            last = block.first + len(block.norms)
-            largest = max(largest, float(RecordSums.changes(block, self._method).max()))
-            if self._audit is None and rows is not None:
-                self._sums.add(block, rows[block.first : last], 0.0)
-            elif whole_step is not None:
-                whole_step.keep_largest(block)
+            if whole_step is not None:
+                change = whole_step.keep_largest(block)
+            elif self._audit is None and rows is not None:
+                change = self._sums.add(block, rows[block.first : block.first + len(block.norms)], 0.0)
+            else:
+                change = float(RecordSums.changes(block, self._method).max())
+            largest = max(largest, change)
         if whole_step is not None:
             self._sums.add_step(whole_step)
         self.largest_per_step.append(largest)
