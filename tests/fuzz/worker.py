@@ -64,8 +64,8 @@ class Watch:
             self.touched.append(f"{event} {path}")
 
     def _inside(self, path: str, event: str, arguments: tuple[object, ...]) -> bool:
-        if path == self.folder or path.startswith(f"{self.folder}/"):
-            return True
+        if path == self.folder or path.startswith((f"{self.folder}/", f"{tempfile.gettempdir()}/torchinductor_")):
+            return True  # torch makes an empty folder of its own
         flags = arguments[2] if event == "open" and len(arguments) > 2 else None
         reading = event == "os.listdir" or (isinstance(flags, int) and not flags & (os.O_WRONLY | os.O_RDWR))
         return reading and any(path == root or path.startswith(f"{root}/") for root in ALLOWED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from reticent import data
@@ -32,7 +33,9 @@ def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
         ParameterError, DataError: as ``load_dataset``.
     """
     copies = purchase100_files() if config.name == "purchase-100" else []
-    for load in [lambda: data.load(config.name), *(partial(load_purchase100, file) for file in copies)]:
+    loaders: list[Callable[[], Dataset]] = [partial(data.load, config.name)]
+    loaders += [partial(load_purchase100, file) for file in copies]
+    for load in loaders:
         dataset = _divided(load(), config)
         if dataset.content_hash == content_hash:
             return dataset
