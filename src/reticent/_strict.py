@@ -19,8 +19,8 @@ from reticent.errors import ArtifactError
 _CHUNK = 1 << 20
 _DEEPEST = 64
 _LONGEST_INTEGER = 19
-_MOST_KEYS = 100_000
-_MOST_OBJECTS = 200_000
+_MOST_KEYS = 5_000
+_MOST_OBJECTS = 5_000
 # Possessive, and a text that never ends runs to the end: one pass, whatever stands there.
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

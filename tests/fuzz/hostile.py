@@ -38,13 +38,15 @@ def damaged(draw: st.DrawFn, document: Any, most: int = 4) -> Any:
         parent, key = _place(draw, changed)
         if parent is None:
             continue
-        match draw(st.sampled_from(["set", "set", "set", "drop", "add", "many", "deep", "swap"])):
+        match draw(st.sampled_from(["set", "set", "set", "drop", "add", "rename", "many", "deep", "swap"])):
             case "set":
                 parent[key] = copy.deepcopy(draw(SCALARS))
             case "drop":
                 del parent[key]
             case "add" if isinstance(parent, dict):
                 parent[draw(KEYS)] = copy.deepcopy(draw(SCALARS))
+            case "rename" if isinstance(parent, dict):
+                parent[draw(KEYS)] = parent.pop(key)
             case "many":
                 count = draw(st.sampled_from([10, 1000, 20_000]))
                 old = copy.deepcopy(parent[key])

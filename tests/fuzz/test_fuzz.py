@@ -130,14 +130,13 @@ def worker() -> Iterator[Worker]:
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory) -> Path:
     """A small run with everything in it, its certificate, and the ledger."""
-    from reticent.certificate.build import certify
-    from reticent.mechanism import Gaussian
+    from reticent.cli import main
     from reticent.train import parse_config, train
 
     folder = tmp_path_factory.mktemp("pristine")
-    run = train(parse_config(CONFIG), folder / "run")
-    certificate = certify(Gaussian(3.0), subject="a sum", created="2026-01-01", ledger=run.ledger)
-    (folder / "certificate.json").write_text(certificate.to_json())
+    train(parse_config(CONFIG), folder / "run")
+    with pytest.raises(SystemExit, match="0"):
+        main(["certify", str(folder / "run"), "--out", str(folder / "certificate")])
     return folder
 
 
@@ -170,10 +169,9 @@ def emptied(folder: Path) -> Path:
 
 
 def as_yaml(document: object) -> bytes:
-    try:
+    text = json.dumps(document)  # most JSON is YAML
+    if len(text) < 5_000 and "[[[[[[[[" not in text:
         text = yaml.safe_dump(document, allow_unicode=True)
-    except RecursionError:
-        text = json.dumps(document)
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -320,7 +318,7 @@ def test_ledgers(worker, pristine, tmp_path):
 
 
 def test_certificates(worker, pristine, tmp_path):
-    document = json.loads((pristine / "certificate.json").read_text())
+    document = json.loads((pristine / "certificate" / "certificate.json").read_text())
 
     def check(content: bytes) -> None:
         folder = emptied(tmp_path / "here")

@@ -92,7 +92,7 @@ def test_missing_and_huge_files(tmp_path):
     with pytest.raises(ArtifactError, match="cannot be read"):
         load_config(tmp_path / "none.yaml")
     (tmp_path / "c.yaml").write_text("#" * (2 << 20))
-    with pytest.raises(ArtifactError, match="more than the 1048576 that it may have"):
+    with pytest.raises(ArtifactError, match="more than the 65536 that it may have"):
         load_config(tmp_path / "c.yaml")
 
 

@@ -16,7 +16,7 @@ from reticent.mechanism.run_ledger import MOST_STEPS, Randomness, first_problem
 from reticent.threat.attribute import Scope
 from reticent.train._yaml import load_yaml
 
-_LARGEST_CONFIG = 1 << 20
+_LARGEST_CONFIG = 1 << 16
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Inside = Annotated[float, Field(gt=0.0, lt=1.0)]

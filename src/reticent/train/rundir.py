@@ -239,7 +239,8 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: no run directory")
     if not file.is_file() or file.is_symlink():
         raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
-    document = _strict.loads(_strict.read_bytes(file, _LARGEST_MANIFEST), str(file))
+    content = _strict.read_bytes(file, _LARGEST_MANIFEST)
+    document = _strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
     try:
         return Manifest.model_validate(document)
     except ValidationError as error:
