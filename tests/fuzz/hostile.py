@@ -48,8 +48,8 @@ def damaged(draw: st.DrawFn, document: Any, most: int = 4) -> Any:
             case "rename" if isinstance(parent, dict):
                 parent[draw(KEYS)] = parent.pop(key)
             case "many":
-                count = draw(st.sampled_from([10, 1000, 20_000]))
                 old = copy.deepcopy(parent[key])
+                count = draw(st.sampled_from([10, 1000, 20_000])) if len(repr(old)) < 200 else 10
                 parent[key] = {str(k): old for k in range(count)} if isinstance(parent, dict) else [old] * count
             case "deep":
                 parent[key] = nested(draw(st.sampled_from([10, 60, 100, 900])))
