@@ -1,45 +1,116 @@
-"""Strict JSON and checksums: one way to write and to read back what a run says about itself."""
+"""Files of strangers: read within limits, as strict JSON; and one way to write and to check what a run holds."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import math
 import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from reticent.errors import ArtifactError
 
 _CHUNK = 1 << 20
+_DEEPEST = 64
+_LONGEST_INTEGER = 19
+_MOST_KEYS = 5_000
+_MOST_OBJECTS = 5_000
+# Possessive, and a text that never ends runs to the end: one pass, whatever stands there.
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
-def dumps(value: Any) -> str:
+def dumps(value: Any, *, indent: bool = True) -> str:
     """JSON text without NaN or Infinity, keys in the given order, one trailing newline.
+
+    Without ``indent`` it stands on one line, and millions of numbers are written in seconds.
 
     Raises:
         ArtifactError: a number is not finite.
     """
     try:
-        return json.dumps(value, allow_nan=False, indent=1) + "\n"
-    except ValueError as error:
+        return json.dumps(value, allow_nan=False, indent=1 if indent else None) + "\n"
+    except (ValueError, RecursionError) as error:
         raise ArtifactError(f"cannot write as JSON: {error}") from None
 
 
-def loads(text: str | bytes, where: str) -> Any:
-    """Parse JSON; NaN, Infinity and repeated keys are refused.
+def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int = _MOST_OBJECTS) -> Any:
+    """Parse JSON from a stranger; takes time and memory in proportion to its length.
+
+    NaN, Infinity, repeated keys, numbers that overflow, whole numbers of more than 19 digits, half characters
+    (lone surrogates) and documents nested more than 64 deep are refused.
 
     Args:
         text: the document; bytes must be UTF-8.
         where: names the document in the message of an error.
+        keys: the most keys that one object may have.
+        objects: the most objects that the document may hold.
 
     Raises:
-        ArtifactError: the document is not strict JSON.
+        ArtifactError: the document is not strict JSON, or larger than allowed.
     """
+    reader = _Objects(keys, objects)
     try:
         content = text.decode("utf-8") if isinstance(text, bytes) else text
-        return json.loads(content, parse_constant=_no_constant, object_pairs_hook=_unique)
+        _check_depth(content)
+        value = json.loads(
+            content,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=reader.unique,
+        )
+        if _SURROGATE.search(content):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ArtifactError(f"{where}: not valid JSON (a text holds half a character)") from None
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{where}: not valid JSON ({error})") from None
+    return value
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """The bytes of a plain file of at most ``limit`` bytes; pipes, devices and folders are not opened.
+
+    Raises:
+        ArtifactError: the file is missing, not a plain file, not readable, or too large.
+    """
+    try:
+        with open_plain(path) as stream:
+            size = os.fstat(stream).st_size
+            if size > limit:
+                raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that it may have")
+            with os.fdopen(os.dup(stream), "rb") as file:
+                content = file.read(limit + 1)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
+    if len(content) > limit:
+        raise ArtifactError(f"{path}: more than the {limit} bytes that it may have")
+    return content
+
+
+@contextmanager
+def open_plain(path: Path) -> Iterator[int]:
+    """A file descriptor of a plain file; opening a pipe waits for nobody.
+
+    Raises:
+        ArtifactError: it is something else than a plain file.
+        OSError: it cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ArtifactError(f"{path}: not a plain file")
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def sha256_file(path: Path) -> str:
@@ -64,12 +135,63 @@ def write_atomic(path: Path, data: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """A full, read-only or broken disk in the block ends in one line that names ``path``.
+
+    Raises:
+        ArtifactError: the system refused to write.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        raise ArtifactError(f"{path}: cannot be written ({error.strerror}); nothing is left of it") from None
+
+
+class _Objects:
+    """Turns pairs into dictionaries, and counts."""
+
+    def __init__(self, keys: int, objects: int) -> None:
+        self._keys, self._left, self._most = keys, objects, objects
+
+    def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError(f"more than {self._most} objects")
+        if len(pairs) > self._keys:
+            raise ValueError(f"an object has {len(pairs)} keys, at most {self._keys} are allowed")
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            raise ValueError("a key is repeated")
+        return result
+
+
+def _check_depth(content: str) -> None:
+    depth = 0
+    for token in _TOKENS.finditer(content):
+        first = content[token.start()]
+        if first in "[{":
+            depth += 1
+            if depth > _DEEPEST:
+                raise ValueError(f"nested more than {_DEEPEST} deep")
+        elif first in "]}":
+            depth -= 1
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not allowed")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("a key is repeated")
-    return result
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:20]} is too large")
+    return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _LONGEST_INTEGER + 1:
+        raise ValueError(f"a whole number of {len(digits)} digits")
+    return int(digits)

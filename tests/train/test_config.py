@@ -30,6 +30,7 @@ def test_shipped_configurations_are_valid_and_fresh(path):
     [
         ({"epochz": 3}, "c: unknown key 'epochz'"),
         ({"data": {"name": "nowhere"}}, "c: data.name: must be one of adult, .*, got 'nowhere'"),
+        ({"data": {"name": "purchase-100", "path": "/dev/zero"}}, "data.path: must be left out: data are read under"),
         ({"data": {"name": "digits", "folder": "x"}}, "c: unknown key 'data.folder'"),
         ({"model": {"kind": "mlp", "widths": [4], "depth": 2}}, "c: unknown key 'model.mlp.depth'"),
         ({"model": {"kind": "forest"}}, "model.*'forest'"),
@@ -88,10 +89,10 @@ def test_hostile_yaml(tmp_path, text):
 
 
 def test_missing_and_huge_files(tmp_path):
-    with pytest.raises(ArtifactError, match="cannot read configuration"):
+    with pytest.raises(ArtifactError, match="cannot be read"):
         load_config(tmp_path / "none.yaml")
     (tmp_path / "c.yaml").write_text("#" * (2 << 20))
-    with pytest.raises(ArtifactError, match="not a configuration"):
+    with pytest.raises(ArtifactError, match="more than the 65536 that it may have"):
         load_config(tmp_path / "c.yaml")
 
 
@@ -100,7 +101,6 @@ def test_missing_and_huge_files(tmp_path):
     [
         ({"batch_size": 10**6}, "batch_size must be at most the 1437 training records"),
         ({"data": {"name": "digits", "train_size": 10**6}}, "train_size must be at most 1437"),
-        ({"data": {"name": "digits", "path": "x"}}, "data.path must be left out"),
         ({"model": {"kind": "convnet"}}, "hold no images"),
     ],
 )

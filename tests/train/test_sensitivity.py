@@ -248,7 +248,7 @@ def test_layered_engine_leaves_the_wrapper_alone():
 
 def test_gram_example_by_hand():
     """<G_i, G_j> = (a_i.a_j + 1) e_i.e_j: [[1.5, 1], [1, 8]] and distance 2.7386 in the reference vectors."""
-    from reticent.train.sensitivity_gram import Workspace, linear_gram, squared_distances
+    from reticent.train.sensitivity.gram import Workspace, linear_gram, squared_distances
 
     a, e = torch.tensor([[[1.0, 2.0], [0.0, -1.0]]]).double(), torch.tensor([[[0.5], [-2.0]]]).double()
     wide = torch.cat([e, torch.zeros(1, 2, 2).double()], dim=2)

@@ -19,10 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+from reticent import _strict
 from reticent.audit.scores import Design, MetaValue, Scores
 from reticent.errors import ArtifactError, ParameterError
 
-_MOST_BYTES = 1 << 30
+_MOST_BYTES = 1 << 28
+_MOST_SCORES = 10_000_000
 _MOST_META = 1 << 16
 _TRUE, _FALSE = {"1", "true", "True", "TRUE"}, {"0", "false", "False", "FALSE"}
 
@@ -31,7 +33,7 @@ def load_scores(path: str | os.PathLike[str], design: Design | None = None) -> S
     """Read a score file; the ending of its name says which format.
 
     Args:
-        path: a .npz, .parquet or .csv file of at most 1 GiB.
+        path: a .npz, .parquet or .csv file of at most 256 MiB and ten million scores.
         design: how the scores came about; by default what the file says under ``design``, else
             ``Design.POPULATION``.
 
@@ -85,7 +87,7 @@ def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
     except OSError as error:
         raise ArtifactError(f"{file}: cannot be written: {error.strerror}") from None
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with _strict.writing(file), os.fdopen(handle, "wb") as stream:
             stream.write(writers[file.suffix](scores))
             stream.flush()
             os.fsync(stream.fileno())
@@ -120,18 +122,35 @@ def read_npy(data: bytes, where: str) -> np.ndarray:
 
 def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
     try:
+        _check_directory(file)
         with zipfile.ZipFile(file) as archive:
             names = {info.filename: info for info in archive.infolist()}
             if len(names) != len(archive.infolist()) or not {"member.npy", "non_member.npy"} <= set(names):
                 raise ArtifactError(f"{file}: must hold the arrays member and non_member, holds {sorted(names)[:8]}")
             extra = set(names) - {"member.npy", "non_member.npy", "meta.npy"}
-            if extra or sum(info.file_size for info in names.values()) > _MOST_BYTES:
+            if extra or sum(info.file_size for info in names.values()) > 8 * _MOST_SCORES + 8 * _MOST_META:
                 raise ArtifactError(f"{file}: unknown or too large entries {sorted(extra)[:8]}")
             arrays = {name: read_npy(_entry(archive, info), f"{file}:{name}") for name, info in names.items()}
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         raise ArtifactError(f"{file}: not a readable .npz file ({type(error).__name__})") from error
+    _check_count(file, arrays["member.npy"].size + arrays["non_member.npy"].size)
     meta = arrays.get("meta.npy")
     return arrays["member.npy"], arrays["non_member.npy"], {} if meta is None else _parse_meta(file, meta)
+
+
+def _check_directory(file: Path) -> None:
+    """Refuse a list of entries that is long in itself, before it is read."""
+    with file.open("rb") as stream:
+        stream.seek(max(0, file.stat().st_size - 42))
+        tail = stream.read()
+    plain = tail[-22:-18] == b"PK\x05\x06" and tail[-2:] == bytes(2) and tail[:4] != b"PK\x06\x07"
+    if not plain or int.from_bytes(tail[-10:-6], "little") > _MOST_META:
+        raise zipfile.BadZipFile("no short list of entries at the end")
+
+
+def _check_count(file: Path, scores: int) -> None:
+    if scores > _MOST_SCORES:
+        raise ArtifactError(f"{file}: holds {scores} scores, at most {_MOST_SCORES} are read")
 
 
 def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -177,6 +196,7 @@ def _read_csv(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]
                 if row:
                     scores.append(_number(file, rows.line_num, row[score] if len(row) > score else None))
                     members.append(_truth(file, rows.line_num, row[member] if len(row) > member else None))
+                    _check_count(file, len(scores))
     except (UnicodeDecodeError, csv.Error) as error:
         raise ArtifactError(f"{file}: not a csv text file ({error})") from error
     return (*_divide(np.array(scores), np.array(members, dtype=bool)), {})
@@ -201,9 +221,10 @@ def _read_parquet(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaVal
 
     try:
         with pq.ParquetFile(file) as source:
-            schema, rows = source.schema_arrow, source.metadata.num_rows
-            if sorted(schema.names) != ["member", "score"] or 9 * rows > _MOST_BYTES:
+            schema, groups = source.schema_arrow, source.metadata.num_row_groups
+            if sorted(schema.names) != ["member", "score"]:
                 raise ArtifactError(f"{file}: must have the columns score and member, has {schema.names[:8]}")
+            _check_count(file, sum(source.metadata.row_group(i).num_rows for i in range(groups)))
             kind = schema.field("score").type
             if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
                 raise ArtifactError(f"{file}: score must be a number, is {kind}")

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from reticent._text import printable
 from reticent.audit import AuditReport, ConfidenceInterval, Plan, Unit
 
 
@@ -23,8 +24,8 @@ def print_audit(report: AuditReport) -> None:
     members, others = len(report.scores.member), len(report.scores.non_member)
     for key, lead in (("subject", "This audits "), ("release", "The release: ")):
         if key in report.scores.meta:
-            console.print(f"{lead}{_plain(report.scores.meta[key])}.", markup=False, highlight=False)
-    title = f"{_plain(report.scores.meta.get('attack', 'scores'))}: {members} members, {others} non-members"
+            console.print(f"{lead}{printable(report.scores.meta[key], 400)}.", markup=False, highlight=False)
+    title = f"{printable(report.scores.meta.get('attack', 'scores'), 100)}: {members} members, {others} non-members"
     console.print(f"{title}; design: {report.scores.design}", markup=False, highlight=False)
     console.print(_bounds(report))
     console.print(_rates(report))
@@ -41,11 +42,6 @@ def print_plan(plan: Plan) -> None:
     typer.echo(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
     if plan.level is not None:
         typer.echo(f"threshold rule: ranks:{plan.level:.4g}")
-
-
-def _plain(value: object) -> str:
-    """Text from a file without anything that a terminal would obey."""
-    return "".join(c if c.isprintable() else "?" for c in str(value)[:400])
 
 
 def _bounds(report: AuditReport) -> Table:

@@ -6,7 +6,10 @@ import hashlib
 import os
 from pathlib import Path
 
-from reticent.errors import DataError
+from reticent import _strict
+from reticent.errors import ArtifactError, DataError
+
+_LARGEST = 512 << 20
 
 
 def data_root() -> Path:
@@ -38,12 +41,12 @@ def read_checked(path: Path, sha256: str) -> bytes:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of ``path``.
+    """The bytes of ``path``, a plain file of at most 512 MiB.
 
     Raises:
-        DataError: the file is missing or unreadable.
+        DataError: the file is missing, unreadable, too large, or not a plain file.
     """
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path}: cannot read data file ({error.strerror})") from None
+        return _strict.read_bytes(path, _LARGEST)
+    except ArtifactError as error:
+        raise DataError(f"data file {error}") from None

@@ -40,6 +40,12 @@ def load_purchase100(path: Path | None = None) -> Dataset:
     ).split(0.9, seed=0)
 
 
+def purchase100_files() -> list[Path]:
+    """The files in ``purchase100`` under ``RETICENT_DATA``, at most sixteen: copies that circulate differ."""
+    folder = data_root() / "purchase100"
+    return sorted(file for file in folder.iterdir() if file.is_file())[:16] if folder.is_dir() else []
+
+
 def generate_baskets(records: int = 20_000, seed: int = 0) -> Dataset:
     """Artificial shopping baskets of the shape of Purchase-100: 600 binary columns, 100 clusters.
 

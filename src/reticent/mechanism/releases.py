@@ -9,6 +9,19 @@ from reticent import _check
 from reticent.errors import ParameterError
 from reticent.mechanism.sampling import Sampler
 
+_SMALL, _LARGE = 1e-30, 1e30
+"""Beyond these, squares and exponentials leave the range of floating point, and no answer means anything."""
+
+
+def _noise(noise_multiplier: float) -> None:
+    if _check.non_negative(noise_multiplier=noise_multiplier) and not _SMALL <= noise_multiplier <= _LARGE:
+        raise ParameterError("noise_multiplier", noise_multiplier, f"0, or from {_SMALL:g} to {_LARGE:g}")
+
+
+def _rate(sample_rate: float) -> None:
+    if _check.rate(sample_rate=sample_rate) < _SMALL:
+        raise ParameterError("sample_rate", sample_rate, f"a number from {_SMALL:g} to 1")
+
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
@@ -26,7 +39,7 @@ class Gaussian:
     dimension: int = 1
 
     def __post_init__(self) -> None:
-        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _noise(self.noise_multiplier)
         _check.count(releases=self.releases)
         _check.count(dimension=self.dimension)
 
@@ -46,9 +59,9 @@ class Laplace:
     sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
-        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _noise(self.noise_multiplier)
         _check.count(releases=self.releases)
-        _check.rate(sample_rate=self.sample_rate)
+        _rate(self.sample_rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +93,8 @@ class DPSGD:
     batches_per_epoch: int | None = None
 
     def __post_init__(self) -> None:
-        _check.non_negative(noise_multiplier=self.noise_multiplier)
-        _check.rate(sample_rate=self.sample_rate)
+        _noise(self.noise_multiplier)
+        _rate(self.sample_rate)
         _check.count(steps=self.steps)
         _check.positive(max_grad_norm=self.max_grad_norm)
         for name in ("num_parameters", "batch_size", "dataset_size"):

@@ -15,11 +15,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reticent import _strict
+from reticent._text import printable
 from reticent.errors import ArtifactError
 from reticent.mechanism.releases import DPSGD
 from reticent.mechanism.sampling import Sampler
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
+
+MOST_STEPS = 1_000_000
+"""Steps of one run: its ledger is written and read in seconds."""
+_READABLE_STEPS = 10_000
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -127,8 +132,8 @@ class Diagnostics(_Frozen):
         seconds: wall time of the training loop.
     """
 
-    batch_sizes: tuple[Whole, ...]
-    clipped: tuple[Whole, ...]
+    batch_sizes: Annotated[tuple[Whole, ...], Field(max_length=MOST_STEPS)]
+    clipped: Annotated[tuple[Whole, ...], Field(max_length=MOST_STEPS)]
     train_accuracy: Share
     seconds: Finite
 
@@ -211,7 +216,7 @@ class RunLedger(_Frozen):
 
     def to_json(self) -> str:
         """Strict JSON text."""
-        return _strict.dumps(self.model_dump(mode="json", by_alias=True))
+        return _strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
 
     def public(self) -> dict[str, Any]:
         """The ledger as JSON data without what no guarantee covers: diagnostics and secret seeds."""
@@ -240,12 +245,19 @@ class RunLedger(_Frozen):
 def first_problem(error: ValidationError) -> str:
     """The first complaint of a pydantic validation, in one line that names the key."""
     problem = error.errors(include_url=False)[0]
-    key = ".".join(str(part) for part in problem["loc"]) or "document"
+    key = printable(".".join(str(part) for part in problem["loc"]), 200) or "document"
     if problem["type"] == "extra_forbidden":
         return f"unknown key {key!r}"
     if problem["type"] == "missing":
         return f"{key} is missing"
     reason = problem["msg"].removeprefix("Value error, ")
     if isinstance(problem["input"], (str, int, float, bool, type(None))):
-        return f"{key}: {reason}, got {problem['input']!r}"
+        return f"{key}: {reason}, got {_short(problem['input'])}"
     return f"{key}: {reason}"
+
+
+def _short(value: object) -> str:
+    # Whole numbers of thousands of digits cannot even be shown.
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a whole number of about {int(value.bit_length() * 0.30103)} digits"
+    return printable(repr(value), 200)

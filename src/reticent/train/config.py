@@ -6,16 +6,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from reticent import _strict
 from reticent.data import NAMES
 from reticent.errors import ArtifactError
 from reticent.mechanism import Neighbouring, Sampler
-from reticent.mechanism.run_ledger import Randomness, first_problem
+from reticent.mechanism.run_ledger import MOST_STEPS, Randomness, first_problem
 from reticent.threat.attribute import Scope
+from reticent.train._yaml import load_yaml
 
-_LARGEST_CONFIG = 1 << 20
+_LARGEST_CONFIG = 1 << 16
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Inside = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -46,17 +47,24 @@ class DataConfig(_Strict):
 
     Attributes:
         name: a name of ``reticent.data.NAMES``.
-        path: the file of ``purchase-100``.
+        path: nothing. A configuration, which may come with a stranger's run, opens no file of its choice;
+            data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
         train_size: keep only the first so many training records.
     """
 
     name: str
-    path: Path | None = None
+    path: None = None
     train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     split_seed: Seed = 0
     train_size: Annotated[int, Field(ge=1)] | None = None
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _no_path(cls, path: object) -> None:
+        if path is not None:
+            raise ValueError("must be left out: data are read under $RETICENT_DATA or --data only")
 
     @field_validator("name")
     @classmethod
@@ -201,7 +209,7 @@ class TrainConfig(_Strict):
     sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     batch_size: Annotated[int, Field(ge=1)] | None = None
     epochs: Positive | None = None
-    steps: Annotated[int, Field(ge=1)] | None = None
+    steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
     learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     optimiser: Optimiser = Optimiser.SGD
@@ -249,12 +257,9 @@ def load_config(path: Path) -> TrainConfig:
     Raises:
         ArtifactError: the file is missing, too large, not YAML, or not a valid configuration.
     """
+    content = _strict.read_bytes(path, _LARGEST_CONFIG)
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
-            raise ArtifactError(f"{path}: larger than {_LARGEST_CONFIG} bytes, not a configuration")
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot read configuration ({error.strerror})") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ArtifactError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
-    return parse_config(document, str(path))
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"{path}: not valid YAML ({error})") from None
+    return parse_config(load_yaml(text, str(path)), str(path))

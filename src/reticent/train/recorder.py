@@ -22,13 +22,11 @@ import torch
 from torch import nn
 
 from reticent import _check
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.threat.attribute import Scope, SensitivityRecord, worst_mask_term
 from reticent.train.hooks import RunContext, Step, StopTraining, Update
 from reticent.train.recorder_sums import PairSums, RecordSums, Sums
-from reticent.train.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute
-from reticent.train.sensitivity_checks import positions
-from reticent.train.sensitivity_dense import Loss
+from reticent.train.sensitivity import Diameter, GradientSensitivity, Loss, Precision, SensitiveAttribute
 
 
 @dataclass(frozen=True)
@@ -113,6 +111,7 @@ class AttributeRecorder:
         """R_t over the clip norm: the largest distance in each drawn batch, 0 for an empty one."""
         self.steps = 0
         self._refused = False
+        self._spoiled: str | None = None
 
     def observe(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None = None) -> bool:
         """Measure the step that is about to be taken, at the weights of now.
@@ -129,13 +128,18 @@ class AttributeRecorder:
         Raises:
             ParameterError: the three do not fit together; nothing is counted then.
             NumericalError: a gradient is not finite.
+            UnsupportedError: the model cannot be measured; what was recorded before is not given out either.
         """
-        at = None if indices is None else positions(indices, len(features))
-        if self._audit is not None and not self._observe_audit():
-            self._refused = True
-            return False
-        if self._batches:
-            self._observe_batch(features, labels, at)
+        at = None if indices is None else _positions(indices, len(features))
+        try:
+            if self._audit is not None and not self._observe_audit():
+                self._refused = True
+                return False
+            if self._batches:
+                self._observe_batch(features, labels, at)
+        except UnsupportedError as error:
+            self._spoiled = str(error)
+            raise
         self.steps += 1
         return True
 
@@ -144,7 +148,10 @@ class AttributeRecorder:
 
         Raises:
             ParameterError: no step was observed, or the budget did not allow the first.
+            UnsupportedError: a step was refused: the model is none that can be measured.
         """
+        if self._spoiled is not None:
+            raise UnsupportedError(f"the record is not complete: {self._spoiled}")
         if self._refused and self.steps == 0:
             raise ParameterError("budget", self._budget, "larger: the first step alone would exceed it")
         if self.steps == 0:
@@ -203,12 +210,13 @@ class AttributeRecorder:
         rows = None if indices is None else torch.from_numpy(indices)
         whole_step = RecordSums(1, self._noise, self._method) if rows is None and self._audit is None else None
         for block in self._meter.blocks(features, labels):
-            last = block.first + len(block.norms)
-            largest = max(largest, float(RecordSums.changes(block, self._method).max()))
-            if self._audit is None and rows is not None:
-                self._sums.add(block, rows[block.first : last], 0.0)
-            elif whole_step is not None:
-                whole_step.keep_largest(block)
+            if whole_step is not None:
+                change = whole_step.keep_largest(block)
+            elif self._audit is None and rows is not None:
+                change = self._sums.add(block, rows[block.first : block.first + len(block.norms)], 0.0)
+            else:
+                change = float(RecordSums.changes(block, self._method).max())
+            largest = max(largest, change)
         if whole_step is not None:
             self._sums.add_step(whole_step)
         self.largest_per_step.append(largest)
@@ -272,6 +280,21 @@ def _audited(chosen: np.ndarray, records: int) -> np.ndarray:
         shown = f"{at.dtype} of shape {at.shape}"
         raise ParameterError("audit", shown, f"positions among the {records} training records")
     return at.astype(np.int64)
+
+
+def _positions(indices: object, records: int) -> np.ndarray:
+    """Positions of the drawn records as int64.
+
+    Raises:
+        ParameterError: not one distinct position for each record.
+    """
+    found = np.asarray(indices)
+    if found.shape != (records,) or (found.dtype.kind not in "iu" and records):
+        allowed = f"{records} whole numbers, one per drawn record"
+        raise ParameterError("indices", f"{found.dtype} of shape {found.shape}", allowed)
+    if records and (int(found.min()) < 0 or len(np.unique(found)) != records):
+        raise ParameterError("indices", "negative or repeated ones", "distinct positions >= 0")
+    return found.astype(np.int64)
 
 
 def _lengthen(square: float, by: float) -> float:

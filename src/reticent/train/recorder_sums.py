@@ -17,8 +17,12 @@ class Sums(Protocol):
 
     largest_mask_term: float
 
-    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> None:
-        """Count one step for the records at ``rows``; ``slack`` is added to the length of each mask term."""
+    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
+        """Count one step for the records at ``rows``; ``slack`` is added to the length of each mask term.
+
+        Returns:
+            The largest change in the block.
+        """
         ...
 
     def after(self, block: Distances, slack: float) -> float:
@@ -45,12 +49,13 @@ class PairSums:
         self._masks = torch.zeros(records, values, values, dtype=torch.float64)
         self.largest_mask_term = 0.0
 
-    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> None:
+    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
         terms = self._terms(block, slack)
         first, last = block.first, block.first + len(block.norms)
         self._changes[first:last] += block.squared.to(self._changes.device)
         self._masks[first:last] += terms
         self.largest_mask_term = max(self.largest_mask_term, float(terms.max()))
+        return math.sqrt(float(block.squared.max()))
 
     def after(self, block: Distances, slack: float) -> float:
         first, last = block.first, block.first + len(block.norms)
@@ -87,7 +92,7 @@ class RecordSums:
         """Largest distance of each record, or an upper bound on it."""
         return np.minimum(diameters(block.squared, method).double().cpu().numpy(), 2.0)
 
-    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> None:
+    def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
         at = rows.cpu().numpy()
         if len(at) and int(at.max()) >= len(self._changes):
             grown = max(int(at.max()) + 1, 2 * len(self._changes))
@@ -97,17 +102,19 @@ class RecordSums:
         self._changes[at] += np.square(changes)
         self._masks[at] += terms
         self.largest_mask_term = max(self.largest_mask_term, float(terms.max(initial=0.0)))
+        return float(changes.max(initial=0.0))
 
     def after(self, block: Distances, slack: float) -> float:
         first, last = block.first, block.first + len(block.norms)
         return float(np.max(self._masks[first:last] + self._step(block, slack)[1]))
 
-    def keep_largest(self, block: Distances) -> None:
-        """Keep the largest record of a step, blocks one after the other."""
+    def keep_largest(self, block: Distances) -> float:
+        """Keep the largest record of a step, blocks one after the other; returns the largest change in the block."""
         changes, terms = self._step(block, 0.0)
         self._changes = np.maximum(self._changes, np.square(changes).max())
         self._masks = np.maximum(self._masks, terms.max())
         self.largest_mask_term = float(self._masks[0])
+        return float(changes.max())
 
     def add_step(self, step: RecordSums) -> None:
         if len(self._changes) == 0:

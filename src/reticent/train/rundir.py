@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -26,7 +27,7 @@ from reticent.threat.attribute import SensitivityRecord
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.models import build_model
 from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
-from reticent.train.setup import load_dataset
+from reticent.train.setup import find_dataset
 from reticent.train.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
 
 MANIFEST = "manifest.json"
@@ -34,7 +35,7 @@ LEDGER = "ledger.json"
 WEIGHTS = "weights.safetensors"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}){0,3}")
 _LARGEST_MANIFEST = 8 << 20
-_LARGEST_LEDGER = 256 << 20
+_LARGEST_LEDGER = 64 << 20
 _LARGEST_INDEX = 8 << 20
 _HEADER_BYTES = 1 << 20
 _MOST_FILES = 50_000
@@ -109,9 +110,9 @@ class Run:
         Raises:
             DataError: it is not the one that the run used.
         """
-        dataset = load_dataset(self.config.data)
-        if dataset.content_hash != self.ledger.data.content_hash:
-            raise DataError(f"{dataset.name}: records or split differ from those of the run {self.path}")
+        dataset = find_dataset(self.config.data, self.ledger.data.content_hash)
+        if dataset is None:
+            raise DataError(f"{self.config.data.name}: records or split differ from those of the run {self.path}")
         return dataset
 
     def trace(self) -> Trace | None:
@@ -143,8 +144,7 @@ class Run:
             raise ArtifactError(f"{self.path}: has no file {name}")
         if record.bytes > limit:
             raise ArtifactError(f"{self.path}/{name}: {record.bytes} bytes, more than the {limit} that it may have")
-        _check_file(self.path, name, record)
-        return (self.path / name).read_bytes()
+        return _checked(self.path, name, record)
 
 
 class _RunReader(Reader):
@@ -173,8 +173,7 @@ def load_run(path: Path | str) -> Run:
         raise ArtifactError(f"{path}: {MANIFEST} lacks {LEDGER} or {WEIGHTS}")
     if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
         raise ArtifactError(f"{path}/{LEDGER}: too large")
-    _check_file(path, LEDGER, manifest.files[LEDGER])
-    ledger = RunLedger.from_json((path / LEDGER).read_bytes(), f"{path}/{LEDGER}")
+    ledger = RunLedger.from_json(_checked(path, LEDGER, manifest.files[LEDGER]), f"{path}/{LEDGER}")
     if sum(_size(p.shape) for p in ledger.parameters) < ledger.num_parameters:
         raise ArtifactError(f"{path}/{LEDGER}: num_parameters exceeds the parameters listed")
     return Run(path, ledger, manifest)
@@ -205,11 +204,12 @@ def new_run(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise ArtifactError(f"{path}: cannot create run directory ({error.strerror})") from None
     try:
-        yield partial
-        _write_manifest(partial)
-        partial.chmod(0o755)
-        refuse_existing(path)
-        os.rename(partial, path)
+        with _strict.writing(path):
+            yield partial
+            _write_manifest(partial)
+            partial.chmod(0o755)
+            refuse_existing(path)
+            os.rename(partial, path)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
@@ -239,9 +239,8 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: no run directory")
     if not file.is_file() or file.is_symlink():
         raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
-    if file.stat().st_size > _LARGEST_MANIFEST:
-        raise ArtifactError(f"{file}: too large")
-    document = _strict.loads(file.read_bytes(), str(file))
+    content = _strict.read_bytes(file, _LARGEST_MANIFEST)
+    document = _strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
     try:
         return Manifest.model_validate(document)
     except ValidationError as error:
@@ -266,10 +265,13 @@ def _check_entry(path: Path, name: str, record: FileRecord) -> None:
         raise ArtifactError(f"{path}/{name}: {current.stat().st_size} bytes, the manifest says {record.bytes}")
 
 
-def _check_file(path: Path, name: str, record: FileRecord) -> None:
+def _checked(path: Path, name: str, record: FileRecord) -> bytes:
+    """The bytes of a file, which are those of the manifest."""
     _check_entry(path, name, record)
-    if _strict.sha256_file(path / name) != record.sha256:
+    content = _strict.read_bytes(path / name, record.bytes)
+    if hashlib.sha256(content).hexdigest() != record.sha256:
         raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
+    return content
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 from reticent import data
 from reticent.data import Dataset
-from reticent.data.purchase import load_purchase100
+from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Sampler
+from reticent.mechanism.run_ledger import MOST_STEPS
 from reticent.train.config import DataConfig, TrainConfig
 from reticent.train.loop import Settings
 from reticent.train.target import calibrated_noise
@@ -21,9 +24,26 @@ def load_dataset(config: DataConfig) -> Dataset:
         ParameterError: an unknown name, or a split that leaves one side empty.
         DataError: a file is missing or corrupt.
     """
-    if config.path is not None and config.name != "purchase-100":
-        raise ParameterError("data.path", str(config.path), "left out: only purchase-100 takes a path")
-    dataset = load_purchase100(config.path) if config.name == "purchase-100" else data.load(config.name)
+    return _divided(data.load(config.name), config)
+
+
+def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
+    """The data set of a run by its fingerprint, or None; of Purchase-100 every copy in its folder is looked at.
+
+    Raises:
+        ParameterError, DataError: as ``load_dataset``.
+    """
+    copies = purchase100_files() if config.name == "purchase-100" else []
+    loaders: list[Callable[[], Dataset]] = [partial(data.load, config.name)]
+    loaders += [partial(load_purchase100, file) for file in copies]
+    for load in loaders:
+        dataset = _divided(load(), config)
+        if dataset.content_hash == content_hash:
+            return dataset
+    return None
+
+
+def _divided(dataset: Dataset, config: DataConfig) -> Dataset:
     if config.train_fraction is not None:
         dataset = dataset.split(config.train_fraction, config.split_seed)
     return dataset if config.train_size is None else dataset.subset(config.train_size)
@@ -75,5 +95,9 @@ def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
     if config.epochs is None:
         raise ParameterError("epochs", None, "given, or steps")
     if config.sampler is Sampler.SHUFFLED and config.batch_size is not None:
-        return max(1, round(config.epochs * -(-dataset_size // config.batch_size)))
-    return max(1, round(config.epochs / rate))
+        steps = config.epochs * -(-dataset_size // config.batch_size)
+    else:
+        steps = config.epochs / rate
+    if not steps <= MOST_STEPS:
+        raise ParameterError("epochs", config.epochs, f"so few that the run has at most {MOST_STEPS} steps")
+    return max(1, round(steps))

@@ -7,17 +7,17 @@ nothing and no gradient of the trained model is touched.
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from reticent.train.sensitivity_checks import labels_fit, loss_of_each
-from reticent.train.sensitivity_dense import Loss
-from reticent.train.sensitivity_factors import Factors, factors_of, is_factored
-from reticent.train.sensitivity_gram import (
+from reticent.train.sensitivity.brute import Loss, complete, cross_entropy, without_hooks
+from reticent.train.sensitivity.checks import loss_of_each
+from reticent.train.sensitivity.factors import Factors, factors_of, is_factored
+from reticent.train.sensitivity.gram import (
     Measured,
     Workspace,
     clip_factors,
@@ -26,8 +26,8 @@ from reticent.train.sensitivity_gram import (
     squared_distances,
 )
 
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_NOTES = ("activations", "max_batch_len")
+_NOTES = ("activations", "max_batch_len", "autograd_grad_sample_hooks", "ft_compute_sample_grad")
+"""What Opacus leaves on modules."""
 
 
 @dataclass
@@ -36,7 +36,6 @@ class _Call:
 
     inputs: torch.Tensor
     output: torch.Tensor
-    error: torch.Tensor = field(init=False)
 
 
 class LayeredEngine:
@@ -51,10 +50,12 @@ class LayeredEngine:
             columns: (k,) of one record's flattened features.
             values: (n, k) in the scale of the model; a floating dtype is that of all arithmetic.
         """
-        self._source, self._loss, self._columns, self._values = model, loss or _cross_entropy, columns, values
+        self._source, self._loss, self._columns, self._values = model, loss or cross_entropy, columns, values
         self._copy = _bare_copy(model, values.dtype)
-        # Maxima are taken six times faster on a CPU with the channels last.
-        self._copy.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        for p in self._copy.parameters():
+            if p.dim() == 4:
+                # Maxima are taken six times faster on a CPU with the channels last.
+                p.data = p.data.contiguous(memory_format=torch.channels_last)
         self._trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self._calls: dict[str, list[_Call]] = {}
         self._layers = self._attach()
@@ -84,7 +85,7 @@ class LayeredEngine:
             clip: clip norm.
         """
         records, n = len(features), len(self._values)
-        completions = self._complete(features)
+        completions = complete(features, self._columns, self._values)
         targets = labels.repeat_interleave(n, dim=0)
         factors, missing = self._factored(completions, targets, records)
         explicit = [self._explicit(completions, targets, missing)] if missing else []
@@ -98,24 +99,13 @@ class LayeredEngine:
         self._bytes = max(1, (3 * used + 6 * norms.element_size() * n * norms.numel()) // records)
         return Measured(squared_distances(total), norms)
 
-    def _complete(self, features: torch.Tensor) -> torch.Tensor:
-        """Every record with every value of the attribute, (records * n, ...)."""
-        n = len(self._values)
-        flat = features.reshape(len(features), -1)
-        dtype = self._values.dtype if features.is_floating_point() else features.dtype
-        block = flat.to(dtype)[:, None, :].repeat(1, n, 1)
-        block[:, :, self._columns] = self._values.to(dtype)
-        return block.reshape(len(features) * n, *features.shape[1:])
-
     def _factored(self, x: torch.Tensor, y: torch.Tensor, records: int) -> tuple[list[Factors], list[str]]:
         """Factors of every layer that was called once, and the names of all other trained parameters."""
         self._calls = {}
         with torch.enable_grad():
             output = self._copy(x)
-            if self._loss is _cross_entropy:
-                labels_fit(y, output.shape[1])
             total = loss_of_each(self._loss(output, y), len(x)).sum()
-            single = {name: calls[0] for name, calls in self._calls.items() if len(calls) == 1}
+            single = self._called_once(total)
             outputs = [call.output for call in single.values()]
             errors = torch.autograd.grad(total, outputs, allow_unused=True) if outputs else ()
         self._calls = {}
@@ -129,15 +119,28 @@ class LayeredEngine:
                 found.append(factors_of(module, call.inputs, error.detach(), records, work))
         return found, [name for name in self._trained if name not in covered]
 
+    def _called_once(self, total: torch.Tensor) -> dict[str, _Call]:
+        """Layers that were called once and whose parameters serve nothing but that call."""
+        uses = _uses(total)
+        own = dict(self._copy.named_parameters())
+        return {
+            name: calls[0]
+            for name, calls in self._calls.items()
+            if len(calls) == 1 and all(uses[id(own[p])] <= 1 for p in self._layers[name])
+        }
+
     def _explicit(self, x: torch.Tensor, y: torch.Tensor, names: list[str]) -> torch.Tensor:
         """Gradients of each completion by the named parameters, (records * n, parameters)."""
         everything = {k: v.detach() for k, v in self._copy.named_parameters()}
         buffers = dict(self._copy.named_buffers())
 
+        # The labels were checked with the whole block; torch.func cannot look at them.
+        loss = nn.functional.cross_entropy if self._loss is cross_entropy else self._loss
+
         def one(chosen: dict[str, torch.Tensor], row: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
             state = {**everything, **buffers, **chosen}
             output = torch.func.functional_call(self._copy, state, (row[None],), tie_weights=True)
-            return self._loss(output, target[None]).sum()
+            return loss(output, target[None]).sum()
 
         per_record = torch.func.vmap(torch.func.grad(one), in_dims=(None, 0, 0))
         grads = per_record({name: everything[name] for name in names}, x, y)
@@ -157,40 +160,50 @@ class LayeredEngine:
                 and set(own) <= trained
                 and not shared & {id(p) for p in module.parameters()}
             ):
-                module.register_forward_hook(self._listener(name))
+                module.register_forward_hook(self._listener(name), with_kwargs=True)
                 listening[name] = own
         return listening
 
-    def _listener(self, name: str) -> Callable[[nn.Module, tuple[torch.Tensor, ...], torch.Tensor], torch.Tensor]:
-        def listen(module: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
-            self._calls.setdefault(name, []).append(_Call(inputs[0].detach(), output))
+    def _listener(self, name: str) -> Callable[..., torch.Tensor]:
+        def listen(
+            module: nn.Module, inputs: tuple[torch.Tensor, ...], named: dict[str, torch.Tensor], output: torch.Tensor
+        ) -> torch.Tensor:
+            given = inputs[0] if inputs else named["input"]
+            self._calls.setdefault(name, []).append(_Call(given.detach(), output))
             # A copy goes on, so that a later in-place activation cannot change what was noted.
             return output.clone()
 
         return listen
 
 
-def _cross_entropy(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    return nn.functional.cross_entropy(outputs, targets, reduction="none")
+def _uses(total: torch.Tensor) -> Counter[int]:
+    """How many operations read each leaf on the way to ``total``, by ``id`` of the leaf."""
+    uses: Counter[int] = Counter()
+    seen, waiting = {total.grad_fn}, [total.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        for reached, _ in node.next_functions if node is not None else ():
+            leaf = getattr(reached, "variable", None)
+            if leaf is not None:
+                uses[id(leaf)] += 1
+            elif reached is not None and reached not in seen:
+                seen.add(reached)
+                waiting.append(reached)
+    return uses
 
 
 def _bare_copy(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     """A copy without hooks, gradients or Opacus's notes on modules and parameters, in ``dtype``."""
     modules, parameters = list(model.modules()), list(model.parameters())
-    kept = [
-        {name: module.__dict__.pop(name) for name in (*_HOOKS, *_NOTES) if name in module.__dict__}
-        for module in modules
-    ]
+    kept = [{name: m.__dict__.pop(name) for name in _NOTES if name in m.__dict__} for m in modules]
     notes = [p.__dict__.copy() for p in parameters]
     grads = [p.grad for p in parameters]
     try:
-        for module in modules:
-            for name in _HOOKS:
-                module.__dict__[name] = OrderedDict()
-        for p in parameters:
-            p.__dict__.clear()
-            p.grad = None
-        clone = copy.deepcopy(model)
+        with without_hooks(model):
+            for p in parameters:
+                p.__dict__.clear()
+                p.grad = None
+            clone = copy.deepcopy(model)
     finally:
         for module, attributes in zip(modules, kept, strict=True):
             module.__dict__.update(attributes)

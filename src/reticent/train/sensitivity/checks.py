@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
 import numpy as np
 import torch
+from opacus.grad_sample import AbstractGradSampleModule
 from torch import nn
 
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
+
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+_PLAIN = (bool, int, float, str, type(None))
 
 
 def columns_and_values(columns: Sequence[int], values: object) -> None:
@@ -32,16 +38,54 @@ def columns_and_values(columns: Sequence[int], values: object) -> None:
         raise ParameterError("values", "the same in every row", "at least two different rows")
 
 
+def bare(model: object) -> nn.Module:
+    """The module inside Opacus's wrapper, or the module itself.
+
+    Raises:
+        ParameterError: it is no module.
+    """
+    while isinstance(model, AbstractGradSampleModule):
+        model = model._module
+    if not isinstance(model, nn.Module):
+        raise ParameterError("model", type(model).__name__, "a torch.nn.Module")
+    return model
+
+
+def signature(model: nn.Module) -> tuple[object, ...]:
+    """What decides how a model is measured, besides the numbers in it: a change means to look again."""
+    modules = tuple(
+        (id(m), *(len(v) if k in HOOKS else v for k, v in vars(m).items() if k in HOOKS or isinstance(v, _PLAIN)))
+        for m in model.modules()
+    )
+    return modules, tuple((id(p), p.requires_grad, p.dtype, p.shape) for p in model.parameters())
+
+
 def model_is_fit(model: nn.Module) -> None:
     """Check that each record has one gradient of its own, and that the same one comes twice.
 
     Raises:
-        UnsupportedError: nothing is trained, or a layer is random or mixes the records of a batch.
+        UnsupportedError: nothing is trained, or a layer is random, mixes the records of a batch, has hooks other
+            than Opacus's, or rewrites its weights in forward.
     """
     if not any(p.requires_grad for p in model.parameters()):
         raise UnsupportedError("the model has no trained parameter, so no gradient to measure")
+    for name, p in model.named_parameters():
+        if isinstance(p, nn.parameter.UninitializedParameter):
+            raise UnsupportedError(f"parameter {name} has no shape yet: call the model on one batch first")
+        if p.is_complex():
+            raise UnsupportedError(f"parameter {name} is complex: gradient norms are known for real numbers only")
+        if p._backward_hooks:
+            raise UnsupportedError(f"parameter {name} has a hook, which may change its gradient: remove it first")
     for name, module in model.named_modules():
-        layer = f"layer {name} ({type(module).__name__})"
+        layer = f"layer {name} ({type(module).__name__})" if name else f"the model ({type(module).__name__})"
+        if foreign := _foreign_hooks(module):
+            raise UnsupportedError(
+                f"{layer} has a hook ({foreign[0]}), which may compute: remove it, or move what it does into forward"
+            )
+        if isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.max_norm is not None:
+            raise UnsupportedError(
+                f"{layer} has max_norm: it rewrites the rows that a record looks up, outside the noise"
+            )
         if _is_random(module):
             raise UnsupportedError(
                 f"{layer} is random while it trains, as dropout is: the gradient of a completion is then random, "
@@ -104,19 +148,16 @@ def norms_are_finite(norms: torch.Tensor) -> None:
         raise NumericalError("a gradient is not finite: the model has diverged, or a feature is not finite")
 
 
-def positions(indices: object, records: int) -> np.ndarray:
-    """Positions of the drawn records as int64.
-
-    Raises:
-        ParameterError: not one distinct position for each record.
-    """
-    found = np.asarray(indices)
-    if found.shape != (records,) or (found.dtype.kind not in "iu" and records):
-        allowed = f"{records} whole numbers, one per drawn record"
-        raise ParameterError("indices", f"{found.dtype} of shape {found.shape}", allowed)
-    if records and (int(found.min()) < 0 or len(np.unique(found)) != records):
-        raise ParameterError("indices", "negative or repeated ones", "distinct positions >= 0")
-    return found.astype(np.int64)
+def _foreign_hooks(module: nn.Module) -> list[str]:
+    """Names of the hooks of a module that are not Opacus's."""
+    found = []
+    for kind in HOOKS:
+        for hook in getattr(module, kind, {}).values():
+            while isinstance(hook, functools.partial):
+                hook = hook.func
+            if not isinstance(getattr(hook, "__self__", None), AbstractGradSampleModule):
+                found.append(getattr(hook, "__name__", type(hook).__name__))
+    return found
 
 
 def _is_random(module: nn.Module) -> bool:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 
-from reticent.train.sensitivity_checks import norms_are_finite
+from reticent.train.sensitivity.checks import norms_are_finite
 
 
 class Workspace:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn.functional import group_norm, layer_norm, pad
 
-from reticent.train.sensitivity_gram import Workspace, explicit_gram, linear_gram, row_squares
+from reticent.train.sensitivity.gram import Workspace, explicit_gram, linear_gram, row_squares
 
 
 class Factors(Protocol):
@@ -29,6 +29,8 @@ class Factors(Protocol):
 
 def is_factored(module: nn.Module) -> bool:
     """Whether ``factors_of`` knows this type of layer and its settings."""
+    if "forward" in module.__dict__:
+        return False
     if type(module) in (nn.Linear, nn.LayerNorm, nn.GroupNorm):
         return True
     if isinstance(module, (nn.Conv1d, nn.Conv2d)) and type(module) in (nn.Conv1d, nn.Conv2d):

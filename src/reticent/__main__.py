@@ -1,0 +1,5 @@
+"""``python -m reticent`` is ``reticent``."""
+
+from reticent.cli import main
+
+main()

@@ -1,0 +1,122 @@
+"""Files and words of strangers: linear time, bounded memory, one line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from reticent import _strict
+from reticent._text import printable
+from reticent.errors import ArtifactError
+from reticent.mechanism.run_ledger import first_problem
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 900 + "]" * 900, "nested more than 64 deep"),
+        ('{"a":' * 900 + "1" + "}" * 900, "nested more than 64 deep"),
+        ("[" * 200_000, "nested more than 64 deep"),
+        ('{"a": 1, "a": 2}', "a key is repeated"),
+        ('{"a": NaN}', "NaN is not allowed"),
+        ('{"a": -Infinity}', "Infinity is not allowed"),
+        ('{"a": 1e999}', "the number 1e999 is too large"),
+        ('{"a": ' + "1" * 5000 + "}", "a whole number of 5000 digits"),
+        (r'{"a": "\ud800"}', "half a character"),
+        (r'{"\udfff": 1}', "half a character"),
+        (r'["\ud800\ud800"]', "half a character"),
+        (b'"\xff"', "not valid JSON"),
+        ("", "not valid JSON"),
+    ],
+)
+def test_what_is_no_strict_json(text, message):
+    with pytest.raises(ArtifactError, match=message) as caught:
+        _strict.loads(text, "file")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_strict_json():
+    deep = "[" * 64 + "]" * 64
+    assert _strict.loads(deep, "file") == json.loads(deep)
+    brackets = {"a": "[[[[{{{{" * 100, 'quote " and \\ and [': [1, -2.5, None, True], "é\U0001f600": "\\ud800"}
+    assert _strict.loads(json.dumps(brackets), "file") == brackets
+    assert _strict.loads(json.dumps(2**63 - 1), "file") == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    "text", ['\\"' * 300_000, '"' + '\\"' * 300_000, '"' * 300_001, '{"a":"' * 100_000, "\\" * 600_000]
+)
+def test_hostile_text_takes_linear_time(text):
+    started = time.process_time()
+    with pytest.raises(ArtifactError):
+        _strict.loads(text, "file")
+    assert time.process_time() - started < 2.0
+
+
+def test_numbers_of_keys_and_objects_are_limited():
+    many = json.dumps({"questions": {str(k): 0 for k in range(1001)}})
+    with pytest.raises(ArtifactError, match="an object has 1001 keys, at most 1000 are allowed"):
+        _strict.loads(many, "certificate", keys=1000)
+    with pytest.raises(ArtifactError, match="more than 2000 objects"):
+        _strict.loads(json.dumps([{}] * 2001), "certificate", objects=2000)
+    assert len(_strict.loads(json.dumps([{}] * 2000), "certificate", objects=2000)) == 2000
+
+
+def test_only_plain_files_within_the_limit_are_read(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    for name in ("pipe", "link", "."):
+        with pytest.raises(ArtifactError, match="not a plain file"):
+            _strict.read_bytes(tmp_path / name, 10)
+    with pytest.raises(ArtifactError, match="5 bytes, more than the 4"):
+        _strict.read_bytes(tmp_path / "file", 4)
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        _strict.read_bytes(tmp_path / "nothing", 4)
+    assert _strict.read_bytes(tmp_path / "file", 5) == b"12345"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+def test_a_disk_that_does_not_take_it_is_one_line(tmp_path, code):
+    with pytest.raises(ArtifactError, match="out: cannot be written"), _strict.writing(tmp_path / "out"):
+        raise OSError(code, os.strerror(code))
+    with pytest.raises(FileNotFoundError), _strict.writing(tmp_path / "out"):
+        raise FileNotFoundError(errno.ENOENT, "another matter")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, é, 中", "plain, é, 中"),
+        ("\x1b]0;title\x07\x1b[2J", r"\x1b]0;title\x07\x1b[2J"),
+        ("two\nlines\r", r"two\nlines\r"),
+        ("\u202eright to left", r"\u202eright to left"),
+        ("\x9b31m", r"\x9b31m"),
+        ("\ud800", r"\ud800"),
+        (7, "7"),
+    ],
+)
+def test_printable(text, shown):
+    assert printable(text) == shown
+    printable(text).encode("utf-8")
+
+
+def test_printable_is_short():
+    assert printable("a" * 5000, 10) == "aaaaaaa..."
+
+
+def test_a_validation_error_shows_no_novel():
+    from pydantic import BaseModel, ValidationError
+
+    class Box(BaseModel):
+        number: float
+
+    for value in ("x" * 10**6, 10**5000):
+        with pytest.raises(ValidationError) as caught:
+            Box.model_validate({"number": value})
+        assert len(first_problem(caught.value)) < 400
