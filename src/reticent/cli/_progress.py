@@ -20,3 +20,13 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=None)
         yield lambda done, planned: bar.update(task, completed=done, total=planned)
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[Callable[[str], None] | None]:
+    """A callback that shows what is being worked on; None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with Console(stderr=True).status(title) as status:
+        yield lambda name: status.update(f"{title} {name}")

@@ -104,8 +104,8 @@ class Attribute:
     gradient_change: float | SensitivityRecord | None = None
 
     name: ClassVar[str] = "attribute"
-    knows: ClassVar[str] = "all other records, the target but for one field, every noisy release"
-    lacks: ClassVar[str] = "the field, which records were sampled, and the noise"
+    knows: ClassVar[str] = "all other records, all of this one but one field, and every noisy result"
+    lacks: ClassVar[str] = "the field, which records each step drew, and the noise"
     infers: ClassVar[str] = "which of two values the field has"
 
     def __post_init__(self) -> None:

@@ -83,7 +83,8 @@ class Assessment:
         value = float(risk(self.curve))
         if self.truth is None:
             return Interval(-math.inf, value, math.inf)
-        ends = sorted((float(risk(self.truth.optimistic)), float(risk(self.truth.pessimistic))))
+        same = self.truth.pessimistic is self.curve
+        ends = sorted((float(risk(self.truth.optimistic)), value if same else float(risk(self.truth.pessimistic))))
         return Interval(ends[0], value, ends[1])
 
 
@@ -92,9 +93,17 @@ class Adversary(Protocol):
     """Who attacks: frozen data with a name, three sentences for people, and one method."""
 
     name: ClassVar[str]
-    knows: ClassVar[str]
-    lacks: ClassVar[str]
     infers: ClassVar[str]
+
+    @property
+    def knows(self) -> str:
+        """Completes "an attacker who knows ..."."""
+        ...
+
+    @property
+    def lacks(self) -> str:
+        """Completes "does not know ..."."""
+        ...
 
     def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Assessment:
         """Assess ``mechanism``.

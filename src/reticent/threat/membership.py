@@ -25,9 +25,9 @@ class Membership:
     """
 
     name: ClassVar[str] = "membership"
-    knows: ClassVar[str] = "all other records, and the candidates for this one,"
-    lacks: ClassVar[str] = "which records were sampled, and the noise"
-    infers: ClassVar[str] = "whether this record is a member of the training data"
+    knows: ClassVar[str] = "all other records and both candidates for this one"
+    lacks: ClassVar[str] = "which records each step drew, and the noise"
+    infers: ClassVar[str] = "whether this record is in the training data"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

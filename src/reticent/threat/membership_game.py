@@ -46,8 +46,8 @@ class MembershipGame:
     susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = None
 
     name: ClassVar[str] = "membership-game"
-    knows: ClassVar[str] = "the law of the data, the target record, every released gradient sum"
-    lacks: ClassVar[str] = "the other records, drawn at random like the target, and the noise"
+    knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"
+    lacks: ClassVar[str] = "the other records, which are drawn at random like the target, and the noise"
     infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
 
     def __post_init__(self) -> None:

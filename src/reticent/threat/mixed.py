@@ -33,16 +33,22 @@ class Mixed:
     relaxed_probability: float = 0.5
 
     name: ClassVar[str] = "mixed"
-    knows: ClassVar[str] = (
-        "everything but this record, and with a stated probability not in which direction it moves the result,"
-    )
-    lacks: ClassVar[str] = (
-        "with the stated probability the direction of the target's effect; the sampling and the noise"
-    )
     infers: ClassVar[str] = "whether this record was used"
 
     def __post_init__(self) -> None:
         _check.fraction(relaxed_probability=self.relaxed_probability)
+
+    @property
+    def knows(self) -> str:
+        """With the probability in words."""
+        unsure = f"{100.0 * self.relaxed_probability:g}%"
+        return f"everything but this record and who, with probability {unsure}, does not know which way it moves the result,"
+
+    @property
+    def lacks(self) -> str:
+        """With the probability in words."""
+        unsure = f"{100.0 * self.relaxed_probability:g}%"
+        return f"which way this record moves the result (with probability {unsure}), which records each step drew, and the noise"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
