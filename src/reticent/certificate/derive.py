@@ -172,6 +172,11 @@ def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
     return {path: settled(path, x) if isinstance(x, float) else x for path, x in computed.items()}
 
 
+def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
+    """One attacker by the method that a certificate allows: exact, no published formula."""
+    return adversary.assess(mechanism, relation, Method.EXACT)
+
+
 def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
     """Each attacker and the worst case of each relation, once, in the order of a certificate."""
     found: dict[tuple[int, int, bytes], Assessment] = {}
@@ -179,7 +184,7 @@ def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list
     def add(adversary: Adversary, relation: Neighbouring) -> None:
         if progress is not None:
             progress(adversary.name)
-        result = adversary.assess(inputs.mechanism, relation, Method.EXACT)
+        result = assessed(adversary, inputs.mechanism, relation)
         found[_place(result)] = result
 
     for adversary, relation in inputs.asked:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reticent.certificate.derive import ADVERSARIES, NOT_ASKED, NOT_MEASURED, PRIVATE, Inputs
+from reticent.certificate.derive import ADVERSARIES, NOT_ASKED, NOT_MEASURED, PRIVATE, Inputs, assessed
 from reticent.certificate.numbers import Questions
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificate.text import inert
@@ -16,7 +16,7 @@ from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, first_problem
-from reticent.threat import Adversary, Attribute, MembershipGame, Method
+from reticent.threat import Adversary, Attribute, MembershipGame
 from reticent.threat.attribute import Scope, SensitivityRecord
 
 _KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
@@ -155,11 +155,13 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -
 
 
 def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
-    """Why the attacker with its default settings cannot be answered, under each relation of the document."""
+    """Why such an attacker cannot be answered, under each relation of the document."""
+    examples = (kind(), Attribute(1.0)) if kind is Attribute else (kind(),)
     found = set()
-    for relation in {record.neighbouring for record in certificate.assessments}:
-        try:
-            kind().assess(mechanism, _known(Neighbouring, relation), Method.EXACT)
-        except (UnsupportedError, ParameterError) as error:
-            found.add(str(error))
+    for relation in sorted({record.neighbouring for record in certificate.assessments}):
+        for example in examples:
+            try:
+                assessed(example, mechanism, _known(Neighbouring, relation))
+            except (UnsupportedError, ParameterError) as error:
+                found.add(str(error))
     return found

@@ -16,6 +16,11 @@ Path = tuple[str, ...]
 
 _DIGITS = {"mu": (4, 5e-6), "delta_at_epsilon": (5, 5e-7)}
 _OTHER = (8, 2e-9)
+_CONTEXTS = {
+    (digits, up): Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    for digits in {_OTHER[0], *(digits for digits, _ in _DIGITS.values())}
+    for up in (False, True)
+}
 _FEWER_RISK = ("bayes_security", "fnr")
 MEASURES = (
     "advantage",
@@ -50,19 +55,24 @@ def settled(path: Path, number: float) -> float:
     if path[:2] == ("curve", "fpr"):
         return number
     digits, _ = _DIGITS.get(path[0], _OTHER)
-    context = Context(prec=digits, rounding=ROUND_CEILING if _rounds_up(path) else ROUND_FLOOR)
-    return float(context.plus(Decimal(number)))
+    return float(_CONTEXTS[digits, _rounds_up(path)].create_decimal_from_float(number))
 
 
-def agrees(path: Path, stated: float, found: float) -> bool:
-    """Whether ``stated`` is what the same computation on some machine states where this one found ``found``."""
-    _, slack = _DIGITS.get(path[0], _OTHER)
-    return any(stated == settled(path, found * (1.0 + shift)) for shift in (0.0, -slack, slack))
+def agrees(path: Path, stated: float, found: float, tolerance: float = 0.0) -> bool:
+    """Whether ``stated`` is what the same computation on some machine states where this one found ``found``.
 
-
-def relative_distance(stated: float, found: float) -> float:
-    """Distance of two numbers over the larger; 0 for equal ones."""
-    return 0.0 if stated == found else abs(stated - found) / max(abs(stated), abs(found))
+    Args:
+        path: of the number inside an assessment.
+        stated: the number in the document.
+        found: the number before rounding.
+        tolerance: relative difference of the computed numbers to allow, if it exceeds the usual slack.
+    """
+    if stated == settled(path, found):
+        return True
+    digits, usual = _DIGITS.get(path[0], _OTHER)
+    slack = max(usual, tolerance)
+    low, high = sorted((settled(path, found * (1.0 - slack)), settled(path, found * (1.0 + slack))))
+    return low <= stated <= high and len(Decimal(repr(stated)).normalize().as_tuple().digits) <= digits
 
 
 def replaced(value: Any, new: dict[Path, Any], path: Path = ()) -> Any:

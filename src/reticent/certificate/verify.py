@@ -12,7 +12,7 @@ from reticent.certificate.changes import VERSIONS, explanation
 from reticent.certificate.derive import derive
 from reticent.certificate.inputs import inputs_of
 from reticent.certificate.ledger_rules import contradictions
-from reticent.certificate.rounding import MEASURES, Path, agrees, leaves, relative_distance, settled, shows_more_risk
+from reticent.certificate.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificate.schema import Certificate, content_hash
 from reticent.errors import ArtifactError, ReticentError
 
@@ -45,7 +45,7 @@ class Difference:
         found: what was derived, as text.
         why: an explanation, or nothing.
         riskier: the derived number shows more risk than the stated one.
-        distance: relative distance of two numbers that differ by rounding.
+        accepted: the named tolerance allows it.
     """
 
     leaf: str
@@ -54,7 +54,7 @@ class Difference:
     found: str
     why: str = ""
     riskier: bool = False
-    distance: float = 0.0
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Verification:
     def refuses(self, difference: Difference) -> bool:
         """Whether this difference alone makes the document unacceptable."""
         if difference.state is State.ROUNDED:
-            return difference.distance > self.tolerance
+            return not difference.accepted
         return difference.state is State.TAMPERED or difference.riskier
 
     def of(self, state: State) -> tuple[Difference, ...]:
@@ -116,7 +116,7 @@ def verify(
     written_by = _version(certificate)
     inputs = inputs_of(certificate)
     stated = _leaves(certificate)
-    comparison = _Comparison(stated, written_by)
+    comparison = _Comparison(stated, written_by, tolerance)
     try:
         found = derive(inputs, comparison.settle, progress)
     except (ReticentError, ArithmeticError, ValueError, MemoryError) as error:
@@ -141,9 +141,9 @@ def verify(
 class _Comparison:
     """Collects what differs between the stated leaves and the derived ones."""
 
-    def __init__(self, stated: dict[Path, Any], written_by: str) -> None:
-        self._stated, self._written_by = stated, written_by
-        self._rounded: dict[Path, float] = {}
+    def __init__(self, stated: dict[Path, Any], written_by: str, tolerance: float) -> None:
+        self._stated, self._written_by, self._tolerance = stated, written_by, tolerance
+        self._rounded: dict[Path, Difference] = {}
         self.equal = 0
         self.differences: list[Difference] = []
 
@@ -152,16 +152,18 @@ class _Comparison:
         return {path: self._settled(("assessments", str(index), *path), path, x) for path, x in computed.items()}
 
     def _settled(self, where: Path, path: Path, found: Any) -> Any:
-        stated = self._stated.get(where, _ABSENT)
+        stated = self._stated.get(where)
         if not isinstance(found, float):
             return found
-        if isinstance(stated, float | int) and not isinstance(stated, bool):
-            if agrees(path, stated, found):
-                return stated
-            if relative_distance(stated, found) <= ROUNDING:
-                self._rounded[where] = settled(path, found)
-                return stated
-        return settled(path, found)
+        if not isinstance(stated, float) or not agrees(path, stated, found, ROUNDING):
+            return settled(path, found)
+        if not agrees(path, stated, found):
+            allowed = agrees(path, stated, found, self._tolerance)
+            ours = settled(path, found)
+            self._rounded[where] = Difference(
+                ".".join(where), State.ROUNDED, repr(stated), repr(ours), accepted=allowed
+            )
+        return stated
 
     def compare(self, derived: dict[Path, Any]) -> None:
         """Every leaf of both sides, but for what cannot be derived."""
@@ -170,7 +172,7 @@ class _Comparison:
             if path[0] in _NOT_DERIVED:
                 continue
             if path in self._rounded:
-                self._note(path, State.ROUNDED, stated, self._rounded[path])
+                self.differences.append(self._rounded[path])
             elif _same(stated, found):
                 self.equal += 1
             else:
@@ -178,16 +180,12 @@ class _Comparison:
 
     def add(self, path: Path, stated: Any, found: Any) -> None:
         """A leaf that differs; an older document may be explained by an entry of the changelog."""
-        why = explanation(self._written_by, ".".join(path), self._adversary(path))
+        leaf = ".".join(path)
+        why = explanation(self._written_by, leaf, self._adversary(path))
+        number = isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in MEASURES
+        riskier = number and shows_more_risk(path[2:], found, stated)
         state = State.TAMPERED if why is None else State.CHANGED
-        self._note(path, state, stated, found, why or "")
-
-    def _note(self, path: Path, state: State, stated: Any, found: Any, why: str = "") -> None:
-        riskier, distance = False, 0.0
-        if isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in MEASURES:
-            riskier = state is State.CHANGED and shows_more_risk(path[2:], found, stated)
-            distance = relative_distance(stated, found)
-        self.differences.append(Difference(".".join(path), state, _shown(stated), _shown(found), why, riskier, distance))
+        self.differences.append(Difference(leaf, state, _shown(stated), _shown(found), why or "", riskier))
 
     def _adversary(self, path: Path) -> str | None:
         if path[0] != "assessments" or len(path) < 2:

@@ -118,6 +118,6 @@ def _certify(run: Run, declared: dict[str, str | None]) -> Certificate:
     try:
         declaration = run_declaration(run.ledger, weights_sha256=run.manifest.files[WEIGHTS].sha256, **declared)
     except ValidationError as error:
-        raise ArtifactError(inert(f"--{first_problem(error)}")) from None
+        raise ArtifactError(inert("--" + first_problem(error).removeprefix("document: "))) from None
     with waiting("assessing") as progress:
         return certify_run(run.ledger, run.sensitivity(), declaration, progress)

@@ -40,7 +40,7 @@ def verify_command(
         raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
-    problems = [*page_problem, *_signature_problems(document, key, signature), *_weights_problems(document, weights)]
+    problems = [*page_problem, *_expiry_problems(document), *_signature_problems(document, key, signature), *_weights_problems(document, weights)]
     _print(document, outcome, problems)
     if problems or not outcome.accepted:
         typer.echo(f"{certificate}: REFUSED")
@@ -58,6 +58,11 @@ def _read(path: Path) -> tuple[Certificate, list[str]]:
     document = page.embedded(text, str(path))
     difference = page.first_difference(text, document)
     return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
+
+
+def _expiry_problems(document: Certificate) -> list[str]:
+    expires = document.declared.expires
+    return [f"expired on {expires}"] if expires is not None and moment(expires) <= datetime.now(UTC) else []
 
 
 def _signature_problems(document: Certificate, key: Path | None, detached: Path | None) -> list[str]:
@@ -98,10 +103,9 @@ def _print(document: Certificate, outcome: Verification, problems: list[str]) ->
     if len(refused) - len(rounded) > _MOST_LINES:
         typer.echo(f"... and {len(refused) - len(rounded) - _MOST_LINES} more")
     if rounded:
-        most = max(difference.distance for difference in rounded)
         typer.echo(
-            f"rounded: {len(rounded)} numbers differ in their last digits, by a factor of at most {most:.1e}. Another "
-            f"kind of processor rounds that way. If that is acceptable, say --tolerance {ROUNDING:g}"
+            f"rounded: {len(rounded)} numbers differ in their last digits, such as {rounded[0].leaf}. Another kind of "
+            f"processor rounds that way. If that is acceptable, say --tolerance {ROUNDING:g}"
         )
     for name, value in sorted(document.declared.model_dump(mode="json").items()):
         if value is not None:
@@ -121,8 +125,6 @@ def _reservations(document: Certificate, outcome: Verification, key: Path | None
         found.append(f"resting on private measurements that nobody can check from here: {', '.join(outcome.private)}")
     if document.ledger is None:
         found.append("the mechanism is declared, no ledger of a run stands behind it")
-    if document.declared.expires is not None and moment(document.declared.expires) <= datetime.now(UTC):
-        found.append(f"EXPIRED on {document.declared.expires}")
     if key is None:
         found.append("no signature was checked: whoever wrote it may have declared anything")
     return "".join(f"; {text}" for text in found)
