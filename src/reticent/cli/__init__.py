@@ -1,6 +1,6 @@
 """The command line: one file per verb."""
 
-from reticent.cli import audit, calibrate, certify, compare, dashboard, risk, train, verify
+from reticent.cli import audit, calibrate, certify, compare, dashboard, gate, risk, train, verify
 from reticent.cli._app import app, main
 
-__all__ = ["app", "audit", "calibrate", "certify", "compare", "dashboard", "main", "risk", "train", "verify"]
+__all__ = ["app", "audit", "calibrate", "certify", "compare", "dashboard", "gate", "main", "risk", "train", "verify"]

@@ -35,12 +35,12 @@ def verify_command(
     ] = 0.0,
 ) -> None:
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
-    document, page_problem = _read(certificate)
+    document, page_problem = read_document(certificate)
     if signature is not None and key is None:
         raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
-    problems = [*page_problem, *_expiry_problems(document), *_signature_problems(document, key, signature), *_weights_problems(document, weights)]
+    problems = [*page_problem, *_expiry_problems(document), *signature_problems(document, key, signature), *_weights_problems(document, weights)]
     _print(document, outcome, problems)
     if problems or not outcome.accepted:
         typer.echo(f"{certificate}: REFUSED")
@@ -48,7 +48,7 @@ def verify_command(
     typer.echo(f"{certificate}: every one of {outcome.equal} derived leaves agrees{_reservations(document, outcome, key)}")
 
 
-def _read(path: Path) -> tuple[Certificate, list[str]]:
+def read_document(path: Path) -> tuple[Certificate, list[str]]:
     """The document in a JSON file or a page, and where a page shows something else than its document."""
     from reticent.certificate import page
 
@@ -65,7 +65,8 @@ def _expiry_problems(document: Certificate) -> list[str]:
     return [f"expired on {expires}"] if expires is not None and moment(expires) <= datetime.now(UTC) else []
 
 
-def _signature_problems(document: Certificate, key: Path | None, detached: Path | None) -> list[str]:
+def signature_problems(document: Certificate, key: Path | None, detached: Path | None) -> list[str]:
+    """Why the document does not carry the signature of ``key``; empty where it does, or where no key is given."""
     if key is None:
         return []
     from reticent.certificate.signature import is_signed_by, load_public_key, load_signature
