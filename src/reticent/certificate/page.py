@@ -72,7 +72,7 @@ def render_html(certificate: Certificate) -> str:
     ]
     return environment.get_template("certificate.html.j2").render(
         c=certificate,
-        private=certificate.edition is Edition.COMPLETE,
+        private=bool(certificate.do_not_publish),
         groups=_groups(certificate),
         columns=_columns(certificate),
         left_out=[(words.ATTACKERS[n], certificate.skipped[n]) for n in ADVERSARIES if n in certificate.skipped],

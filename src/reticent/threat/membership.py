@@ -79,6 +79,6 @@ def _closed_form(
         case _:
             mu = float(closed_forms.published_mu(sigma, rate, steps, neighbouring))
             note = (
-                "Corollary 7 without its error term is not a bound: it can state less risk than there is (errata B1)."
+                "Corollary 7 without its error term is not a bound: it can state less risk than there is."
             )
             return GaussianTradeOff(mu), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 7",), (note, shape)

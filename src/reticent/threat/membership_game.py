@@ -137,8 +137,8 @@ class MembershipGame:
             theorems=cite("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
-                "It composes steps as if each used fresh data, which re-used data break (errata G1), "
-                "and is a limit, not a bound, for finitely many steps (errata G3).",
+                "It composes steps as if each used fresh data, which re-used data break, "
+                "and is a limit, not a bound, for finitely many steps.",
                 _meaning(k, self.susceptibility is None),
                 _CLT,
             ),
@@ -177,7 +177,7 @@ def _obstacle(mechanism: DPSGD, neighbouring: Neighbouring, k: Susceptibility) -
     if not _single_pass(mechanism):
         return (
             f"{mechanism.steps} steps use the same records again, so the randomness of the data is not fresh "
-            "in each step (errata G1) and only the injected noise may be counted."
+            "in each step and only the injected noise may be counted."
         )
     random_size = mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism)
     if neighbouring is not Neighbouring.REPLACE and not random_size:
