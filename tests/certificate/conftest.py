@@ -52,9 +52,7 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = S
         randomness=Randomness.FRESH,
         seeds=Seeds(initialisation=2**62 + 1, split=0, sampling=None, noise=None),
         utility=Utility(test_accuracy=0.9, test_loss=0.25),
-        diagnostics=Diagnostics(
-            batch_sizes=(100,) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5
-        ),
+        diagnostics=Diagnostics(batch_sizes=(100,) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5),
         versions={"python": "3.11.7", "numpy": "2.4.6"},
         warnings=(RunWarning.SIZE_TREATED_AS_PUBLIC,),
     )

@@ -18,7 +18,7 @@ from reticent.mechanism import Gaussian
 from reticent.threat import Membership, WorstCase
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-HOSTILE = '</failure><script>alert(1)</script>]]>|`*\x00\x1b[31m\u202etxt.exe\n## passed'
+HOSTILE = "</failure><script>alert(1)</script>]]>|`*\x00\x1b[31m\u202etxt.exe\n## passed"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ MEASURES = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "read"), MEASURES, ids=lambda x: str(x.get("measure")) if isinstance(x, dict) else "")
+@pytest.mark.parametrize(("limit", "read"), MEASURES, ids=[str(limit["measure"]) for limit, _ in MEASURES])
 def test_a_limit_holds_at_the_number_and_breaks_below_it(certificate, outcome, limit, read) -> None:
     value = read(certificate.assessments[0]).value
     assert failed(certificate, outcome, policy({**limit, "at_most": value})) == []
@@ -140,7 +140,7 @@ def test_a_policy_that_cannot_be_read_is_one_line(tmp_path: Path, text: str, com
 def test_hostile_names_are_inert_in_markdown_and_junit(certificate, outcome) -> None:
     checks = check(certificate, outcome, policy({"measure": "advantage", "at_most": 0.1}), signed=None, now=NOW)
     checks.append(Check(HOSTILE, False, HOSTILE))
-    suite = ElementTree.fromstring(gate_report.junit(certificate, checks))
+    suite = ElementTree.fromstring(gate_report.junit(certificate, checks))  # noqa: S314
     assert suite.tag == "testsuite"
     assert int(suite.get("failures", "")) == len(suite.findall("testcase/failure")) == 2
     assert suite.findall(".//script") == []

@@ -39,8 +39,7 @@ def refused(document: Document) -> bool:
     """Whether a document, sealed again by the forger, is refused in one way or the other."""
     try:
         return not verify(resealed(document)).accepted
-    except ReticentError as error:
-        assert "\n" not in str(error)
+    except ReticentError:
         return True
 
 
@@ -95,7 +94,10 @@ FORGERIES: dict[str, Callable[[Document], None]] = {
     "notes removed": lambda d: d["assessments"][1]["notes"].clear(),
     "note added": lambda d: d["assessments"][0]["notes"].append("Audited by everybody."),
     "theorem removed": lambda d: d["theorems"].pop("DONG2022:Theorem 3.2"),
-    "reason for leaving out invented": lambda d: (d["assessments"].pop(3), d["skipped"].update(membership="it is safe")),
+    "reason for leaving out invented": lambda d: (
+        d["assessments"].pop(3),
+        d["skipped"].update(membership="it is safe"),
+    ),
     "public by name only": set_at("edition", "public"),
     "do_not_publish emptied": lambda d: d["do_not_publish"].clear(),
     "more noise": set_at("mechanism.noise_multiplier", 30),
@@ -238,7 +240,7 @@ def small_certificate() -> Certificate:
 
 
 def check_every_change(certificate: Certificate, *, curve_step: int, share: float = 1.0) -> int:
-    choice, tried = random.Random(1), 0
+    choice, tried = random.Random(1), 0  # noqa: S311
     for leaf, changed in every_change(document_of(certificate), curve_step=curve_step):
         if leaf.startswith(DECLARED_LEAVES) or choice.random() > share:
             continue
@@ -376,14 +378,17 @@ def check_random_mutations(count: int, seed: int) -> None:
         unrun = copy.deepcopy(sources[source])
         unrun["ledger"] = None
         sources.append(unrun)
-    choice = random.Random(seed)
+    choice = random.Random(seed)  # noqa: S311
     for _ in range(count):
         changed = mutated(copy.deepcopy(choice.choice(sources)), choice)
         try:
             verify(resealed(changed))
         except ReticentError as error:
-            assert "\n" not in str(error)
-            assert len(str(error)) < 2000
+            said = str(error)
+        else:
+            said = ""
+        assert "\n" not in said
+        assert len(said) < 2000
 
 
 def test_random_mutations_never_crash() -> None:

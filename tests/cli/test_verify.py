@@ -16,7 +16,11 @@ from reticent.mechanism import Gaussian
 from reticent.threat import Attribute, WorstCase
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e\x07name"
-POLICY = "schema: reticent.policy/1\nsignature: true\nlimits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]\n"
+POLICY = """
+schema: reticent.policy/1
+signature: true
+limits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]
+"""
 
 
 def run(capsys, *arguments: object) -> tuple[int, str, str]:

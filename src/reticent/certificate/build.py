@@ -108,7 +108,7 @@ def run_declaration(ledger: RunLedger, **more: str | None) -> Declaration:
         "created": ledger.created,
         "data_sha256": ledger.data.content_hash,
     }
-    return Declaration(**{**known, **{name: value for name, value in more.items() if value is not None}})  # type: ignore[arg-type]
+    return Declaration(**{**known, **{name: value for name, value in more.items() if value is not None}})
 
 
 def public(certificate: Certificate) -> Certificate:

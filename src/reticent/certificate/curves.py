@@ -75,9 +75,7 @@ def ticks(place: str) -> list[Tick]:
     """Marks of an axis: ``x`` and ``y`` are linear, ``log x`` and ``log y`` logarithmic."""
     where = across if place.endswith("x") else down
     if place.startswith("log"):
-        return [
-            Tick(where(1.0 - n / _DECADES), f"{100.0 / 10**n:.{max(0, n - 2)}f}%") for n in range(_DECADES, -1, -1)
-        ]
+        return [Tick(where(1.0 - n / _DECADES), f"{100.0 / 10**n:.{max(0, n - 2)}f}%") for n in range(_DECADES, -1, -1)]
     return [Tick(where(n / 4), f"{25 * n}%") for n in range(5)]
 
 

@@ -35,9 +35,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
     """
     ledger = _ledger(certificate)
     mechanism = mechanism_of(certificate.mechanism) if ledger is None else ledger.mechanism()
-    asked = tuple(
-        (_adversary(record), _known(Neighbouring, record.neighbouring)) for record in certificate.assessments
-    )
+    asked = tuple((_adversary(record), _known(Neighbouring, record.neighbouring)) for record in certificate.assessments)
     q = certificate.questions
     try:
         questions = Questions(tuple(q.fprs), tuple(q.deltas), tuple(q.epsilons), tuple(q.priors))

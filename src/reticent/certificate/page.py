@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from reticent._strict import loads
 from reticent.certificate import curves, words
 from reticent.certificate.derive import ADVERSARIES
 from reticent.certificate.numbers import Number
-from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition, canonical
+from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificate.sentences import even_guess, found_at, percent, right_guess
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
@@ -60,7 +61,7 @@ def render_html(certificate: Certificate) -> str:
         loader=PackageLoader("reticent.certificate", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_finalize,
+        finalize=finalize,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -86,7 +87,7 @@ def render_html(certificate: Certificate) -> str:
         theorems=[(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
         file_name=FILE_NAMES[certificate.edition],
         file_hash=hashlib.sha256(certificate.to_json().encode()).hexdigest(),
-        data=Markup(_OPEN + html.escape(canonical(_document(certificate)).decode()) + _CLOSE),  # noqa: S704
+        data=Markup(_OPEN + html.escape(_compact(certificate)) + _CLOSE),  # noqa: S704
     )
 
 
@@ -117,11 +118,13 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
     return f"line {page.count(chr(10), 0, at) + 1}: the page shows {shown[0]!r}, the document renders to {shown[1]!r}"
 
 
-def _document(certificate: Certificate) -> dict[str, Any]:
-    return certificate.model_dump(mode="json", by_alias=True)
+def _compact(certificate: Certificate) -> str:
+    """The document as JSON with sorted keys and no spaces."""
+    document = certificate.model_dump(mode="json", by_alias=True)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _finalize(value: Any) -> Any:
+def finalize(value: Any) -> Any:
     """Foreign text is made inert before it is escaped; markup of our own passes."""
     return inert(value, 2000) if isinstance(value, str) and not isinstance(value, Markup) else value
 

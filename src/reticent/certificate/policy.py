@@ -79,9 +79,9 @@ class Policy(Record):
     limits: Annotated[list[Limit], Field(min_length=1, max_length=256)]
     signature: bool = False
     max_age_days: Annotated[float, Field(gt=0.0, le=36_500.0)] | None = None
-    relations: list[Neighbouring] = []
+    relations: tuple[Neighbouring, ...] = ()
     ledger: bool = False
-    forbid_warnings: list[str] = []
+    forbid_warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from reticent.certificate.inputs import inputs_of
 from reticent.certificate.ledger_rules import contradictions
 from reticent.certificate.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificate.schema import Certificate, content_hash
+from reticent.certificate.text import inert
 from reticent.errors import ArtifactError, ReticentError
 
 ROUNDING = 1e-5
@@ -201,7 +202,7 @@ def _version(certificate: Certificate) -> str:
     written_by = certificate.reticent_version
     if written_by != __version__ and written_by not in VERSIONS:
         raise ArtifactError(
-            f"written by version {written_by}, which this version {__version__} does not know; check it with that version"
+            f"written by version {inert(written_by)}, which version {__version__} does not know: check it with that one"
         )
     return written_by
 

@@ -27,7 +27,7 @@ GLOSSARY = (
     ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
     ("proven limit", "A bound: no attacker of this kind does better if the conditions hold."),
     ("estimate", "An approximation. The truth can be higher or lower."),
-    ("advantage", "How far the attacker beats a coin flip: 0 is nothing learnt, 1 is certainty. 1 minus Bayes security."),
+    ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
     (
         "false alarm",
         "The attacker says that a person was in the data, and is wrong. FPR is the share of outsiders accused, TPR the "

@@ -40,12 +40,19 @@ def verify_command(
         raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
-    problems = [*page_problem, *_expiry_problems(document), *signature_problems(document, key, signature), *_weights_problems(document, weights)]
+    problems = [
+        *page_problem,
+        *_expiry_problems(document),
+        *signature_problems(document, key, signature),
+        *_weights_problems(document, weights),
+    ]
     _print(document, outcome, problems)
     if problems or not outcome.accepted:
         typer.echo(f"{certificate}: REFUSED")
         raise typer.Exit(1)
-    typer.echo(f"{certificate}: every one of {outcome.equal} derived leaves agrees{_reservations(document, outcome, key)}")
+    typer.echo(
+        f"{certificate}: every one of {outcome.equal} derived leaves agrees{_reservations(document, outcome, key)}"
+    )
 
 
 def read_document(path: Path) -> tuple[Certificate, list[str]]:

@@ -42,13 +42,16 @@ class Mixed:
     def knows(self) -> str:
         """With the probability in words."""
         unsure = f"{100.0 * self.relaxed_probability:g}%"
-        return f"everything but this record and who, with probability {unsure}, does not know which way it moves the result,"
+        return (
+            f"everything but this record and who, with probability {unsure}, does not know which way the record moves "
+            "the result,"
+        )
 
     @property
     def lacks(self) -> str:
         """With the probability in words."""
         unsure = f"{100.0 * self.relaxed_probability:g}%"
-        return f"which way this record moves the result (with probability {unsure}), which records each step drew, and the noise"
+        return f"with probability {unsure} which way this record moves the result; the sampling and the noise"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
