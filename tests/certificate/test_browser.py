@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+import numpy as np
 import pytest
 
+from reticent.audit import Scores, audit
+from reticent.certificate.audit_page import render_audit
 from reticent.certificate.build import certify, public
 from reticent.certificate.page import render_html
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.mechanism import Gaussian
 from reticent.threat import WorstCase
+from reticent.tradeoff import GaussianTradeOff
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
@@ -57,7 +61,11 @@ def browser() -> Iterator[Any]:
 def pages(certificate: Certificate) -> dict[str, str]:
     declared = Declaration(subject=LONG, created="2026-11-22", issuer=LONG, purpose=LONG)
     hostile = certify(Gaussian(0.7), declared, adversaries=(WorstCase(),))
+    rng = np.random.default_rng(1)
+    claims = {"mu 1": GaussianTradeOff(1.0), LONG: GaussianTradeOff(2.0)}
+    scores = Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": LONG, "seed": 1})
     return {
+        "audit": render_audit(audit(scores, claims), claims, private=True),
         "public": render_html(public(certificate)),
         "complete": render_html(certificate),
         "hostile": render_html(hostile),
@@ -92,7 +100,7 @@ def keep(page: Any, name: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.parametrize("name", ["public", "complete", "hostile"])
+@pytest.mark.parametrize("name", ["public", "complete", "hostile", "audit"])
 def test_nothing_is_wider_than_the_page(opened: Any, name: str, width: int, scheme: str) -> None:
     page = opened(name, width, scheme)
     keep(page, f"{name}-{width}-{scheme}")
@@ -102,9 +110,10 @@ def test_nothing_is_wider_than_the_page(opened: Any, name: str, width: int, sche
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_axe_finds_nothing_serious(opened: Any, width: int, scheme: str) -> None:
+@pytest.mark.parametrize("name", ["complete", "audit"])
+def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
-    found = axe.Axe().run(opened("complete", width, scheme)).response["violations"]
+    found = axe.Axe().run(opened(name, width, scheme)).response["violations"]
     assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
 
 

@@ -13,6 +13,7 @@ import pytest
 from reticent.certificate import changes
 from reticent.certificate.build import certify, public
 from reticent.certificate.changes import Change
+from reticent.certificate.page import render_html
 from reticent.certificate.rounding import leaves, settled
 from reticent.certificate.schema import Certificate, Declaration, content_hash
 from reticent.certificate.verify import State, verify
@@ -254,6 +255,7 @@ def test_no_derived_leaf_can_be_changed() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_no_derived_leaf_of_a_whole_run_can_be_changed(certificate: Certificate) -> None:
     assert check_every_change(certificate, curve_step=1) > 10_000
     assert check_every_change(public(certificate), curve_step=1) > 8_000
@@ -342,6 +344,32 @@ def test_what_is_too_large_or_unknown_is_refused_in_a_line(change, complaint: st
         verify(resealed(document))
     assert len(str(caught.value)) < 1000
     assert "\n" not in str(caught.value)
+
+
+HOSTILE = ("<script>alert(1)</script>", "\x00\x1b[2J\x07", "\u202egnp.exe", "\ud800", "W" * 1_000_000, "{{ 7*7 }}")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["tags", "control", "right to left", "surrogate", "megabyte", "template"])
+@pytest.mark.parametrize(
+    "leaf", ["declared.subject", "ledger.data.name", "headline", "ledger.config", "reticent_version"]
+)
+def test_hostile_text_is_refused_in_a_line_or_declared(text: str, leaf: str) -> None:
+    document = document_of(small_certificate())
+    set_at(leaf, {text: text} if leaf == "ledger.config" else text)(document)
+    try:
+        changed = resealed(document)
+        outcome = verify(changed)
+    except ArtifactError as error:
+        said = str(error)
+    else:
+        assert outcome.accepted == leaf.startswith(("declared", "ledger"))
+        page = render_html(changed)
+        before = page[: page.index("<template")]
+        assert text not in before or text == HOSTILE[5]
+        assert len(before) < 100_000
+        said = ""
+    assert "\n" not in said
+    assert len(said) < 1000
 
 
 def mutated(document: Document, choice: random.Random) -> Any:

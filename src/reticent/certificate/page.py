@@ -121,7 +121,7 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
 def _compact(certificate: Certificate) -> str:
     """The document as JSON with sorted keys and no spaces."""
     document = certificate.model_dump(mode="json", by_alias=True)
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def finalize(value: Any) -> Any:

@@ -55,7 +55,8 @@ def settled(path: Path, number: float) -> float:
     if path[:2] == ("curve", "fpr"):
         return number
     digits, _ = _DIGITS.get(path[0], _OTHER)
-    return float(_CONTEXTS[digits, _rounds_up(path)].create_decimal_from_float(number))
+    # From the shortest text of the number, so that 0.9 stays 0.9; floats keep the order of decimals.
+    return float(_CONTEXTS[digits, _rounds_up(path)].create_decimal(repr(number)))
 
 
 def agrees(path: Path, stated: float, found: float, tolerance: float = 0.0) -> bool:

@@ -257,7 +257,9 @@ def _normal(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise ArtifactError(f"the document nests deeper than {_DEEPEST} levels")
     if isinstance(value, dict):
-        return {key: _normal(value[key], depth + 1) for key in sorted(value)}
+        return {_normal(key): _normal(value[key], depth + 1) for key in sorted(value)}
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ArtifactError("a text in the document is no Unicode")
     if isinstance(value, list):
         return [_normal(item, depth + 1) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_INTEGER:

@@ -118,6 +118,10 @@ def _print(document: Certificate, outcome: Verification, problems: list[str]) ->
     for name, value in sorted(document.declared.model_dump(mode="json").items()):
         if value is not None:
             typer.echo(f"declared: {name} = {inert(str(value))}")
+    facts = sum(not leaf.startswith("declared.") for leaf in outcome.declared)
+    if facts:
+        where = "ledger of the run" if document.ledger is not None else "mechanism"
+        typer.echo(f"declared: {facts} facts of the {where}")
 
 
 def _reservations(document: Certificate, outcome: Verification, key: Path | None) -> str:
