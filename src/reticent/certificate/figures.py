@@ -17,6 +17,7 @@ from reticent.tradeoff import TradeOff
 
 # Okabe-Ito, darkened where thin lines need it; dashes tell coinciding curves apart.
 _COLOURS = ("#b84700", "#0067a8", "#00724f", "#98467a", "#7a5600", "#3a3fae")
+_LONGEST_NAME = 30
 _DASHES: tuple[tuple[int, tuple[int, ...]], ...] = ((0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)))
 _STYLE: Any = {
     "svg.fonttype": "none",
@@ -41,7 +42,7 @@ def audit_figure(report: AuditReport, claims: Mapping[str, TradeOff]) -> Figure:
         _linear(linear, report, claims)
         _logarithmic(logarithmic, report, claims, log_grid)
         handles, labels = linear.get_legend_handles_labels()
-        legend = figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=2)
         for text in legend.get_texts():
             text.set_parse_math(False)  # names are foreign text
     return figure
@@ -86,7 +87,7 @@ def _linear(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff]) -> 
     axes.fill_between(grid, curve.lower(grid), curve.upper(grid), step="post", color="#bbbbbb", alpha=0.6, label=label)
     axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color="#000000", linewidth=1.6, label="measured")
     for index, (name, claim) in enumerate(claims.items()):
-        axes.plot(grid, claim.beta(grid), label=f"claim: {inert(name, 60)}", **_line(index))
+        axes.plot(grid, claim.beta(grid), label=f"claim: {inert(name)[:_LONGEST_NAME]}", **_line(index))
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
     axes.set_title("Errors of the attack (lower is riskier)", fontsize=10)
 
