@@ -8,13 +8,14 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test check lint types imports docs slow bench clean
+.PHONY: help env certify test check lint types imports docs slow browser bench clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
 	@echo "make test    the whole default suite"
 	@echo "make check   tests, lint, types, import rules, documentation: what CI runs"
 	@echo "make slow    the longer experiments' tests, by name"
+	@echo "make browser the certificate's page in headless Chromium"
 	@echo "make bench   the speed tables"
 
 env: $(READY)
@@ -49,6 +50,10 @@ docs: $(READY)
 
 slow: $(READY)
 	$(PYTEST) -m slow --timeout 3600
+
+browser: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[browser]"
+	$(PYTEST) -m browser -rs
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"

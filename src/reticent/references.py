@@ -142,17 +142,17 @@ _THEOREMS = (
     Theorem(
         "KAISSIS2022:Theorem 1",
         "The GLRT for a shift of known length and unknown direction rejects for a large norm.",
-        "Gaussian noise; the result without the target is known (errata G10 to G12).",
+        "Gaussian noise; the result without the target is known.",
     ),
     Theorem(
         "KAISSIS2022:Theorem 2",
         "Releases along one common unknown direction compose by adding noncentralities.",
-        "The same direction in all releases; weights sensitivity over variance (errata R1).",
+        "The same direction in all releases; weights sensitivity over variance.",
     ),
     Theorem(
         "KAISSIS2023:Theorem 1",
         "The relaxed curve of the scalar Laplace mechanism and its inverse.",
-        "Scalar release, unknown sign (errata R14).",
+        "Scalar release, unknown sign.",
     ),
     Theorem(
         "CHERUBIN2024:Section 2",
@@ -162,13 +162,13 @@ _THEOREMS = (
     Theorem(
         "CHERUBIN2024:Corollary 7",
         "erfc(p sqrt(T)/(sqrt(2) sigma)) as a bound on Bayes security.",
-        "Does not hold without its error term, which is vacuous in practice (errata B1, B2).",
+        "Does not hold without its error term, which is vacuous in practice.",
         holds=False,
     ),
     Theorem(
         "CHERUBIN2024:Corollary 10",
         "erfc(p ||R|| / (2 sqrt(2) sigma C)) as a bound on Bayes security against attribute inference.",
-        "Does not hold: batch maxima with the factor p, and the sampling mask (errata B4, B5).",
+        "Does not hold: batch maxima with the factor p, and the sampling mask.",
         holds=False,
     ),
     Theorem(
@@ -234,18 +234,18 @@ _THEOREMS = (
     Theorem(
         "LEEMANN2023:Theorem 5.1",
         "The trade-off curve of one averaged gradient with known mean, covariance and susceptibility K.",
-        "Gaussian mean (CLT); noise none or proportional to the covariance; H0 is the non-member (errata G5, G20).",
+        "Gaussian mean (CLT); noise none or proportional to the covariance; H0 is the non-member.",
     ),
     Theorem(
         "LEEMANN2023:Corollary 5.1",
         "The Gaussian limit mu_step of the one-step curve, and its composition by the paper.",
-        "An approximation that errs to either side; K = d is a typical record, not the worst (errata G2).",
+        "An approximation that errs to either side; K = d is a typical record, not the worst.",
         holds=False,
     ),
     Theorem(
         "LEEMANN2023:Lemma 5.1",
         "Subsampled composition of membership privacy, Eq. (10).",
-        "Does not hold over re-used data (errata G1), nor as a bound for finitely many steps (errata G3).",
+        "Does not hold over re-used data, nor as a bound for finitely many steps.",
         holds=False,
     ),
     Theorem(

@@ -68,7 +68,7 @@ def test_reused_data_are_the_worst_case(sampler, rate, steps):
     worst = WorstCase().assess(mechanism, Neighbouring.REPLACE)
     result = MembershipGame().assess(mechanism)
     assert result.claim is Claim.BOUND
-    assert "errata G1" in result.notes[0]
+    assert "use the same records again" in result.notes[0]
     assert np.allclose(result.curve.delta(EPSILON), worst.curve.delta(EPSILON), rtol=1e-9)
 
 

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from reticent import __version__
-from reticent.certificate.numbers import Questions, assessment_record, mechanism_record
-from reticent.certificate.schema import Certificate, CertifiedAssessment, CurvePoints, TheoremRecord, WarningRecord
-from reticent.certificate.sentences import sentence
+from reticent.certificate.derive import (
+    PRIVATE,
+    Inputs,
+    assemble,
+    curve_points,
+    derive,
+)
+from reticent.certificate.inputs import inputs_of
+from reticent.certificate.numbers import Questions
+from reticent.certificate.schema import Certificate, Declaration, Edition
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger
-from reticent.references import PAPERS, THEOREMS
-from reticent.threat import (
-    Adversary,
-    Assessment,
-    Attribute,
-    Membership,
-    MembershipGame,
-    Mixed,
-    Relaxed,
-    WorstCase,
-    assess_answerable,
-)
+from reticent.threat import Adversary, Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
 from reticent.threat.attribute import SensitivityRecord
-from reticent.tradeoff import TradeOff
+
+__all__ = ["CERTIFICATE_QUESTIONS", "STANDARD_ADVERSARIES", "certify", "certify_run", "curve_points", "public"]
 
 STANDARD_ADVERSARIES: tuple[Adversary, ...] = (
     WorstCase(),
@@ -43,9 +38,8 @@ CERTIFICATE_QUESTIONS = Questions(
 
 def certify(
     mechanism: Mechanism,
+    declared: Declaration,
     *,
-    subject: str,
-    created: str,
     adversaries: Sequence[Adversary] = STANDARD_ADVERSARIES,
     neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
@@ -56,37 +50,37 @@ def certify(
 
     Args:
         mechanism: what was run.
-        subject: what is certified, in a few words.
-        created: ISO 8601 time to state.
+        declared: subject, date, issuer and whatever else cannot be derived.
         adversaries: who attacks; one that cannot be answered is listed under ``skipped`` with its reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
         questions: where the curves are read.
         ledger: what really ran, if a run is certified.
-        progress: called with the name of each adversary before its numbers are read.
+        progress: called with the name of each adversary before its numbers are computed.
+
+    Raises:
+        ParameterError: no prior is asked for.
+        UnsupportedError: not even the worst case can be answered.
     """
-    assessments, skipped = assess_answerable(mechanism, adversaries, neighbouring)
-    records = []
-    for assessment in assessments:
-        if progress is not None:
-            progress(assessment.adversary.name)
-        records.append(_certified(assessment, questions))
-    return Certificate.sealed(
-        subject=subject,
-        created=created,
-        reticent_version=__version__,
-        mechanism=mechanism_record(mechanism),
-        assessments=records,
-        skipped=skipped,
-        warnings=[WarningRecord(name=w.value, text=w.text) for w in (ledger.warnings if ledger else ())],
-        theorems=_theorems(records),
-        ledger=ledger.model_dump(mode="json", by_alias=True) if ledger else None,
-        do_not_publish=_private_paths(records, ledger),
-    )
+    if not questions.priors:
+        raise ParameterError("priors", questions.priors, "at least one number")
+    asked, skipped = [], {}
+    for adversary in adversaries:
+        relation = neighbouring or adversary.relation
+        try:
+            adversary.assess(mechanism, relation, Method.EXACT)
+        except (UnsupportedError, ParameterError) as error:
+            skipped[adversary.name] = str(error)
+        else:
+            asked.append((adversary, relation))
+    if not asked:
+        raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
+    return derive(Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger), progress=progress)
 
 
 def certify_run(
     ledger: RunLedger,
     sensitivity: SensitivityRecord | None = None,
+    declared: Declaration | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certificate:
     """The certificate of a finished run; the same ledger always gives the same document.
@@ -95,66 +89,45 @@ def certify_run(
         ledger: what really ran.
         sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
             depending on private data.
+        declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
         progress: as for ``certify``.
     """
     attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
     return certify(
         ledger.mechanism(),
-        subject=f"DP-SGD run on {ledger.data.name}",
-        created=ledger.created,
+        declared or run_declaration(ledger),
         adversaries=(*STANDARD_ADVERSARIES, *attribute),
         ledger=ledger,
         progress=progress,
     )
 
 
-def public(certificate: Certificate) -> Certificate:
-    """The certificate without anything that depends on private data, sealed anew."""
-    fields = {name: getattr(certificate, name) for name in type(certificate).model_fields}
-    ledger = certificate.ledger
-    fields["ledger"] = RunLedger.model_validate(ledger).public() if ledger and "diagnostics" in ledger else ledger
-    fields["assessments"] = [a for a in certificate.assessments if not a.do_not_publish]
-    fields["theorems"] = _theorems(fields["assessments"])
-    fields["do_not_publish"] = []
-    del fields["schema_"], fields["content_sha256"]
-    return Certificate.sealed(**fields)
-
-
-def _certified(assessment: Assessment, questions: Questions) -> CertifiedAssessment:
-    record = assessment_record(assessment, questions)
-    return CertifiedAssessment(
-        **dict(record),
-        sentence=sentence(record),
-        curve=curve_points(assessment.curve),
-        do_not_publish=assessment.data_dependent,
-    )
-
-
-def curve_points(curve: TradeOff) -> CurvePoints:
-    """The curve at 81 false positive rates from 1e-5 to 0.1 (even in the logarithm) and on to 1 (even)."""
-    fpr = np.concatenate([np.geomspace(1e-5, 0.1, 49), np.linspace(0.1, 1.0, 33)[1:]])
-    fnr, tpr = curve.beta(fpr), curve.power(fpr)
-    return CurvePoints(fpr=fpr.tolist(), fnr=np.clip(fnr, 0, 1).tolist(), tpr=np.clip(tpr, 0, 1).tolist())
-
-
-def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:
-    used = sorted({key for record in records for key in record.theorems})
-    return {
-        key: TheoremRecord(
-            says=THEOREMS[key].says,
-            conditions=THEOREMS[key].conditions,
-            holds=THEOREMS[key].holds,
-            source=_source(key),
-        )
-        for key in used
+def run_declaration(ledger: RunLedger, **more: str | None) -> Declaration:
+    """What can be declared about a run without asking anybody; ``more`` adds fields or replaces them."""
+    known: dict[str, str | None] = {
+        "subject": f"DP-SGD run on {ledger.data.name}",
+        "created": ledger.created,
+        "data_sha256": ledger.data.content_hash,
     }
+    return Declaration(**{**known, **{name: value for name, value in more.items() if value is not None}})
 
 
-def _source(key: str) -> str:
-    paper = PAPERS[key.partition(":")[0]]
-    return f"{paper.authors}, {paper.title} ({paper.year}), {paper.version}"
-
-
-def _private_paths(records: Sequence[CertifiedAssessment], ledger: RunLedger | None) -> list[str]:
-    paths = [f"assessments[{i}]" for i, record in enumerate(records) if record.do_not_publish]
-    return paths + (["ledger.diagnostics", "ledger.seeds"] if ledger else [])
+def public(certificate: Certificate) -> Certificate:
+    """The certificate without anything that depends on private data, sealed anew and not signed."""
+    if certificate.edition is Edition.PUBLIC:
+        return certificate.model_copy(update={"signature": None})
+    inputs = inputs_of(certificate)
+    kept = [record for record in certificate.assessments if not record.do_not_publish]
+    hidden = {record.adversary: PRIVATE for record in certificate.assessments if record.do_not_publish}
+    return assemble(
+        Inputs(
+            inputs.declared,
+            inputs.mechanism,
+            inputs.asked,
+            inputs.questions,
+            {**inputs.skipped, **hidden},
+            Edition.PUBLIC,
+            inputs.ledger,
+        ),
+        kept,
+    )

@@ -1,21 +1,24 @@
-"""Pictures of the curves in a certificate, as inline SVG or PNG; one line per adversary."""
+"""Pictures of an audit: the measured curve with its band and the claims, as SVG and PNG."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from reticent.certificate.schema import CertifiedAssessment
+from reticent.audit import AuditReport
+from reticent.certificate.text import inert
+from reticent.tradeoff import TradeOff
 
-# Okabe-Ito: distinguishable with colour-blind eyes; dashes tell coinciding curves apart.
-_COLOURS = ("#000000", "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-_DASHES: tuple[tuple[int, tuple[int, ...]], ...] = ((0, ()), (0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)))
+# Okabe-Ito, darkened where thin lines need it; dashes tell coinciding curves apart.
+_COLOURS = ("#b84700", "#0067a8", "#00724f", "#98467a", "#7a5600", "#3a3fae")
+_LONGEST_NAME = 30
+_DASHES: tuple[tuple[int, tuple[int, ...]], ...] = ((0, (6, 2)), (0, (2, 2)), (0, (8, 2, 2, 2)), (0, (1, 1)))
 _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "reticent",
@@ -29,15 +32,33 @@ _STYLE: Any = {
 }
 
 
-def curves_figure(assessments: Sequence[CertifiedAssessment]) -> Figure:
-    """Two panels: the trade-off curve on linear axes, and the ROC on logarithmic axes."""
+def audit_figure(report: AuditReport, claims: Mapping[str, TradeOff]) -> Figure:
+    """Two panels: error rates on linear axes, and the ROC on logarithmic axes down to one non-member."""
+    smallest = 1.0 / len(report.scores.non_member)
+    log_grid = np.geomspace(max(0.3 * smallest, 1e-6), 1.0, 400)
     with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(10.5, 4.6), layout="constrained")
+        figure = Figure(figsize=(10.5, 4.8), layout="constrained")
         linear, logarithmic = figure.subplots(1, 2)
-        _linear_panel(linear, assessments)
-        _log_panel(logarithmic, assessments)
+        _linear(linear, report, claims)
+        _logarithmic(logarithmic, report, claims, log_grid)
         handles, labels = linear.get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=2)
+        for text in legend.get_texts():
+            text.set_parse_math(False)  # names are foreign text
+    return figure
+
+
+def histogram_figure(report: AuditReport) -> Figure:
+    """How the scores of members and non-members are distributed: one record may be told apart in it; private."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(7.0, 3.2), layout="constrained")
+        axes = figure.subplots()
+        both = np.concatenate([report.scores.member, report.scores.non_member])
+        edges = np.linspace(both.min(), both.max(), 41).tolist()
+        axes.hist(report.scores.non_member, edges, color="#0067a8", alpha=0.5, label="non-members")
+        axes.hist(report.scores.member, edges, color="#b84700", histtype="step", linewidth=1.6, label="members")
+        axes.set(xlabel="score: higher looks more like a member", ylabel="records")
+        axes.legend()
     return figure
 
 
@@ -50,24 +71,36 @@ def svg(figure: Figure) -> str:
     return text[text.index("<svg") :]
 
 
-def save_png(figure: Figure, path: Path) -> None:
-    """The figure as a PNG file of 150 dots per inch."""
-    figure.savefig(path, format="png", dpi=150)
+def png(figure: Figure) -> bytes:
+    """The figure as a PNG of 150 dots per inch."""
+    buffer = io.BytesIO()
+    with mpl.rc_context(_STYLE):
+        figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
 
 
-def _linear_panel(axes: Axes, assessments: Sequence[CertifiedAssessment]) -> None:
-    axes.plot([0, 1], [1, 0], color="#999999", linewidth=0.8, label="no information")
-    for index, record in enumerate(assessments):
-        axes.plot([0.0, *record.curve.fpr], [1.0, *record.curve.fnr], label=_label(record), **_line(index))
+def _linear(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff]) -> None:
+    grid = np.linspace(0.0, 1.0, 401)
+    curve = report.curve
+    axes.plot([0, 1], [1, 0], color="#777777", linewidth=0.8, linestyle=":", label="guessing")
+    label = f"band at confidence {report.confidence:g}"
+    axes.fill_between(grid, curve.lower(grid), curve.upper(grid), step="post", color="#bbbbbb", alpha=0.6, label=label)
+    axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color="#000000", linewidth=1.6, label="measured")
+    for index, (name, claim) in enumerate(claims.items()):
+        axes.plot(grid, claim.beta(grid), label=f"claim: {inert(name)[:_LONGEST_NAME]}", **_line(index))
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
-    axes.set_title("Errors that the attacker cannot escape (lower is riskier)", fontsize=10)
+    axes.set_title("Errors of the attack (lower is riskier)", fontsize=10)
 
 
-def _log_panel(axes: Axes, assessments: Sequence[CertifiedAssessment]) -> None:
-    axes.plot([1e-5, 1], [1e-5, 1], color="#999999", linewidth=0.8)
-    for index, record in enumerate(assessments):
-        axes.plot(record.curve.fpr, [max(t, 1e-6) for t in record.curve.tpr], **_line(index))
-    axes.set(xscale="log", yscale="log", xlim=(1e-5, 1), ylim=(1e-5, 1.1))
+def _logarithmic(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff], grid: np.ndarray) -> None:
+    curve, floor = report.curve, 0.3 / len(report.scores.member)
+    axes.plot(grid, grid, color="#777777", linewidth=0.8, linestyle=":")
+    low, high = np.clip(1.0 - curve.upper(grid), floor, 1.0), np.clip(1.0 - curve.lower(grid), floor, 1.0)
+    axes.fill_between(grid, low, high, color="#bbbbbb", alpha=0.6)
+    axes.plot(grid, np.clip(1.0 - curve.estimate(grid), floor, 1.0), color="#000000", linewidth=1.6)
+    for index, claim in enumerate(claims.values()):
+        axes.plot(grid, np.clip(claim.power(grid), floor, 1.0), **_line(index))
+    axes.set(xscale="log", yscale="log", xlim=(grid[0], 1), ylim=(floor, 1.1))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.set_title("Confident accusations (higher is riskier)", fontsize=10)
 
@@ -76,9 +109,5 @@ def _line(index: int) -> dict[str, Any]:
     return {
         "color": _COLOURS[index % len(_COLOURS)],
         "linestyle": _DASHES[index % len(_DASHES)],
-        "linewidth": 2.4 if index == 0 else 1.6,
+        "linewidth": 1.6,
     }
-
-
-def _label(record: CertifiedAssessment) -> str:
-    return f"{record.adversary}, {record.neighbouring} ({record.claim})"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from reticent import _check
@@ -71,7 +72,7 @@ class AssessmentRecord(Record):
     mu_at_rates_above: dict[str, Number]
     theorems: list[str]
     notes: list[str]
-    parameters: dict[str, float | None]
+    parameters: dict[str, float | dict[str, Any] | None]
     knows: str
     lacks: str
     infers: str
@@ -127,29 +128,23 @@ class Questions:
         )
 
 
-def assessment_record(assessment: Assessment, questions: Questions) -> AssessmentRecord:
-    """Read every risk number off the curve of ``assessment``."""
+def assessment_record(
+    assessment: Assessment, questions: Questions, measured: Mapping[str, Any] | None = None
+) -> AssessmentRecord:
+    """Read every risk number off the curve of ``assessment``.
 
-    def number(risk: Callable[[TradeOff], float]) -> Number:
-        return Number.of(assessment.measure(risk))
-
-    def numbers(risk: Callable[[TradeOff, float], float], points: Sequence[float]) -> dict[str, Number]:
-        return {repr(float(x)): number(lambda curve, x=x: risk(curve, x)) for x in points}  # type: ignore[misc]
-
+    Args:
+        assessment: what to read.
+        questions: where the curve is read.
+        measured: what ``measures`` returned for the same curve and enclosure, to save the time.
+    """
     who = assessment.adversary
     return AssessmentRecord(
         adversary=who.name,
         neighbouring=assessment.neighbouring.value,
         method=assessment.method.value,
         claim=assessment.claim.value,
-        advantage=number(advantage),
-        bayes_security=number(bayes_security),
-        success_at_prior=numbers(success, questions.priors),
-        tpr_at_fpr=numbers(tpr_at_fpr, questions.fprs),
-        epsilon_at_delta=numbers(epsilon_at_delta, questions.deltas),
-        delta_at_epsilon=numbers(delta_at_epsilon, questions.epsilons),
-        mu=Number.of(assessment.mu()),
-        mu_at_rates_above=numbers(mu_above, (MU_FLOOR,)),
+        **(measures(assessment, questions) if measured is None else measured),
         theorems=list(assessment.theorems),
         notes=list(assessment.notes),
         parameters=parameters(who),
@@ -159,10 +154,47 @@ def assessment_record(assessment: Assessment, questions: Questions) -> Assessmen
     )
 
 
-def parameters(adversary: Adversary) -> dict[str, float | None]:
-    """The numbers that define the adversary beyond its name, so that anybody can assess it again."""
+def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
+    """Every risk number of the curve, by field of ``AssessmentRecord``."""
+
+    def number(risk: Callable[[TradeOff], float]) -> Number:
+        return Number.of(assessment.measure(risk))
+
+    def numbers(risk: Callable[[TradeOff, float], float], points: Sequence[float]) -> dict[str, Number]:
+        return {repr(float(x)): number(lambda curve, x=x: risk(curve, x)) for x in points}  # type: ignore[misc]
+
+    return {
+        "advantage": number(advantage),
+        "bayes_security": number(bayes_security),
+        "success_at_prior": numbers(success, questions.priors),
+        "tpr_at_fpr": numbers(tpr_at_fpr, questions.fprs),
+        "epsilon_at_delta": numbers(epsilon_at_delta, questions.deltas),
+        "delta_at_epsilon": numbers(delta_at_epsilon, questions.epsilons),
+        "mu": Number.of(assessment.mu()),
+        "mu_at_rates_above": numbers(mu_above, (MU_FLOOR,)),
+    }
+
+
+def parameters(adversary: Adversary) -> dict[str, float | dict[str, Any] | None]:
+    """What defines the adversary beyond its name, so that anybody can assess it again.
+
+    What was measured on data (a sensitivity record, a law of susceptibilities, a spectrum) is an object that
+    names its kind.
+    """
     known = {field.name: getattr(adversary, field.name) for field in fields(adversary)}  # type: ignore[arg-type]
-    return {name: value for name, value in known.items() if value is None or isinstance(value, (int, float))}
+    return {name: _parameter(value) for name, value in known.items()}
+
+
+def _parameter(value: Any) -> Any:
+    if not is_dataclass(value):
+        return value
+    return {"kind": type(value).__name__, **{name: _plain(item) for name, item in asdict(value).items()}}  # type: ignore[arg-type]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return _strict(value) if isinstance(value, float) else value
 
 
 def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:

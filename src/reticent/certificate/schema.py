@@ -1,32 +1,111 @@
 """The certificate: one closed, versioned record that bundles what was run and what follows from it.
 
 The published JSON Schema lies in ``docs/schema``. Strict JSON only: no NaN, no Infinity; null stands for
-infinity. ``content_sha256`` covers the canonical JSON of everything else in the document.
+infinity. ``content_sha256`` covers the canonical JSON of everything but itself and the signature.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import re
+from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+import rfc8785
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
 from reticent._strict import loads
 from reticent.certificate.numbers import AssessmentRecord, Record
+from reticent.certificate.text import LONGEST, inert
 from reticent.errors import ArtifactError
-from reticent.mechanism.run_ledger import first_problem
+from reticent.mechanism.run_ledger import Sha256, first_problem
 
-_LARGEST_FILE = 64 * 2**20
+CERTIFICATE_SCHEMA: Literal["reticent.certificate/2"] = "reticent.certificate/2"
+LARGEST_FILE = 64 * 2**20
+_MOST_ASSESSMENTS = 32
+_MOST_QUESTIONS = 16
+_MOST_POINTS = 256
+_DEEPEST = 32
+_LARGEST_INTEGER = 2**53 - 1
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2}))?")
+
+
+def moment(text: str) -> datetime:
+    """The moment that an ISO 8601 date, or time with offset, names; a date is its first moment in UTC.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if not _TIME.fullmatch(text):
+        raise ValueError("must be a date (2026-11-22) or a time with offset (2026-11-22T10:00:00Z)")
+    known = datetime.fromisoformat(text)
+    return known if known.tzinfo else known.replace(tzinfo=UTC)
+
+
+def _date(text: str) -> str:
+    moment(text)
+    return text
+
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
+Date = Annotated[str, AfterValidator(_date)]
+Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
+Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
+
+
+class Edition(StrEnum):
+    """Which of the two documents of a run this is."""
+
+    COMPLETE = "complete"
+    PUBLIC = "public"
+    """Without what depends on private data."""
+
+
+class Declaration(Record):
+    """What the issuer declares: nothing here follows from the run, so only a signature protects it.
+
+    Attributes:
+        subject: what is certified, in a few words.
+        created: date, or time with offset.
+        issuer: who answers for it.
+        purpose: what the model is for.
+        expires: from when on the certificate must not be relied on.
+        weights_sha256: SHA-256 of the bytes of the file of weights (``weights.safetensors`` of a run).
+        data_sha256: fingerprint of the training records, as the ledger has it.
+    """
+
+    subject: Text
+    created: Date
+    issuer: Text | None = None
+    purpose: Text | None = None
+    expires: Date | None = None
+    weights_sha256: Sha256 | None = None
+    data_sha256: Sha256 | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Declaration:
+        if self.expires is not None and moment(self.expires) <= moment(self.created):
+            raise ValueError("expires must be later than created")
+        return self
+
+
+class QuestionRecord(Record):
+    """Where the curves are read, in the order in which the numbers are shown."""
+
+    fprs: Asked
+    deltas: Asked
+    epsilons: Asked
+    priors: Annotated[list[float], Field(min_length=1, max_length=_MOST_QUESTIONS)]
 
 
 class CurvePoints(Record):
     """Points of one trade-off curve, in order of increasing false positive rate."""
 
-    fpr: list[float]
-    fnr: list[float]
-    tpr: list[float]
+    fpr: Points
+    fnr: Points
+    tpr: Points
 
 
 class CertifiedAssessment(AssessmentRecord):
@@ -53,27 +132,48 @@ class WarningRecord(Record):
     text: str
 
 
+class Signature(Record):
+    """An Ed25519 signature (RFC 8032) over the canonical JSON of the document without this field.
+
+    Attributes:
+        algorithm: always ``Ed25519``.
+        public_key: of the signer, 32 bytes as 64 hexadecimal digits. It names a key, it proves nobody's name.
+        value: 64 bytes as 128 hexadecimal digits.
+    """
+
+    algorithm: Literal["Ed25519"] = "Ed25519"
+    public_key: Sha256
+    value: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]
+
+
 class Certificate(Record):
     """Everything that one certified run states.
 
     Attributes:
-        do_not_publish: paths inside this document that depend on private data; the public document
-            and the public rendering leave them out.
-        content_sha256: SHA-256 of the canonical JSON of all other fields.
+        declared: what the issuer says; it cannot be derived.
+        headline: the answer in one sentence, from the worst case.
+        assessments: by relation, the worst case first.
+        skipped: attackers that are left out, each with the reason.
+        do_not_publish: paths inside this document that depend on private data; empty in the public edition.
+        content_sha256: SHA-256 of the canonical JSON of everything but this field and the signature.
+        signature: embedded signature, if the certificate is signed.
     """
 
-    schema_: Literal["reticent.certificate/1"] = Field(default="reticent.certificate/1", alias="schema")
-    subject: str
-    created: str
+    schema_: Literal["reticent.certificate/2"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    edition: Edition
+    declared: Declaration
     reticent_version: str
+    headline: str
     mechanism: dict[str, Any]
-    assessments: list[CertifiedAssessment]
+    questions: QuestionRecord
+    assessments: Annotated[list[CertifiedAssessment], Field(min_length=1, max_length=_MOST_ASSESSMENTS)]
     skipped: dict[str, str]
     warnings: list[WarningRecord]
     theorems: dict[str, TheoremRecord]
     ledger: dict[str, Any] | None
     do_not_publish: list[str]
     content_sha256: str
+    signature: Signature | None = None
 
     def to_json(self) -> str:
         """Strict JSON text."""
@@ -81,9 +181,21 @@ class Certificate(Record):
 
     @classmethod
     def sealed(cls, **fields: Any) -> Certificate:
-        """A certificate with its content hash."""
+        """A certificate with its content hash, and without a signature."""
         draft = cls(content_sha256="", **fields)
-        return draft.model_copy(update={"content_sha256": content_hash(draft)})
+        return cls.parse(draft.model_dump(mode="json", by_alias=True) | {"content_sha256": content_hash(draft)})
+
+    @classmethod
+    def parse(cls, document: Any, where: str = "certificate") -> Certificate:
+        """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
+
+        Raises:
+            ArtifactError: it is no certificate.
+        """
+        try:
+            return cls.model_validate(_normal(document))
+        except ValidationError as error:
+            raise ArtifactError(inert(f"{where}: {first_problem(error)}")) from None
 
     @classmethod
     def load(cls, path: Path) -> Certificate:
@@ -92,22 +204,64 @@ class Certificate(Record):
         Raises:
             ArtifactError: the file is missing, too large, not strict JSON, or not a certificate.
         """
-        if not path.is_file():
-            raise ArtifactError(f"{path} is not a file")
-        if path.stat().st_size > _LARGEST_FILE:
-            raise ArtifactError(f"{path} is larger than a certificate can be ({_LARGEST_FILE} bytes)")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise ArtifactError(f"{path} is not UTF-8 text") from None
-        try:
-            return cls.model_validate(loads(text, str(path)))
-        except ValidationError as error:
-            raise ArtifactError(f"{path}: {first_problem(error)}") from None
+        return cls.parse(loads(read_text(path), str(path)), str(path))
+
+
+def read_text(path: Path, largest: int = LARGEST_FILE) -> str:
+    """The text of a file of reasonable size.
+
+    Raises:
+        ArtifactError: it is missing, too large or not UTF-8.
+    """
+    if not path.is_file():
+        raise ArtifactError(f"{path} is not a file")
+    if path.stat().st_size > largest:
+        raise ArtifactError(f"{path} is larger than it can be ({largest} bytes)")
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise ArtifactError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}") from None
 
 
 def content_hash(certificate: Certificate) -> str:
-    """SHA-256 of the canonical JSON (sorted keys, no spaces) of all fields but the hash itself."""
-    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256"})
-    canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+    """SHA-256 of the canonical JSON of all fields but the hash itself and the signature."""
+    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signature"})
+    return hashlib.sha256(canonical(fields)).hexdigest()
+
+
+def canonical(document: Any) -> bytes:
+    """Canonical JSON by RFC 8785; whole numbers beyond 2^53, which it cannot hold, as text.
+
+    Raises:
+        ArtifactError: something in it has no canonical form.
+    """
+    try:
+        return rfc8785.dumps(_within_range(document))
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        raise ArtifactError(f"the document has no canonical form: {error}") from None
+
+
+def _within_range(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _within_range(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_within_range(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _LARGEST_INTEGER:
+        return str(value)
+    return value
+
+
+def _normal(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ArtifactError(f"the document nests deeper than {_DEEPEST} levels")
+    if isinstance(value, dict):
+        return {_normal(key): _normal(value[key], depth + 1) for key in sorted(value)}
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ArtifactError("a text in the document is no Unicode")
+    if isinstance(value, list):
+        return [_normal(item, depth + 1) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_INTEGER:
+        return int(value)
+    return value

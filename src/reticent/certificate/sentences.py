@@ -1,10 +1,10 @@
-"""One plain sentence per adversary, for people who decide and do not compute."""
+"""Plain sentences for people who decide and do not compute."""
 
 from __future__ import annotations
 
 import math
 
-from reticent.certificate.numbers import AssessmentRecord
+from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.mechanism import Neighbouring
 from reticent.threat import Claim
 
@@ -13,25 +13,67 @@ _STRENGTH = {
     Claim.ESTIMATE: "to about",
     Claim.EMPIRICAL: "to (as measured)",
 }
+_QUESTION = {
+    Neighbouring.ADD_REMOVE: "whether a given person's record was used",
+    Neighbouring.REPLACE: "which of two records of a given person was used",
+    Neighbouring.ZERO_OUT: "whether a given person's record was used",
+}
 
 
 def sentence(record: AssessmentRecord) -> str:
-    """From what guess to what guess this attacker gets, at the first stated prior.
+    """From what guess to what guess this attacker gets, when both answers are equally likely beforehand.
 
     For a bound the percentage is rounded up, so the sentence is never stronger than the number.
     """
-    prior, number = next(iter(record.success_at_prior.items()))
-    before = max(float(prior), 1.0 - float(prior))
     claim = Claim(record.claim)
-    after = 1.0 if number.value is None else number.value
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
         _, comma, average = question.partition(",")
         question = f"which of two records was used{comma}{average}"
     return (
-        f"An attacker who knows {record.knows} raises a {percent(before)} guess of {question} "
-        f"{_STRENGTH[claim]} {percent(after, up=claim is Claim.BOUND)}."
+        f"An attacker who knows {record.knows} can raise a 50% guess of {question} "
+        f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim is Claim.BOUND)}."
     )
+
+
+def headline(worst: AssessmentRecord) -> str:
+    """The answer in one sentence, from the worst case.
+
+    Args:
+        worst: the record of the worst case, which is a bound.
+    """
+    question = _QUESTION[Neighbouring(worst.neighbouring)]
+    right = percent(even_guess(worst), up=True)
+    if right == "100%":
+        return f"Whoever tries to find out {question}: a coin flip can become certainty. This release hides nothing."
+    return f"Whoever tries to find out {question}: a coin flip becomes at most {right}, against any attacker."
+
+
+def even_guess(record: AssessmentRecord) -> float:
+    """Probability of a right guess when both answers are equally likely beforehand: (1 + advantage) / 2."""
+    return 0.5 + 0.5 * _finite(record.advantage)
+
+
+def right_guess(record: AssessmentRecord, prior: float) -> tuple[str, str]:
+    """The blind guess and the best guess with the model, as shares of right answers.
+
+    Args:
+        record: of one attacker.
+        prior: how likely the secret is beforehand. Without the model the better answer is right with
+            probability ``max(prior, 1 - prior)``.
+    """
+    number = record.success_at_prior[repr(float(prior))]
+    return percent(max(prior, 1.0 - prior)), _stated(record, number)
+
+
+def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
+    """Share of members found by an attacker who accuses ``fpr`` of all others wrongly: blindly, and with the model."""
+    return percent(fpr), _stated(record, record.tpr_at_fpr[repr(float(fpr))])
+
+
+def _stated(record: AssessmentRecord, number: Number) -> str:
+    claim = Claim(record.claim)
+    return f"{_STRENGTH[claim].removeprefix('to ')} {percent(_finite(number), up=claim is Claim.BOUND)}"
 
 
 def percent(x: float, *, up: bool = False) -> str:
@@ -39,3 +81,7 @@ def percent(x: float, *, up: bool = False) -> str:
     tenths = 1000.0 * x
     rounded = math.ceil(tenths - 1e-9) if up else round(tenths)
     return f"{min(rounded, 1000) / 10:g}%"
+
+
+def _finite(number: Number) -> float:
+    return 1.0 if number.value is None else number.value

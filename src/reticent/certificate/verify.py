@@ -1,32 +1,61 @@
-"""Anybody can check a certificate: its hash, and every number from the mechanism that it names."""
+"""Anybody can check a certificate: the whole document is derived again and every leaf is compared."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
-from reticent.certificate.numbers import AssessmentRecord, Number, Questions, assessment_record
-from reticent.certificate.schema import Certificate, CertifiedAssessment, content_hash
+from reticent import __version__
+from reticent.certificate.changes import VERSIONS, explanation
+from reticent.certificate.derive import derive
+from reticent.certificate.inputs import inputs_of
+from reticent.certificate.ledger_rules import contradictions
+from reticent.certificate.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
+from reticent.certificate.schema import Certificate, content_hash
+from reticent.certificate.text import inert
 from reticent.errors import ArtifactError, ReticentError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.run_ledger import RunLedger
-from reticent.threat import (
-    Adversary,
-    Attribute,
-    Membership,
-    MembershipGame,
-    Method,
-    Mixed,
-    Relaxed,
-    WorstCase,
-)
 
-_TOLERANCE = 1e-6
-_NUMBERS = tuple(name for name, field in AssessmentRecord.model_fields.items() if "Number" in str(field.annotation))
-_KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
-_ADVERSARIES: dict[str, type] = {
-    kind.name: kind for kind in (WorstCase, Relaxed, Membership, MembershipGame, Mixed, Attribute)
-}
+ROUNDING = 1e-5
+"""Relative difference that another processor can explain; more is never taken for rounding."""
+
+_ABSENT = object()
+_NOT_DERIVED = ("declared", "signature", "content_sha256", "reticent_version")
+
+
+class State(StrEnum):
+    """What became of a leaf that is not exactly what was derived."""
+
+    ROUNDED = "rounded"
+    """A number within the rounding of another processor, or within the tolerance that was named."""
+    CHANGED = "changed"
+    """An entry under *Changed numbers* of a newer version explains it."""
+    TAMPERED = "tampered"
+    """Nothing explains it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One leaf that differs.
+
+    Attributes:
+        leaf: path inside the document, parts joined by dots.
+        state: how serious it is.
+        stated: what the document says, as text.
+        found: what was derived, as text.
+        why: an explanation, or nothing.
+        riskier: the derived number shows more risk than the stated one.
+        accepted: the named tolerance allows it.
+    """
+
+    leaf: str
+    state: State
+    stated: str
+    found: str
+    why: str = ""
+    riskier: bool = False
+    accepted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,93 +63,156 @@ class Verification:
     """Outcome of a check.
 
     Attributes:
-        problems: what does not agree, one line each; empty when everything does.
-        recomputed: number of assessments computed again.
-        not_recomputed: adversaries whose numbers come from data and cannot be computed from the document.
+        equal: number of leaves that are exactly what was derived.
+        differences: all other derived leaves.
+        declared: what the issuer declares, by leaf: nobody can derive it, a signature protects it.
+        private: attackers whose numbers follow from a measurement on private data that the document states.
+        assessments: number of assessments derived.
+        tolerance: relative tolerance that was named; 0 for none.
     """
 
-    problems: tuple[str, ...]
-    recomputed: int
-    not_recomputed: tuple[str, ...]
+    equal: int
+    differences: tuple[Difference, ...]
+    declared: dict[str, Any]
+    private: tuple[str, ...]
+    assessments: int
+    tolerance: float
+
+    @property
+    def accepted(self) -> bool:
+        """No leaf is tampered, unexplained rounding needs a named tolerance, and no change hides more risk."""
+        return not any(self.refuses(difference) for difference in self.differences)
+
+    def refuses(self, difference: Difference) -> bool:
+        """Whether this difference alone makes the document unacceptable."""
+        if difference.state is State.ROUNDED:
+            return not difference.accepted
+        return difference.state is State.TAMPERED or difference.riskier
+
+    def of(self, state: State) -> tuple[Difference, ...]:
+        """The differences of one state."""
+        return tuple(difference for difference in self.differences if difference.state is state)
 
 
-def verify(certificate: Certificate) -> Verification:
-    """Recompute the hash and all numbers; agreement within 1e-6 relative or absolute.
+def verify(
+    certificate: Certificate, *, tolerance: float = 0.0, progress: Callable[[str], None] | None = None
+) -> Verification:
+    """Derive the whole document again and compare every leaf.
+
+    Numbers must agree in every digit that is stated (see ``reticent.certificate.rounding``), text must be equal,
+    and nothing may be missing or added. What is declared is listed; what is measured on private data is taken
+    from the document, and its attackers are named.
+
+    Args:
+        certificate: the document.
+        tolerance: relative difference of numbers to accept, at most 1e-5; 0 accepts none.
+        progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
-        ArtifactError: the document names a mechanism or adversary that does not exist.
+        ArtifactError: the document cannot be derived: it names something that does not exist, is out of bounds,
+            or comes from a newer version.
     """
-    problems = []
+    if not 0.0 <= tolerance <= ROUNDING:
+        raise ArtifactError(f"tolerance must be between 0 and {ROUNDING:g}, got {tolerance!r}")
+    written_by = _version(certificate)
+    inputs = inputs_of(certificate)
+    stated = _leaves(certificate)
+    comparison = _Comparison(stated, written_by, tolerance)
+    try:
+        found = derive(inputs, comparison.settle, progress)
+    except (ReticentError, ArithmeticError, ValueError, MemoryError) as error:
+        raise ArtifactError(f"the document cannot be derived: {error}") from None
+    comparison.compare(_leaves(found))
     if content_hash(certificate) != certificate.content_sha256:
-        problems.append("content_sha256 does not match the document: it was changed after it was sealed")
-    mechanism = mechanism_of(certificate.mechanism)
-    complete = certificate.ledger is not None and "diagnostics" in certificate.ledger
-    if complete and RunLedger.model_validate(certificate.ledger).mechanism() != mechanism:
-        problems.append("mechanism is not what the ledger says was run")
-    skipped = []
-    for record in certificate.assessments:
-        if record.do_not_publish:
-            skipped.append(record.adversary)
-        else:
-            problems += _differences(record, mechanism)
-    return Verification(tuple(problems), len(certificate.assessments) - len(skipped), tuple(skipped))
-
-
-def mechanism_of(record: dict[str, Any]) -> Mechanism:
-    """The mechanism that a record describes.
-
-    Raises:
-        ArtifactError: it describes none.
-    """
-    fields = dict(record)
-    kind = fields.pop("kind", None)
-    try:
-        if kind == "ledger":
-            parts = tuple(mechanism_of(part) for part in fields["parts"])
-            return Ledger(tuple(p for p in parts if not isinstance(p, Ledger)))
-        if "sampler" in fields:
-            fields["sampler"] = Sampler(fields["sampler"])
-        mechanism: Mechanism = _KINDS[kind](**fields)
-    except (ReticentError, KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(f"mechanism: {error}") from None
-    return mechanism
-
-
-def _differences(record: CertifiedAssessment, mechanism: Mechanism) -> list[str]:
-    again = _recompute(record, mechanism)
-    return [
-        f"{record.adversary} ({record.neighbouring}): {name} is {stated}, recomputed {found}"
-        for name in _NUMBERS
-        for stated, found in _pairs(getattr(record, name), getattr(again, name))
-        if not _agree(stated, found)
-    ]
-
-
-def _recompute(record: CertifiedAssessment, mechanism: Mechanism) -> AssessmentRecord:
-    def floats(numbers: dict[str, Number]) -> tuple[float, ...]:
-        return tuple(float(key) for key in numbers)
-
-    questions = Questions(
-        floats(record.tpr_at_fpr),
-        floats(record.epsilon_at_delta),
-        floats(record.delta_at_epsilon),
-        floats(record.success_at_prior),
+        comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
+    if inputs.ledger is not None:
+        for leaf, problem in contradictions(inputs.ledger, inputs.edition):
+            comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
+    facts = ("declared", "mechanism" if inputs.ledger is None else "ledger")
+    return Verification(
+        equal=comparison.equal,
+        differences=tuple(comparison.differences),
+        declared={".".join(path): value for path, value in stated.items() if path[0] in facts},
+        private=tuple(f"{a.adversary} ({a.neighbouring})" for a in found.assessments if a.do_not_publish),
+        assessments=len(found.assessments),
+        tolerance=tolerance,
     )
-    try:
-        adversary: Adversary = _ADVERSARIES[record.adversary](**record.parameters)
-        assessment = adversary.assess(mechanism, Neighbouring(record.neighbouring), Method(record.method))
-    except (ReticentError, KeyError, TypeError, ValueError) as error:
-        raise ArtifactError(f"{record.adversary}: {error}") from None
-    return assessment_record(assessment, questions)
 
 
-def _pairs(stated: Any, found: Any) -> list[tuple[float | None, float | None]]:
-    if isinstance(stated, dict):
-        return [(stated[key].value, found[key].value) for key in stated]
-    return [(stated.value, found.value)]
+class _Comparison:
+    """Collects what differs between the stated leaves and the derived ones."""
+
+    def __init__(self, stated: dict[Path, Any], written_by: str, tolerance: float) -> None:
+        self._stated, self._written_by, self._tolerance = stated, written_by, tolerance
+        self._rounded: dict[Path, Difference] = {}
+        self.equal = 0
+        self.differences: list[Difference] = []
+
+    def settle(self, index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
+        """The numbers to state: those of the document where they agree or nearly agree, else our own, rounded."""
+        return {path: self._settled(("assessments", str(index), *path), path, x) for path, x in computed.items()}
+
+    def _settled(self, where: Path, path: Path, found: Any) -> Any:
+        stated = self._stated.get(where)
+        if not isinstance(found, float):
+            return found
+        if not isinstance(stated, float) or not agrees(path, stated, found, ROUNDING):
+            return settled(path, found)
+        if not agrees(path, stated, found):
+            allowed = agrees(path, stated, found, self._tolerance)
+            ours = settled(path, found)
+            self._rounded[where] = Difference(
+                ".".join(where), State.ROUNDED, repr(stated), repr(ours), accepted=allowed
+            )
+        return stated
+
+    def compare(self, derived: dict[Path, Any]) -> None:
+        """Every leaf of both sides, but for what cannot be derived."""
+        for path in dict.fromkeys([*derived, *self._stated]):
+            stated, found = self._stated.get(path, _ABSENT), derived.get(path, _ABSENT)
+            if path[0] in _NOT_DERIVED:
+                continue
+            if path in self._rounded:
+                self.differences.append(self._rounded[path])
+            elif _same(stated, found):
+                self.equal += 1
+            else:
+                self.add(path, stated, found)
+
+    def add(self, path: Path, stated: Any, found: Any) -> None:
+        """A leaf that differs; an older document may be explained by an entry of the changelog."""
+        leaf = ".".join(path)
+        why = explanation(self._written_by, leaf, self._adversary(path))
+        number = isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in MEASURES
+        riskier = number and shows_more_risk(path[2:], found, stated)
+        state = State.TAMPERED if why is None else State.CHANGED
+        self.differences.append(Difference(leaf, state, _shown(stated), _shown(found), why or "", riskier))
+
+    def _adversary(self, path: Path) -> str | None:
+        if path[0] != "assessments" or len(path) < 2:
+            return None
+        return str(self._stated.get(("assessments", path[1], "adversary"), ""))
 
 
-def _agree(stated: float | None, found: float | None) -> bool:
-    if stated is None or found is None:
+def _leaves(certificate: Certificate) -> dict[Path, Any]:
+    return leaves(certificate.model_dump(mode="json", by_alias=True))
+
+
+def _version(certificate: Certificate) -> str:
+    written_by = certificate.reticent_version
+    if written_by != __version__ and written_by not in VERSIONS:
+        raise ArtifactError(
+            f"written by version {inert(written_by)}, which version {__version__} does not know: check it with that one"
+        )
+    return written_by
+
+
+def _same(stated: Any, found: Any) -> bool:
+    """Equal in type and value; 1 and 1.0 are one number in JSON."""
+    if isinstance(stated, bool) or isinstance(found, bool):
         return stated is found
-    return abs(stated - found) <= _TOLERANCE * max(1e-3, abs(stated), abs(found))
+    return stated == found
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is _ABSENT else repr(value)

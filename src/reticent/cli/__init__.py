@@ -1,6 +1,19 @@
 """The command line: one file per verb."""
 
-from reticent.cli import audit, audit_loop, calibrate, certify, compare, dashboard, risk, train
+from reticent.cli import audit, audit_loop, calibrate, certify, compare, dashboard, gate, risk, train, verify
 from reticent.cli._app import app, main
 
-__all__ = ["app", "audit", "audit_loop", "calibrate", "certify", "compare", "dashboard", "main", "risk", "train"]
+__all__ = [
+    "app",
+    "audit",
+    "audit_loop",
+    "calibrate",
+    "certify",
+    "compare",
+    "dashboard",
+    "gate",
+    "main",
+    "risk",
+    "train",
+    "verify",
+]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from reticent._text import printable
-from reticent.audit import AuditReport, ConfidenceInterval, Plan, Unit
+from reticent.audit import AuditReport, ConfidenceInterval, Plan, ThresholdRule, Unit
+from reticent.tradeoff import TradeOff
 
 
 def strict_json(document: Mapping[str, object]) -> None:
@@ -34,6 +36,16 @@ def print_audit(report: AuditReport) -> None:
     notes = dict.fromkeys(note for bound in report.bounds for note in bound.notes)
     for note in notes:
         console.print(f"[dim]{note}[/dim]", highlight=False)
+
+
+def write_page(
+    path: Path, report: AuditReport, claims: Mapping[str, TradeOff], rule: ThresholdRule, *, private: bool
+) -> None:
+    """The report as a page, and where it lies on standard error."""
+    from reticent.certificate.audit_page import write_audit_page  # matplotlib takes a while to import
+
+    files = write_audit_page(path, report, claims, rule=rule, private=private)
+    typer.echo(f"open {files.page}", err=True)
 
 
 def print_plan(plan: Plan) -> None:

@@ -38,3 +38,13 @@ def told(bar: Callable[[int, int], None] | None) -> Callable[[tasks.Progress], N
         said[0] = seen.waiting
 
     return report
+
+
+@contextmanager
+def waiting(title: str) -> Iterator[Callable[[str], None] | None]:
+    """A callback that shows what is being worked on; None without a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with Console(stderr=True).status(title) as status:
+        yield lambda name: status.update(f"{title} {name}")

@@ -21,7 +21,7 @@ from reticent.cli._audit_input import (
     parse_rule,
     read_scores,
 )
-from reticent.cli._audit_output import print_audit, print_plan, strict_json
+from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
 from reticent.cli._options import JsonOption, MethodOption, NeighbouringOption, choice
 from reticent.cli._progress import progress_bar, told
 from reticent.errors import ParameterError
@@ -88,9 +88,17 @@ def audit_command(
         Path | None, typer.Option("--save-scores", help="Write the scores to a .npz, .parquet or .csv file.")
     ] = None,
     fail: Annotated[bool, typer.Option("--fail-if-inconsistent", help="Exit code 1 when a claim is refuted.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page for people, with its picture as .svg and .png.")
+    ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="In the page, show how the scores of single records are distributed.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
+    if private and html is None:
+        raise ParameterError("private", private, "left out unless --html is given")
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
     check_before_work(confidence, delta, rates, against_mu or (), seed, save)
     check_fit(
@@ -132,6 +140,8 @@ def audit_command(
             confidence=confidence,
             progress=bar,
         )
+    if html is not None:
+        write_page(html, report, claims, thresholds, private=private)
     strict_json(report.to_json()) if json else print_audit(report)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``reticent certify`` and ``reticent verify``: the certificate of a run, and its check."""
+"""``reticent certify`` and ``reticent keygen``: the certificate of a run, and the keys that sign it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 
-from reticent.certificate.build import certify_run
-from reticent.certificate.schema import Certificate
-from reticent.certificate.verify import verify
+from reticent.certificate.build import certify_run, run_declaration
+from reticent.certificate.schema import Certificate, Declaration
+from reticent.certificate.text import inert
 from reticent.cli._app import app
-from reticent.cli._options import JsonOption, is_terminal
+from reticent.cli._options import JsonOption
+from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError
+from reticent.mechanism.run_ledger import first_problem
 
 if TYPE_CHECKING:
     from reticent.train import Run
@@ -27,23 +30,33 @@ def certify(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the certificate; default: beside the run.")
     ] = None,
+    subject: Annotated[str | None, typer.Option("--subject", help="What is certified; default: the data set.")] = None,
+    issuer: Annotated[str | None, typer.Option("--issuer", help="Who answers for the certificate.")] = None,
+    purpose: Annotated[str | None, typer.Option("--purpose", help="What the model is for.")] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help="Date from which it must not be relied on.")] = None,
+    sign: Annotated[Path | None, typer.Option("--sign", help="Private key of reticent keygen: sign with it.")] = None,
     include_private: Annotated[
         bool, typer.Option("--include-private", help="Show numbers that depend on private data in the page.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
     """Certify a run under every adversary; a configuration is trained first."""
-    from reticent.certificate.store import write_certificate  # matplotlib takes a while to import
+    from reticent.certificate.signature import load_private_key, signed
+    from reticent.certificate.store import write_certificate
 
     if not source.exists():
         raise ArtifactError(f"{source} does not exist: give a run directory or a configuration file")
+    key = None if sign is None else load_private_key(sign)
+    declared = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
+    _check_declaration(declared)
     run, folder = _load(source, out) if source.is_dir() else _train(source, out)
-    certificate = _certify(run)
-    files = write_certificate(certificate, folder, include_private=include_private)
+    certificate = _certify(run, declared)
+    files = write_certificate(certificate, folder, include_private=include_private, key=key)
     if json:
-        print_json(certificate)
+        print_json(certificate if key is None else signed(certificate, key))
         return
     console = Console()
+    console.print(certificate.headline, markup=False, highlight=False)
     print_assessments(console, certificate.assessments, short=True)
     for assessment in certificate.assessments:
         console.print(f"- {assessment.sentence}", markup=False, highlight=False)
@@ -53,19 +66,29 @@ def certify(
     console.print(f"complete, not for publication: {files.complete}", markup=False, highlight=False, soft_wrap=True)
 
 
-@app.command("verify")
-def verify_command(
-    certificate: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="A certificate.json.")],
+@app.command("keygen")
+def keygen_command(
+    private: Annotated[Path, typer.Argument(metavar="KEY", help="The private key to write; keep it secret.")],
+    public: Annotated[
+        Path | None, typer.Option("--public", help="The public key to write; default: KEY with .pub added.")
+    ] = None,
 ) -> None:
-    """Recompute a certificate's hash and numbers; exit code 1 when something does not agree."""
-    outcome = verify(Certificate.load(certificate))
-    for problem in outcome.problems:
-        typer.echo(f"differs: {problem}")
-    for name in outcome.not_recomputed:
-        typer.echo(f"not recomputed (depends on data): {name}")
-    if outcome.problems:
-        raise typer.Exit(1)
-    typer.echo(f"{certificate}: hash and {outcome.recomputed} assessments agree")
+    """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
+    from reticent.certificate.signature import write_key_pair
+
+    shown = public or private.with_name(private.name + ".pub")
+    write_key_pair(private, shown)
+    typer.echo(f"private key, for you alone: {private}")
+    typer.echo(f"public key, for everybody who checks: {shown}")
+
+
+def _check_declaration(given: dict[str, str | None]) -> None:
+    """What is typed must be fit to be declared, before anything is trained."""
+    typed = {name: text for name, text in given.items() if text is not None}
+    try:
+        Declaration(**{"subject": "a run", "created": "0001-01-01", **typed})
+    except ValidationError as error:
+        raise ArtifactError(inert(f"--{first_problem(error)}")) from None
 
 
 def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
@@ -89,9 +112,12 @@ def _train(source: Path, out: Path | None) -> tuple[Run, Path]:
     return run, folder
 
 
-def _certify(run: Run) -> Certificate:
-    sensitivity = run.sensitivity()
-    if not is_terminal():
-        return certify_run(run.ledger, sensitivity)
-    with Console().status("assessing") as status:
-        return certify_run(run.ledger, sensitivity, lambda name: status.update(f"assessing {name}"))
+def _certify(run: Run, declared: dict[str, str | None]) -> Certificate:
+    from reticent.train.rundir import WEIGHTS
+
+    try:
+        declaration = run_declaration(run.ledger, weights_sha256=run.manifest.files[WEIGHTS].sha256, **declared)
+    except ValidationError as error:
+        raise ArtifactError(inert("--" + first_problem(error).removeprefix("document: "))) from None
+    with waiting("assessing") as progress:
+        return certify_run(run.ledger, run.sensitivity(), declaration, progress)

@@ -59,17 +59,17 @@ class RunWarning(StrEnum):
 
 
 _WARNING_TEXTS = {
-    RunWarning.SHUFFLED_NOT_POISSON: "Batches were cut from a shuffled epoch: amplification by sampling is not "
-    "proven for it, so none may be claimed.",
-    RunWarning.FIXED_SIZE_NOT_POISSON: "Batches had a fixed size: only what is proven for sampling without "
-    "replacement may be claimed, not Poisson sampling.",
-    RunWarning.REPRODUCIBLE_NOISE: "Noise and sampling came from a seed: whoever knows the seed can remove the "
-    "noise, and no guarantee holds against them.",
+    RunWarning.SHUFFLED_NOT_POISSON: "The records were shuffled and cut into batches. No proof says that this hides "
+    "who was in which batch, so the numbers take no credit for it.",
+    RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
+    "which protects less than random batch sizes.",
+    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away, and "
+    "no guarantee holds against them.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
-    RunWarning.SIZE_TREATED_AS_PUBLIC: "The updates were divided by sample rate times the number of records: the "
-    "number of records is treated as public.",
-    RunWarning.STOPPED_EARLY: "A hook stopped training before the planned number of steps; the moment may depend "
-    "on the training records.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "This certificate does not hide how many people are in the data set: the "
+    "training used that number.",
+    RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may tell something "
+    "about the training records.",
 }
 
 
@@ -103,9 +103,9 @@ class ParameterRecord(_Frozen):
 
 
 class Seeds(_Frozen):
-    """Seeds that were used; None where the operating system's generator was used instead."""
+    """Seeds that were used; None where the operating system's generator was used, or the seed is kept secret."""
 
-    initialisation: Whole
+    initialisation: Whole | None
     split: Whole | None
     sampling: Whole | None
     noise: Whole | None
@@ -151,8 +151,8 @@ class Diagnostics(_Frozen):
         return self
 
 
-class RunLedger(_Frozen):
-    """What one DP-SGD run did.
+class PublicLedger(_Frozen):
+    """What one DP-SGD run did, without what no guarantee covers.
 
     Attributes:
         noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
@@ -184,17 +184,10 @@ class RunLedger(_Frozen):
     randomness: Randomness
     seeds: Seeds
     utility: Utility
-    diagnostics: Diagnostics
     versions: dict[str, str]
     warnings: tuple[RunWarning, ...]
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> RunLedger:
-        if len(self.diagnostics.batch_sizes) != self.steps:
-            raise ValueError("diagnostics.batch_sizes must have one entry per step")
-        return self
 
     def mechanism(self) -> DPSGD:
         """The mechanism that really ran: executed steps, real sampler."""
@@ -213,6 +206,18 @@ class RunLedger(_Frozen):
     def _batches_per_epoch(self) -> int | None:
         """The loop keeps the last incomplete batch of a shuffled epoch."""
         return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler is Sampler.SHUFFLED else None
+
+
+class RunLedger(PublicLedger):
+    """The whole ledger of a run: what ``PublicLedger`` holds, and diagnostics of the training records."""
+
+    diagnostics: Diagnostics
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RunLedger:
+        if len(self.diagnostics.batch_sizes) != self.steps:
+            raise ValueError("diagnostics.batch_sizes must have one entry per step")
+        return self
 
     def to_json(self) -> str:
         """Strict JSON text."""

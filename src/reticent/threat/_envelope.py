@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
-from scipy.stats import binom
 
 from reticent import _check
 from reticent.tradeoff import TradeOff
@@ -225,6 +224,8 @@ def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
 
 def _grouped_binomial(steps: int, rate: float) -> tuple[np.ndarray, np.ndarray, float]:
     """(largest count of each group >= 1, probability of the group, probability left out)."""
+    from scipy.stats import binom  # takes a second to import, and few questions need it
+
     law = binom(steps, rate)
     low, high = max(int(law.ppf(_TAIL)), 1), max(int(law.isf(_TAIL)), 1)
     tops = np.unique(np.linspace(low, high, min(_GROUPS, high - low + 1)).astype(int))

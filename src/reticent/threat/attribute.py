@@ -43,7 +43,7 @@ class Scope(StrEnum):
     """Whose sensitivities a record of a run covers."""
 
     SAMPLED_BATCH = "sampled-batch"
-    """The records that each step happened to draw: the paper's choice, a diagnostic (errata B4, B7)."""
+    """The records that each step happened to draw: the paper's choice, a diagnostic."""
     AUDIT_SET = "audit-set"
     """Chosen records, at every step, drawn or not: holds for these records only."""
     WHOLE_DATA = "whole-data"
@@ -106,8 +106,8 @@ class Attribute:
 
     name: ClassVar[str] = "attribute"
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
-    knows: ClassVar[str] = "all other records, the target but for one field, every noisy release"
-    lacks: ClassVar[str] = "the field, which records were sampled, and the noise"
+    knows: ClassVar[str] = "all other records, all of this one but one field, and every noisy result"
+    lacks: ClassVar[str] = "the field, which records each step drew, and the noise"
     infers: ClassVar[str] = "which of two values the field has"
 
     def __post_init__(self) -> None:
@@ -161,7 +161,7 @@ class Attribute:
 _CLT = "The Gaussian limit for small sample rates, with the worst mask term for this change; an estimate."
 _PUBLISHED = (
     "Corollary 10 mixes a maximum over the batch with the factor p and forgets what a shared component of "
-    "the completions says about the sampling: it can state less risk than there is (errata B4, B5)."
+    "the completions says about the sampling: it can state less risk than there is."
 )
 
 

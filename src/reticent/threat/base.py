@@ -97,7 +97,8 @@ class Assessment:
         value = float(number(self.curve))
         if self.truth is None:
             return Interval(-math.inf, value, math.inf)
-        ends = float(number(self.truth.optimistic)), float(number(self.truth.pessimistic))
+        same = self.truth.pessimistic is self.curve
+        ends = float(number(self.truth.optimistic)), value if same else float(number(self.truth.pessimistic))
         lower, upper = ends[::-1] if number is risk.bayes_security else ends  # the one number that falls with risk
         if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=1e-14):
             return Interval(-math.inf, value, math.inf)
@@ -128,9 +129,17 @@ class Adversary(Protocol):
 
     name: ClassVar[str]
     relation: ClassVar[Neighbouring]
-    knows: ClassVar[str]
-    lacks: ClassVar[str]
     infers: ClassVar[str]
+
+    @property
+    def knows(self) -> str:
+        """Completes "an attacker who knows ..."."""
+        ...
+
+    @property
+    def lacks(self) -> str:
+        """Completes "does not know ..."."""
+        ...
 
     def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Assessment:
         """Assess ``mechanism``.

@@ -26,9 +26,9 @@ class Membership:
 
     name: ClassVar[str] = "membership"
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
-    knows: ClassVar[str] = "all other records, and the candidates for this one,"
-    lacks: ClassVar[str] = "which records were sampled, and the noise"
-    infers: ClassVar[str] = "whether this record is a member of the training data"
+    knows: ClassVar[str] = "all other records and both candidates for this one"
+    lacks: ClassVar[str] = "which records each step drew, and the noise"
+    infers: ClassVar[str] = "whether this record is in the training data"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -80,7 +80,5 @@ def _closed_form(
             return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
         case _:
             mu = float(closed_forms.published_mu(sigma, rate, steps, neighbouring))
-            note = (
-                "Corollary 7 without its error term is not a bound: it can state less risk than there is (errata B1)."
-            )
+            note = "Corollary 7 without its error term is not a bound: it can state less risk than there is."
             return GaussianTradeOff(mu), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 7",), (note, shape)

@@ -50,8 +50,8 @@ class MembershipGame:
 
     name: ClassVar[str] = "membership-game"
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
-    knows: ClassVar[str] = "the law of the data, the target record, every released gradient sum"
-    lacks: ClassVar[str] = "the other records, drawn at random like the target, and the noise"
+    knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"
+    lacks: ClassVar[str] = "the other records, which are drawn at random like the target, and the noise"
     infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
 
     def __post_init__(self) -> None:
@@ -148,8 +148,8 @@ class MembershipGame:
             theorems=cite("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
-                "It composes steps as if each used fresh data, which re-used data break (errata G1), "
-                "and is a limit, not a bound, for finitely many steps (errata G3).",
+                "It composes steps as if each used fresh data, which re-used data break, "
+                "and is a limit, not a bound, for finitely many steps.",
                 _meaning(k, self.susceptibility is None),
                 _CLT,
             ),
@@ -188,7 +188,7 @@ def _obstacle(mechanism: DPSGD, k: Susceptibility) -> str:
     if not _single_pass(mechanism):
         return (
             f"{mechanism.steps} steps use the same records again, so the randomness of the data is not fresh "
-            "in each step (errata G1) and only the injected noise may be counted."
+            "in each step and only the injected noise may be counted."
         )
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
         return "A spectrum of the covariance does not describe Poisson batches, whose size is random."

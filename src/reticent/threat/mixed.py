@@ -34,16 +34,25 @@ class Mixed:
 
     name: ClassVar[str] = "mixed"
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
-    knows: ClassVar[str] = (
-        "everything but this record, and with a stated probability not in which direction it moves the result,"
-    )
-    lacks: ClassVar[str] = (
-        "with the stated probability the direction of the target's effect; the sampling and the noise"
-    )
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 
     def __post_init__(self) -> None:
         _check.fraction(relaxed_probability=self.relaxed_probability)
+
+    @property
+    def knows(self) -> str:
+        """With the probability in words."""
+        unsure = f"{100.0 * self.relaxed_probability:g}%"
+        return (
+            f"everything but this record and who, with probability {unsure}, does not know which way the record moves "
+            "the result,"
+        )
+
+    @property
+    def lacks(self) -> str:
+        """With the probability in words."""
+        unsure = f"{100.0 * self.relaxed_probability:g}%"
+        return f"with probability {unsure} which way this record moves the result; the sampling and the noise"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

@@ -35,8 +35,8 @@ class Relaxed:
 
     name: ClassVar[str] = "relaxed"
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
-    knows: ClassVar[str] = "all other records and how far this one can move the result, but not in which direction,"
-    lacks: ClassVar[str] = "the direction in which the target moves the result, the sampling and the noise"
+    knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
+    lacks: ClassVar[str] = "which way this record moves the result, which records each step drew, and the noise"
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
     def assess(

@@ -24,7 +24,7 @@ class WorstCase:
     name: ClassVar[str] = "worst-case"
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     knows: ClassVar[str] = "everything but this record"
-    lacks: ClassVar[str] = "which of the two neighbouring data sets was used, the sampling and the noise"
+    lacks: ClassVar[str] = "which records each step drew, and the noise"
     infers: ClassVar[str] = "whether this record was used"
 
     def assess(

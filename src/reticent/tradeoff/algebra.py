@@ -41,6 +41,11 @@ class Mixture(TradeOff):
         logs = np.log(self.weights)
         return LogErrors(*(_log_mean(logs, [part[k] for part in parts]) for k in range(4)))
 
+    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [curve._false_positives(log_ratio) for curve in self.curves]
+        logs = np.log(self.weights)
+        return _log_mean(logs, [part[0] for part in parts]), _log_mean(logs, [part[1] for part in parts])
+
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         parts = [curve._log_delta_above(epsilon) for curve in self.curves]
         return _log_mean(np.log(self.weights), parts)

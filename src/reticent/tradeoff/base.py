@@ -117,8 +117,12 @@ class TradeOff(ABC):
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(log beta, log power) at ``log_alpha``: solve for the threshold, then follow the segment."""
-        low, high = adjacent_thresholds(lambda ratio: self.errors(ratio)[:2], log_alpha)
+        low, high = adjacent_thresholds(self._false_positives, log_alpha)
         return follow_segment(log_alpha, self.errors(low), self.errors(high))
+
+    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log alpha and log(1 - alpha) of ``errors``: all that the search for a threshold needs."""
+        return self.errors(log_ratio)[:2]
 
 
 class Reversed(TradeOff):

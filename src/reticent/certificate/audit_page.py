@@ -1,0 +1,148 @@
+"""The report of an audit as one HTML file, with its pictures beside it; no script, no external request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reticent._strict import write_atomic
+from reticent.audit import AuditReport, Design, Finding
+from reticent.certificate.audit_power import POWER, Detectable, detectable
+from reticent.certificate.figures import audit_figure, histogram_figure, png, svg
+from reticent.certificate.page import finalize
+from reticent.certificate.sentences import percent
+from reticent.errors import ArtifactError
+from reticent.tradeoff import TradeOff
+
+_FINDINGS = {
+    Finding.CONSISTENT: "holds up",
+    Finding.INCONSISTENT: "is refuted",
+    Finding.NO_POWER: "was not tested",
+}
+_DESIGNS = {
+    Design.INDEPENDENT: "independent scores: one training run, or one draw of the noise, for each",
+    Design.ONE_RUN: "one run with canaries, each included by its own fair coin",
+    Design.POPULATION: "records of one trained model: their scores may depend on each other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFiles:
+    """Where the report of an audit was written."""
+
+    page: Path
+    svg: Path
+    png: Path
+
+
+def write_audit_page(
+    path: Path, report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
+) -> AuditFiles:
+    """Write the page to ``path``, and the picture of the curves beside it as ``.svg`` and ``.png``.
+
+    Args:
+        path: of the page.
+        report: what the audit found.
+        claims: the curves that were tested, by name.
+        rule: how thresholds were chosen, for the power.
+        private: also show how the scores of the records are distributed; not for publication.
+
+    Raises:
+        ArtifactError: a file cannot be written.
+    """
+    files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
+    figure = audit_figure(report, claims)
+    drawn = svg(figure)
+    page = _render(report, drawn, detectable(report.scores, report.confidence, rule), private=private)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(files.svg, drawn.encode())
+        write_atomic(files.png, png(figure))
+        write_atomic(files.page, page.encode())
+    except OSError as error:
+        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+    return files
+
+
+def render_audit(
+    report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
+) -> str:
+    """The page alone; arguments as for ``write_audit_page``."""
+    power = detectable(report.scores, report.confidence, rule)
+    return _render(report, svg(audit_figure(report, claims)), power, private=private)
+
+
+def headline(report: AuditReport) -> str:
+    """The verdict in a sentence."""
+    findings = [verdict.finding for verdict in report.verdicts.values()]
+    if not findings:
+        return f"The attack got {percent(report.auc.value)} of all pairs right (AUC); no claim was tested."
+    refuted = findings.count(Finding.INCONSISTENT)
+    if refuted:
+        what = "The claim is" if len(findings) == 1 else f"{refuted} of {len(findings)} claims {_are(refuted)}"
+        return f"{what} refuted: the attack does better than {'it' if refuted == 1 else 'they'} would allow."
+    if Finding.CONSISTENT in findings:
+        return "The attack works, and no better than claimed. A better attack may still do more."
+    return "This audit does not test the claim. Its silence is not safety."
+
+
+def power_sentence(power: Detectable | None, design: Design) -> str:
+    """How strong an attacker this audit could have found."""
+    if power is not None:
+        return (
+            f"This audit could have found an attacker of advantage {power.advantage:.2g} or more (a coin flip becomes "
+            f"{percent(0.5 + 0.5 * power.advantage, up=True)}): {percent(POWER)} of audits of this size tell such an "
+            "attacker from guessing. Weaker attackers may have gone unseen."
+        )
+    if design is Design.ONE_RUN:
+        return "The power of an audit of one run is not computed here; reticent plan-audit sizes such an audit."
+    return "With so few scores not even the strongest attacker would have been found."
+
+
+def _render(report: AuditReport, drawn: str, power: Detectable | None, *, private: bool) -> str:
+    environment = Environment(
+        loader=PackageLoader("reticent.certificate", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    histogram = Markup(svg(histogram_figure(report))) if private else None  # noqa: S704 (numbers only)
+    bounds = [
+        (
+            str(b.quantity) if b.delta is None else f"{b.quantity} at delta {b.delta:g}",
+            f"{b.value:.4g}",
+            f"{b.ceiling:.4g}",
+            b.rule + (", if the curve is Gaussian" if "DONG2022:Definition 2.3" in b.theorems else ""),
+        )
+        for b in report.bounds
+    ]
+    rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
+    return environment.get_template("audit.html.j2").render(
+        report=report,
+        headline=headline(report),
+        power=power_sentence(power, report.scores.design),
+        findings=_FINDINGS,
+        figure=Markup(drawn),  # noqa: S704 (matplotlib escapes its labels)
+        histogram=histogram,
+        bounds=bounds,
+        rates=[(name, f"{i.value:.4g}", f"{i.lower:.4g} to {i.upper:.4g}", i.method) for name, i in rates],
+        notes=_notes(report),
+        design=_DESIGNS[report.scores.design],
+        settings=sorted(report.scores.meta.items()),
+    )
+
+
+def _notes(report: AuditReport) -> list[str]:
+    found = [note for bound in report.bounds for note in bound.notes]
+    found += [note for verdict in report.verdicts.values() for note in verdict.notes]
+    return list(dict.fromkeys(found))
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

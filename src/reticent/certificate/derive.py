@@ -1,0 +1,238 @@
+"""From what was run, who attacks and what is asked, to the whole certificate: the one place that derives it.
+
+``certify`` writes what comes out here; ``verify`` reads the inputs back from a document, derives it again and
+compares every leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reticent import __version__
+from reticent.certificate.ledger_rules import demanded_warnings
+from reticent.certificate.numbers import Questions, assessment_record, measures, mechanism_record, parameters
+from reticent.certificate.rounding import MEASURES, Path, leaves, replaced, settled
+from reticent.certificate.schema import (
+    Certificate,
+    CertifiedAssessment,
+    CurvePoints,
+    Declaration,
+    Edition,
+    QuestionRecord,
+    TheoremRecord,
+    WarningRecord,
+    canonical,
+)
+from reticent.certificate.sentences import headline, sentence
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
+from reticent.references import PAPERS, THEOREMS
+from reticent.threat import (
+    Adversary,
+    Assessment,
+    Attribute,
+    Membership,
+    MembershipGame,
+    Method,
+    Mixed,
+    Relaxed,
+    WorstCase,
+    check_dominance,
+)
+from reticent.tradeoff import TradeOff
+
+ADVERSARIES: dict[str, type[Adversary]] = {
+    kind.name: kind for kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, Attribute)
+}
+"""Every attacker that a certificate knows, in the order in which it shows them."""
+
+NOT_ASKED = "it was not asked for"
+NOT_MEASURED = "nobody measured how far the field can move the model"
+PRIVATE = "its numbers rest on private data and stay in the complete certificate"
+
+Settle = Callable[[int, dict[Path, Any]], dict[Path, Any]]
+"""From the index of an assessment and its computed numbers, by path, to the numbers that the document states."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that a certificate follows from.
+
+    Attributes:
+        declared: what the issuer says.
+        mechanism: what was run; that of the ledger, if there is one.
+        asked: each attacker with its relation.
+        questions: where the curves are read.
+        skipped: attackers that are left out, with the reason.
+        edition: complete or public.
+        ledger: what really ran, if a run is certified; without diagnostics in the public edition.
+    """
+
+    declared: Declaration
+    mechanism: Mechanism
+    asked: tuple[tuple[Adversary, Neighbouring], ...]
+    questions: Questions
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    edition: Edition = Edition.COMPLETE
+    ledger: PublicLedger | None = None
+
+
+def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str], None] | None = None) -> Certificate:
+    """The certificate that follows from ``inputs``.
+
+    Args:
+        inputs: what it follows from; the worst case of each relation is added where it is missing.
+        settle: which numbers to state; rounded to the safe side by default.
+        progress: called with the name of each attacker before its numbers are computed.
+
+    Raises:
+        UnsupportedError, ParameterError: an attacker cannot be answered.
+        DominanceError: a curve came out stronger than the worst case: a bug.
+    """
+    reader = _Reader(inputs.questions, settle or _rounded)
+    records = []
+    for index, assessment in enumerate(_assessments(inputs, progress)):
+        records.append(reader.read(index, assessment))
+    return assemble(inputs, records)
+
+
+def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
+    """The sealed document around finished assessments."""
+    return Certificate.sealed(
+        edition=inputs.edition,
+        declared=inputs.declared,
+        reticent_version=__version__,
+        headline=headline(records[0]),
+        mechanism=mechanism_record(inputs.mechanism),
+        questions=QuestionRecord(
+            fprs=list(inputs.questions.fprs),
+            deltas=list(inputs.questions.deltas),
+            epsilons=list(inputs.questions.epsilons),
+            priors=list(inputs.questions.priors),
+        ),
+        assessments=list(records),
+        skipped=_left_out(inputs, records),
+        warnings=[WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
+        theorems=_theorems(records),
+        ledger=ledger_record(inputs.ledger, inputs.edition),
+        do_not_publish=_private_paths(inputs, records),
+    )
+
+
+def ledger_record(ledger: PublicLedger | None, edition: Edition) -> dict[str, Any] | None:
+    """The ledger as JSON data, as this edition shows it."""
+    if ledger is None:
+        return None
+    if edition is Edition.PUBLIC and isinstance(ledger, RunLedger):
+        return ledger.public()
+    return ledger.model_dump(mode="json", by_alias=True)
+
+
+def expected_warnings(ledger: PublicLedger | None) -> tuple[RunWarning, ...]:
+    """The warnings of the ledger, and those that its facts demand, in the order of ``RunWarning``."""
+    if ledger is None:
+        return ()
+    wanted = {*ledger.warnings, *demanded_warnings(ledger)}
+    return tuple(warning for warning in RunWarning if warning in wanted)
+
+
+def curve_points(curve: TradeOff) -> CurvePoints:
+    """The curve at 81 false positive rates from 1e-5 to 0.1 (even in the logarithm) and on to 1 (even)."""
+    grid = np.concatenate([np.geomspace(1e-5, 0.1, 49), np.linspace(0.1, 1.0, 33)[1:]])
+    fpr = np.array([float(f"{x:.6g}") for x in grid])
+    fnr, tpr = curve.beta(fpr), curve.power(fpr)
+    return CurvePoints(fpr=fpr.tolist(), fnr=np.clip(fnr, 0, 1).tolist(), tpr=np.clip(tpr, 0, 1).tolist())
+
+
+class _Reader:
+    """Reads numbers off curves, once for each curve: several attackers share the worst case."""
+
+    def __init__(self, questions: Questions, settle: Settle) -> None:
+        self._questions, self._settle = questions, settle
+        self._known: dict[tuple[int, int, tuple[float, float]], tuple[Assessment, dict[str, Any], CurvePoints]] = {}
+
+    def read(self, index: int, assessment: Assessment) -> CertifiedAssessment:
+        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits)
+        if key not in self._known:  # the assessment is kept, so that its identity stays its own
+            self._known[key] = (assessment, measures(assessment, self._questions), curve_points(assessment.curve))
+        _, measured, curve = self._known[key]
+        record = assessment_record(assessment, self._questions, measured)
+        plain = {**record.model_dump(), "curve": curve.model_dump()}
+        computed = {path: x for path, x in leaves(plain).items() if path[0] in MEASURES}
+        stated = replaced(plain, self._settle(index, computed))
+        draft = CertifiedAssessment(**stated, sentence="", do_not_publish=assessment.data_dependent)
+        return draft.model_copy(update={"sentence": sentence(draft)})
+
+
+def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
+    return {path: settled(path, x) if isinstance(x, float) else x for path, x in computed.items()}
+
+
+def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
+    """One attacker by the method that a certificate allows: exact, no published formula."""
+    return adversary.assess(mechanism, relation, Method.EXACT)
+
+
+def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
+    """Each attacker and the worst case of each relation, once, in the order of a certificate."""
+    found: dict[tuple[int, int, bytes], Assessment] = {}
+
+    def add(adversary: Adversary, relation: Neighbouring) -> None:
+        if progress is not None:
+            progress(adversary.name)
+        result = assessed(adversary, inputs.mechanism, relation)
+        found[_place(result)] = result
+
+    for adversary, relation in inputs.asked:
+        add(adversary, relation)
+    for relation in {result.neighbouring for result in found.values()}:
+        add(WorstCase(), relation)
+    ordered = [found[key] for key in sorted(found)]
+    worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
+    for result in ordered:
+        check_dominance(result, worst[result.neighbouring])
+    return [r for r in ordered if inputs.edition is Edition.COMPLETE or not r.data_dependent]
+
+
+def _place(result: Assessment) -> tuple[int, int, bytes]:
+    who = result.adversary
+    return (
+        list(Neighbouring).index(result.neighbouring),
+        list(ADVERSARIES).index(who.name),
+        canonical(parameters(who)),
+    )
+
+
+def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
+    shown = {record.adversary for record in records}
+    unasked = {name: NOT_MEASURED if name == Attribute.name else NOT_ASKED for name in ADVERSARIES}
+    return {name: inputs.skipped.get(name, unasked[name]) for name in ADVERSARIES if name not in shown}
+
+
+def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:
+    used = sorted({key for record in records for key in record.theorems})
+    return {
+        key: TheoremRecord(
+            says=THEOREMS[key].says,
+            conditions=THEOREMS[key].conditions,
+            holds=THEOREMS[key].holds,
+            source=_source(key),
+        )
+        for key in used
+    }
+
+
+def _source(key: str) -> str:
+    paper = PAPERS[key.partition(":")[0]]
+    return f"{paper.authors}, {paper.title} ({paper.year}), {paper.version}"
+
+
+def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> list[str]:
+    if inputs.edition is Edition.PUBLIC:
+        return []
+    paths = [f"assessments[{i}]" for i, record in enumerate(records) if record.do_not_publish]
+    return paths + (["ledger.diagnostics", "ledger.seeds"] if inputs.ledger else [])

@@ -1,0 +1,53 @@
+"""What ``reticent gate`` says, as Markdown for people and as JUnit XML for build servers."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+
+from reticent.certificate.policy import Check
+from reticent.certificate.schema import Certificate
+from reticent.certificate.text import inert
+
+_SPECIAL = str.maketrans(
+    {character: f"\\{character}" for character in "\\`*_{}[]()#!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+
+
+def markdown(certificate: Certificate, checks: Sequence[Check]) -> str:
+    """A heading, the headline and a table; foreign text cannot break out of its cell."""
+    breaches = sum(not check.passed for check in checks)
+    verdict = "passed" if breaches == 0 else f"{breaches} of {len(checks)} requirements breached"
+    lines = [
+        f"## Privacy gate: {verdict}",
+        "",
+        f"{_cell(certificate.declared.subject)}. {_cell(certificate.headline)}",
+        "",
+        "| | requirement | found |",
+        "|---|---|---|",
+        *(f"| {'pass' if c.passed else '**BREACH**'} | {_cell(c.name)} | {_cell(c.detail)} |" for c in checks),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def junit(certificate: Certificate, checks: Sequence[Check]) -> str:
+    """One test case for each requirement; a breach is a failure."""
+    breaches = sum(not check.passed for check in checks)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"privacy gate: {inert(certificate.declared.subject)}",
+        tests=str(len(checks)),
+        failures=str(breaches),
+        errors="0",
+        skipped="0",
+    )
+    for check in checks:
+        case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=inert(check.name))
+        if not check.passed:
+            ElementTree.SubElement(case, "failure", message=inert(check.detail)).text = inert(check.detail)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _cell(text: str) -> str:
+    return inert(text).translate(_SPECIAL)

@@ -1,0 +1,165 @@
+"""Reading back from a document what it says it follows from; everything is checked before anything is computed."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pydantic import ValidationError
+
+from reticent.certificate.derive import ADVERSARIES, NOT_ASKED, NOT_MEASURED, PRIVATE, Inputs, assessed
+from reticent.certificate.numbers import Questions
+from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
+from reticent.certificate.text import inert
+from reticent.composition.gmip_spectrum import GradientSpectrum
+from reticent.composition.stochastic import SusceptibilityLaw
+from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.run_ledger import PublicLedger, RunLedger, first_problem
+from reticent.threat import Adversary, Attribute, MembershipGame
+from reticent.threat.attribute import Scope, SensitivityRecord
+
+_KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
+_MEASURED: dict[str, type] = {kind.__name__: kind for kind in (SensitivityRecord, SusceptibilityLaw, GradientSpectrum)}
+_COUNTS = {"steps", "releases", "dimension", "num_parameters", "batch_size", "dataset_size"}
+_MOST_PARTS = 64
+_LARGEST_COUNT = 10**12
+_MOST_POINTS = 4096
+
+
+def inputs_of(certificate: Certificate) -> Inputs:
+    """What the document says it follows from.
+
+    Raises:
+        ArtifactError: it names a mechanism, attacker, question or ledger that does not exist or is out of bounds.
+    """
+    ledger = _ledger(certificate)
+    mechanism = mechanism_of(certificate.mechanism) if ledger is None else ledger.mechanism()
+    asked = tuple((_adversary(record), _known(Neighbouring, record.neighbouring)) for record in certificate.assessments)
+    q = certificate.questions
+    try:
+        questions = Questions(tuple(q.fprs), tuple(q.deltas), tuple(q.epsilons), tuple(q.priors))
+    except ReticentError as error:
+        raise ArtifactError(f"questions: {error}") from None
+    skipped = {
+        name: reason for name, reason in certificate.skipped.items() if _may_be_skipped(certificate, mechanism, name)
+    }
+    return Inputs(certificate.declared, mechanism, asked, questions, skipped, certificate.edition, ledger)
+
+
+def mechanism_of(record: dict[str, Any]) -> Mechanism:
+    """The mechanism that a record describes.
+
+    Raises:
+        ArtifactError: it describes none, or one beyond every use we know.
+    """
+    fields = dict(record)
+    kind = fields.pop("kind", None)
+    try:
+        if kind == "ledger":
+            return Ledger(tuple(_part(part) for part in _parts(fields)))
+        for name, value in fields.items():
+            if isinstance(value, int) and value > _LARGEST_COUNT:
+                raise ParameterError(name, value, f"at most {_LARGEST_COUNT:g}")
+            fields[name] = _real(name, value)
+        if "sampler" in fields:
+            fields["sampler"] = Sampler(fields["sampler"])
+        mechanism: Mechanism = _KINDS[kind](**fields)
+    except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ArtifactError(inert(f"mechanism: {error}")) from None
+    return mechanism
+
+
+def _part(record: Any) -> Gaussian | Laplace | DPSGD:
+    part = mechanism_of(record)
+    if isinstance(part, Ledger):
+        raise ParameterError("parts", "a ledger", "no ledger themselves")
+    return part
+
+
+def _parts(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    parts = fields["parts"]
+    if set(fields) != {"parts"} or not isinstance(parts, list) or not 1 <= len(parts) <= _MOST_PARTS:
+        raise ParameterError("parts", "given", f"the one field, a list of 1 to {_MOST_PARTS} mechanisms")
+    if not all(isinstance(part, dict) and part.get("kind") != "ledger" for part in parts):
+        raise ParameterError("parts", "given", "objects, none of them a ledger")
+    return parts
+
+
+def _ledger(certificate: Certificate) -> PublicLedger | None:
+    if certificate.ledger is None:
+        return None
+    kind = RunLedger if certificate.edition is Edition.COMPLETE else PublicLedger
+    try:
+        ledger = kind.model_validate(certificate.ledger)
+        mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": ledger.planned_steps})
+        ledger.mechanism()
+    except ValidationError as error:
+        raise ArtifactError(inert(f"ledger.{first_problem(error)}")) from None
+    except (ReticentError, ValueError, OverflowError) as error:
+        raise ArtifactError(inert(f"ledger: {error}")) from None
+    return ledger
+
+
+def _adversary(record: CertifiedAssessment) -> Adversary:
+    kind = _known_adversary(record.adversary)
+    try:
+        return kind(**{name: _parameter(value) for name, value in record.parameters.items()})
+    except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ArtifactError(inert(f"{record.adversary}: {error}")) from None
+
+
+def _parameter(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    fields = dict(value)
+    kind = _MEASURED[str(fields.pop("kind", None))]
+    for points in fields.values():
+        if isinstance(points, list) and len(points) > _MOST_POINTS:
+            raise ParameterError("parameters", len(points), f"lists of at most {_MOST_POINTS} numbers")
+    if kind is SensitivityRecord:
+        infinite = {name: math.inf for name in ("mask_term", "largest_mask_term") if fields[name] is None}
+        fields.update(scope=Scope(fields["scope"]), **infinite)
+    return kind(**{name: _real(name, value) for name, value in fields.items()})
+
+
+def _real(name: str, value: Any) -> Any:
+    """Whole numbers are written without a point: 4 is 4.0 again, but for counts."""
+    count = name in _COUNTS or isinstance(value, bool) or not isinstance(value, int)
+    return value if count else float(value)
+
+
+def _known_adversary(name: str) -> Any:
+    if name not in ADVERSARIES:
+        raise ArtifactError(inert(f"unknown attacker {name!r}: this version knows {', '.join(ADVERSARIES)}"))
+    return ADVERSARIES[name]
+
+
+def _known(kind: type[Neighbouring], text: str) -> Neighbouring:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ArtifactError(inert(f"unknown neighbouring relation {text!r}")) from None
+
+
+def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -> bool:
+    """Whether the reason that the document gives for leaving ``name`` out is one that can be true."""
+    reason = certificate.skipped[name]
+    if reason == PRIVATE:
+        return certificate.edition is Edition.PUBLIC and name in (Attribute.name, MembershipGame.name)
+    if reason == NOT_MEASURED:
+        return name == Attribute.name
+    return reason == NOT_ASKED or reason in _refusals(_known_adversary(name), certificate, mechanism)
+
+
+def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
+    """Why such an attacker cannot be answered, under each relation of the document."""
+    examples = (kind(), Attribute(1.0)) if kind is Attribute else (kind(),)
+    found = set()
+    for relation in sorted({record.neighbouring for record in certificate.assessments}):
+        for example in examples:
+            try:
+                assessed(example, mechanism, _known(Neighbouring, relation))
+            except (UnsupportedError, ParameterError) as error:
+                found.add(str(error))
+    return found

@@ -1,0 +1,79 @@
+"""The words of the page: names that people understand, what is assumed, what is not covered, a glossary."""
+
+from __future__ import annotations
+
+from reticent.certificate.schema import Certificate
+from reticent.mechanism import Neighbouring
+
+ATTACKERS = {
+    "worst-case": "Any attacker (worst case)",
+    "relaxed": "Attacker who cannot tell the direction",
+    "mixed": "Attacker who may know the direction",
+    "membership": "Attacker with two candidates",
+    "membership-game": "Attacker who knows people in general",
+    "attribute": "Attacker who wants one field",
+}
+RELATIONS = {
+    Neighbouring.ADD_REMOVE: "Was this person's record used at all?",
+    Neighbouring.REPLACE: "Which of two records of this person was used?",
+    Neighbouring.ZERO_OUT: "Did this person's record have any effect?",
+}
+CLAIMS = {"bound": "proven limit", "estimate": "estimate", "empirical": "measured"}
+
+GLOSSARY = (
+    ("record", "Everything that one person contributed to the training data."),
+    ("attacker", "Whoever tries to learn something about one person from the released model."),
+    ("worst case", "An attacker who knows everything but this one record. Nobody can do better."),
+    ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
+    ("proven limit", "A bound: no attacker of this kind does better if the conditions hold."),
+    ("estimate", "An approximation. The truth can be higher or lower."),
+    ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
+    (
+        "false alarm",
+        "The attacker says that a person was in the data, and is wrong. FPR is the share of outsiders accused, TPR the "
+        "share of insiders found.",
+    ),
+    (
+        "epsilon, delta, mu",
+        "Numbers of differential privacy that sum up the whole curve. Smaller is safer; experts compare them.",
+    ),
+    ("noise", "Random numbers added during training. They hide what one record does."),
+)
+
+NOT_COVERED = (
+    "other uses of the same data, and other models trained on it: risks add up",
+    "choosing settings by looking at results on the same records",
+    "people who contributed several records",
+    "what the model shows about groups, or about people in general, whether or not they took part",
+    "theft of the data itself, and what users type into the model",
+    "rounding: the proof is about exact random numbers, the computer draws rounded ones",
+)
+
+POINTERS = (
+    ("EDPB Opinion 28/2024", "on AI models and personal data: when a model counts as anonymous"),
+    ("NIST SP 800-226", "how to evaluate guarantees of differential privacy"),
+    ("GDPR Article 35", "the data protection impact assessment that these numbers can feed"),
+)
+
+
+def assumptions(certificate: Certificate) -> list[str]:
+    """What the guarantee rests on, from the mechanism that the document states."""
+    found = ["Each person contributed one record.", "The training did what the section 'What was run' says."]
+    kinds = {part.get("sampler") for part in _parts(certificate)}
+    if "poisson" in kinds:
+        found.append("In each step every record took part by chance, independently of all others.")
+    if "fixed-size" in kinds:
+        found.append("In each step a batch of fixed size was drawn by chance.")
+    if "shuffled" in kinds:
+        found.append("The borders of the shuffled batches did not depend on the target.")
+    if certificate.ledger is not None and certificate.ledger.get("randomness") == "reproducible":
+        found.append("Nobody who attacks knows the seed of the noise.")
+    else:
+        found.append("Nobody can predict the noise.")
+    found.append("The attacker may see the model after every step, not only the last one.")
+    return found
+
+
+def _parts(certificate: Certificate) -> list[dict[str, object]]:
+    parts = certificate.mechanism.get("parts")
+    return list(parts) if isinstance(parts, list) else [certificate.mechanism]

@@ -1,0 +1,108 @@
+"""A run that is cheap to certify, with everything a certificate can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reticent.certificate import derive as deriving
+from reticent.certificate.build import certify_run
+from reticent.certificate.schema import Certificate, Declaration
+from reticent.mechanism import Sampler
+from reticent.mechanism.run_ledger import (
+    DataRecord,
+    Diagnostics,
+    ParameterRecord,
+    Randomness,
+    RunLedger,
+    RunWarning,
+    Seeds,
+    Utility,
+)
+from reticent.threat.attribute import Scope, SensitivityRecord
+
+
+def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
+    return RunLedger(
+        created="2026-11-22T02:10:18+00:00",
+        config={"noise_multiplier": 3.0, "divisor": None, "sample_rate": None, "sampler": sampler.value, "seed": 7},
+        data=DataRecord(
+            name="letters",
+            source="made up",
+            content_hash="ab" * 32,
+            dataset_size=400,
+            test_size=100,
+            feature_shape=(30,),
+            classes=2,
+            notes=("scaled",),
+        ),
+        sampler=sampler,
+        noise_multiplier=3.0,
+        max_grad_norm=1.0,
+        sample_rate=sample_rate,
+        expected_batch_size=400 * sample_rate,
+        divisor=400 * sample_rate,
+        steps=steps,
+        planned_steps=steps,
+        num_parameters=62,
+        parameters=(ParameterRecord(name="weight", shape=(2, 30)), ParameterRecord(name="bias", shape=(2,))),
+        optimiser="sgd",
+        device="cpu",
+        randomness=Randomness.FRESH,
+        seeds=Seeds(initialisation=2**62 + 1, split=0, sampling=None, noise=None),
+        utility=Utility(test_accuracy=0.9, test_loss=0.25),
+        diagnostics=Diagnostics(batch_sizes=(100,) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5),
+        versions={"python": "3.11.7", "numpy": "2.4.6"},
+        warnings=(RunWarning.SIZE_TREATED_AS_PUBLIC,),
+    )
+
+
+def make_sensitivity(steps: int = 12) -> SensitivityRecord:
+    return SensitivityRecord(
+        steps=steps,
+        scope=Scope.WHOLE_DATA,
+        squared_change=1.5,
+        mask_term=0.4,
+        largest_mask_term=0.05,
+        published_squared_change=2.0,
+        noise_multiplier=3.0,
+    )
+
+
+@pytest.fixture(scope="session")
+def certificate() -> Certificate:
+    """Complete: five attackers on a run, and one field from a private measurement."""
+    declared = Declaration(
+        subject="a run",
+        created="2026-11-22",
+        issuer="A clinic",
+        purpose="triage",
+        expires="2030-01-01",
+        weights_sha256="cd" * 32,
+        data_sha256="ab" * 32,
+    )
+    return certify_run(make_ledger(), make_sensitivity(), declared)
+
+
+_KNOWN: dict[object, object] = {}
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computes each curve and reads it once in a test session: both are pure functions of what they are given."""
+
+    def once(name: str, key: Callable[..., object]) -> None:
+        real = getattr(deriving, name)
+
+        def known(*arguments):
+            found = (name, key(*arguments))
+            if found not in _KNOWN:
+                _KNOWN[found] = (arguments, real(*arguments))  # the arguments are kept: ids stay theirs
+            return _KNOWN[found][1]
+
+        monkeypatch.setattr(deriving, name, known)
+
+    once("assessed", lambda *arguments: repr(arguments))
+    once("measures", lambda assessment, questions: (id(assessment), questions))
+    once("curve_points", id)

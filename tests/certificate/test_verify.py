@@ -1,0 +1,440 @@
+"""Nobody can forge a certificate: each forgery that once passed, and every leaf, sealed again by the forger."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from reticent.certificate import changes
+from reticent.certificate.build import certify, public
+from reticent.certificate.changes import Change
+from reticent.certificate.page import render_html
+from reticent.certificate.rounding import leaves, settled
+from reticent.certificate.schema import Certificate, Declaration, content_hash
+from reticent.certificate.verify import State, verify
+from reticent.errors import ArtifactError, ReticentError
+from reticent.mechanism import Gaussian, Laplace, Ledger, Neighbouring
+from reticent.threat import Attribute, Mixed, Relaxed, WorstCase
+from tests.certificate.conftest import make_ledger
+
+pytestmark = pytest.mark.usefixtures("quick")
+DECLARED = Declaration(subject="a release", created="2026-11-22")
+Document = dict[str, Any]
+
+
+def document_of(certificate: Certificate) -> Document:
+    return json.loads(certificate.to_json())
+
+
+def resealed(document: Document) -> Certificate:
+    draft = Certificate.parse(document)
+    return draft.model_copy(update={"content_sha256": content_hash(draft)})
+
+
+def refused(document: Document) -> bool:
+    """Whether a document, sealed again by the forger, is refused in one way or the other."""
+    try:
+        return not verify(resealed(document)).accepted
+    except ReticentError:
+        return True
+
+
+def drop_other_attackers(d: Document) -> None:
+    d["assessments"] = [a for a in d["assessments"] if a["adversary"] == "relaxed"]
+
+
+def replace_the_curve(d: Document) -> None:
+    d["assessments"][0]["curve"] = copy.deepcopy(d["assessments"][1]["curve"])
+
+
+def hide_behind_do_not_publish(d: Document) -> None:
+    d["assessments"][0]["do_not_publish"] = True
+    d["assessments"][0]["advantage"]["value"] = 0.01
+    d["do_not_publish"].insert(0, "assessments[0]")
+
+
+def shuffle_the_ledger(d: Document) -> None:
+    d["ledger"]["sampler"] = "shuffled"
+    d["ledger"]["config"]["sampler"] = "shuffled"
+
+
+def set_at(path: str, value: Any) -> Callable[[Document], None]:
+    *parts, last = path.split(".")
+
+    def change(d: Any) -> None:
+        for part in parts:
+            d = d[int(part)] if isinstance(d, list) else d[part]
+        d[int(last) if isinstance(d, list) else last] = value
+
+    return change
+
+
+FORGERIES: dict[str, Callable[[Document], None]] = {
+    "sentence": set_at("assessments.0.sentence", "An attacker can raise a 50% guess to at most 51.8%."),
+    "headline": set_at("headline", "A coin flip becomes at most 51.8%, against any attacker."),
+    "every attacker but the relaxed one deleted": drop_other_attackers,
+    "one attacker deleted": lambda d: d["assessments"].pop(3),
+    "worst case under replacement deleted": lambda d: d["assessments"].pop(5),
+    "no assessments": lambda d: d["assessments"].clear(),
+    "warnings removed": lambda d: d["warnings"].clear(),
+    "warnings removed from the ledger too": lambda d: (d["warnings"].clear(), d["ledger"]["warnings"].clear()),
+    "curve replaced": replace_the_curve,
+    "conditions set to none": lambda d: d["theorems"]["DONG2022:Theorem 3.2"].update(conditions="none"),
+    "estimate relabelled as bound": set_at("assessments.6.claim", "bound"),
+    "bound relabelled as estimate": set_at("assessments.0.claim", "estimate"),
+    "ledger shuffled beside a Poisson mechanism": shuffle_the_ledger,
+    "do_not_publish skips the check": hide_behind_do_not_publish,
+    "number alone": set_at("assessments.0.advantage.value", 0.01),
+    "number and sentence": lambda d: [a["advantage"].update(value=0.01) for a in d["assessments"]],
+    "order": lambda d: d["assessments"].reverse(),
+    "notes removed": lambda d: d["assessments"][1]["notes"].clear(),
+    "note added": lambda d: d["assessments"][0]["notes"].append("Audited by everybody."),
+    "theorem removed": lambda d: d["theorems"].pop("DONG2022:Theorem 3.2"),
+    "reason for leaving out invented": lambda d: (
+        d["assessments"].pop(3),
+        d["skipped"].update(membership="it is safe"),
+    ),
+    "public by name only": set_at("edition", "public"),
+    "do_not_publish emptied": lambda d: d["do_not_publish"].clear(),
+    "more noise": set_at("mechanism.noise_multiplier", 30),
+    "more noise in mechanism and ledger": lambda d: (
+        d["mechanism"].update(noise_multiplier=30),
+        d["ledger"].update(noise_multiplier=30),
+    ),
+    "an older version claimed": set_at("reticent_version", "0.0.1"),
+    "created is no date": set_at("declared.created", "yesterday"),
+    "key repeated by another adversary": lambda d: d["assessments"].append(copy.deepcopy(d["assessments"][0])),
+    "method": set_at("assessments.0.method", "clt"),
+    "question added": lambda d: d["questions"]["priors"].append(0.3),
+    "attribute parameter": set_at("assessments.6.parameters.gradient_change.squared_change", 0.1),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forgery_is_refused(certificate: Certificate, name: str) -> None:
+    document = document_of(certificate)
+    FORGERIES[name](document)
+    assert document != document_of(certificate)
+    assert refused(document)
+
+
+def test_an_honest_document_is_accepted_in_both_editions(certificate: Certificate) -> None:
+    complete, handed_on = verify(certificate), verify(public(certificate))
+    assert complete.accepted
+    assert complete.differences == ()
+    assert complete.private == ("attribute (replace)",)
+    assert complete.assessments == 7
+    assert handed_on.accepted
+    assert handed_on.private == ()
+    assert "private data" in public(certificate).skipped["attribute"]
+
+
+def test_leaving_an_attacker_out_is_said(certificate: Certificate) -> None:
+    document = document_of(certificate)
+    document["assessments"] = [a for a in document["assessments"] if a["adversary"] != "membership"]
+    document["skipped"] = {"membership": "it was not asked for"}
+    document["do_not_publish"][0] = "assessments[5]"
+    unused = {k for k in document["theorems"] if not any(k in a["theorems"] for a in document["assessments"])}
+    for key in unused:
+        del document["theorems"][key]
+    assert verify(resealed(document)).accepted
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Gaussian(2.0, releases=3),
+        Laplace(1.5),
+        Ledger((Gaussian(2.0), Gaussian(3.0))),
+        Gaussian(0.0),
+    ],
+    ids=lambda m: type(m).__name__ + str(getattr(m, "noise_multiplier", "")),
+)
+@pytest.mark.parametrize("relation", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+def test_what_certify_writes_is_accepted(mechanism, relation: Neighbouring) -> None:
+    adversaries = (WorstCase(), Relaxed(), Mixed(0.25), Attribute(0.5))
+    certificate = certify(mechanism, DECLARED, adversaries=adversaries, neighbouring=relation)
+    again = Certificate.parse(document_of(certificate))
+    assert verify(again).differences == ()
+
+
+def test_two_strengths_of_one_attacker_are_both_kept() -> None:
+    certificate = certify(Gaussian(2.0), DECLARED, adversaries=(Mixed(0.25), Mixed(0.75)))
+    shares = [a.parameters.get("relaxed_probability") for a in certificate.assessments if a.adversary == "mixed"]
+    assert shares == [0.25, 0.75]
+
+
+# What the issuer or the run declares: nobody can derive it, so a change is listed and breaks the signature.
+DECLARED_LEAVES = (
+    "declared.",
+    "content_sha256",
+    "signature",
+    "ledger.created",
+    "ledger.config.seed",
+    "ledger.config.divisor",
+    "ledger.config.sample_rate",
+    "ledger.data.",
+    "ledger.parameters.",
+    "ledger.optimiser",
+    "ledger.device",
+    "ledger.divisor",
+    "ledger.seeds.initialisation",
+    "ledger.seeds.split",
+    "ledger.utility.",
+    "ledger.diagnostics.",
+    "ledger.versions.",
+    "assessments.6.parameters.gradient_change.",
+)
+
+
+def other_values(value: Any) -> Iterator[Any]:
+    """Values of every kind that a forger could write instead."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, (int, float)):
+        for factor in (0.5, 2.0, 1.001, 0.9):
+            yield value * factor if value else factor
+        yield -value if value else 1
+    elif isinstance(value, str):
+        yield value + " "
+        yield value[:-1]
+        yield value.swapcase() if value.swapcase() != value else "x" + value
+        for kind in "0aZ-\u202e":
+            middle = len(value) // 2
+            if value[middle : middle + 1] != kind:
+                yield value[:middle] + kind + value[middle + 1 :]
+    else:
+        yield "something"
+    if value is not None:
+        yield None
+
+
+def every_change(
+    document: Document, *, curve_step: int, one_each: random.Random | None = None
+) -> Iterator[tuple[str, Document]]:
+    for path, value in leaves(document).items():
+        if "curve" in path and int(path[-1]) % curve_step:
+            continue
+        others = list(other_values(value))
+        for new in others if one_each is None else [one_each.choice(others)]:
+            changed = copy.deepcopy(document)
+            set_at(".".join(path), new)(changed) if "." not in "".join(path) else _set(changed, path, new)
+            yield ".".join(path), changed
+
+
+def _set(document: Any, path: tuple[str, ...], value: Any) -> None:
+    for part in path[:-1]:
+        document = document[int(part)] if isinstance(document, list) else document[part]
+    document[int(path[-1]) if isinstance(document, list) else path[-1]] = value
+
+
+def small_certificate() -> Certificate:
+    """Few leaves, every kind of them."""
+    return certify(
+        make_ledger(sample_rate=1.0).mechanism(),
+        DECLARED,
+        adversaries=(WorstCase(), Attribute(0.5)),
+        ledger=make_ledger(sample_rate=1.0),
+    )
+
+
+def check_every_change(certificate: Certificate, *, curve_step: int, share: float = 1.0, one_each: bool = False) -> int:
+    choice, tried = random.Random(1), 0  # noqa: S311
+    for leaf, changed in every_change(
+        document_of(certificate), curve_step=curve_step, one_each=choice if one_each else None
+    ):
+        if leaf.startswith(DECLARED_LEAVES) or choice.random() > share:
+            continue
+        tried += 1
+        assert refused(changed), leaf
+    return tried
+
+
+def test_no_derived_leaf_can_be_changed() -> None:
+    assert check_every_change(small_certificate(), curve_step=20, share=0.06) > 80
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_no_derived_leaf_can_be_changed_in_any_way() -> None:
+    assert check_every_change(small_certificate(), curve_step=1) > 3_000
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_no_derived_leaf_of_a_whole_run_can_be_changed(certificate: Certificate) -> None:
+    assert check_every_change(certificate, curve_step=1, one_each=True) > 2_000
+    assert check_every_change(public(certificate), curve_step=1, one_each=True) > 1_500
+
+
+def test_each_digit_of_a_number_counts() -> None:
+    certificate = small_certificate()
+    document = document_of(certificate)
+    for measure in ("advantage", "mu", "bayes_security"):
+        stated = document["assessments"][0][measure]["value"]
+        digits = repr(stated)
+        for place in (i for i, c in enumerate(digits) if c.isdigit()):
+            changed = copy.deepcopy(document)
+            new = digits[:place] + str((int(digits[place]) + 3) % 10) + digits[place + 1 :]
+            changed["assessments"][0][measure]["value"] = float(new)
+            assert refused(changed), (measure, digits, new)
+
+
+def test_declared_leaves_are_listed(certificate: Certificate) -> None:
+    outcome = verify(certificate)
+    assert outcome.declared["declared.issuer"] == "A clinic"
+    assert outcome.declared["declared.weights_sha256"] == "cd" * 32
+    assert "ledger.utility.test_accuracy" in outcome.declared
+    assert "mechanism.noise_multiplier" in verify(certify(Gaussian(2.0), DECLARED)).declared
+
+
+def nudged(certificate: Certificate, factor: float) -> Certificate:
+    document = document_of(certificate)
+    number = document["assessments"][0]["advantage"]
+    number["value"] = settled(("advantage", "value"), number["value"] * factor)
+    return resealed(document)
+
+
+def test_rounding_of_another_machine_needs_a_named_tolerance() -> None:
+    certificate = nudged(small_certificate(), 1.0 - 7e-6)
+    strict, lenient = verify(certificate), verify(certificate, tolerance=1e-5)
+    assert not strict.accepted
+    assert [d.state for d in strict.differences] == [State.ROUNDED]
+    assert lenient.accepted
+    assert not verify(certificate, tolerance=1e-6).accepted
+    assert not verify(nudged(small_certificate(), 1.0 - 2e-5), tolerance=1e-5).accepted
+    with pytest.raises(ArtifactError, match="tolerance"):
+        verify(certificate, tolerance=0.5)
+
+
+def test_a_newer_version_explains_what_it_changed_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = small_certificate()
+    document = document_of(old)
+    document["reticent_version"] = "0.0.9"
+    document["assessments"][0]["mu"]["value"] *= 1.5
+    changed = resealed(document)
+    with pytest.raises(ArtifactError, match="does not know"):
+        verify(changed)
+    monkeypatch.setattr("reticent.certificate.verify.VERSIONS", ("0.0.9", "0.1.0"))
+    monkeypatch.setattr(changes, "VERSIONS", ("0.0.9", "0.1.0"))
+    assert not verify(changed).accepted
+    entry = Change("0.1.0", "assessments.*.mu.*", "mu is read on a finer grid.", adversary="worst-case")
+    monkeypatch.setattr(changes, "CHANGES", (entry,))
+    explained = verify(changed)
+    assert explained.accepted
+    assert [d.state for d in explained.differences] == [State.CHANGED]
+    assert "finer grid" in explained.differences[0].why
+    document["assessments"][0]["mu"]["value"] *= 0.1
+    assert not verify(resealed(document)).accepted, "the old document states less risk than is known today"
+    document["assessments"][0]["advantage"]["value"] *= 1.5
+    assert not verify(resealed(document)).accepted
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda d: d["questions"].update(fprs=[0.5] * 100_000), "fprs"),
+        (lambda d: d.update(assessments=d["assessments"][:1] * 2000), "assessments"),
+        (lambda d: d.update(mechanism={"kind": "ledger", "parts": [d["mechanism"]] * 5000}, ledger=None), "parts"),
+        (lambda d: d["mechanism"].update(steps=10**300) or d.update(ledger=None), "steps"),
+        (lambda d: d["declared"].update(subject="x" * 1_000_000), "subject"),
+        (lambda d: d["questions"].update(priors=[]), "priors"),
+        (lambda d: d["assessments"][0].update(adversary="omniscient"), "omniscient"),
+        (lambda d: d["mechanism"].update(noise_multiplier=-1) or d.update(ledger=None), "noise_multiplier"),
+    ],
+)
+def test_what_is_too_large_or_unknown_is_refused_in_a_line(change, complaint: str) -> None:
+    document = document_of(small_certificate())
+    change(document)
+    with pytest.raises(ArtifactError, match=complaint) as caught:
+        verify(resealed(document))
+    assert len(str(caught.value)) < 1000
+    assert "\n" not in str(caught.value)
+
+
+HOSTILE = ("<script>alert(1)</script>", "\x00\x1b[2J\x07", "\u202egnp.exe", "\ud800", "W" * 1_000_000, "{{ 7*7 }}")
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["tags", "control", "right to left", "surrogate", "megabyte", "template"])
+@pytest.mark.parametrize(
+    "leaf", ["declared.subject", "ledger.data.name", "headline", "ledger.config", "reticent_version"]
+)
+def test_hostile_text_is_refused_in_a_line_or_declared(text: str, leaf: str) -> None:
+    document = document_of(small_certificate())
+    set_at(leaf, {text: text} if leaf == "ledger.config" else text)(document)
+    try:
+        changed = resealed(document)
+        outcome = verify(changed)
+    except ArtifactError as error:
+        said = str(error)
+    else:
+        assert outcome.accepted == leaf.startswith(("declared", "ledger"))
+        page = render_html(changed)
+        before = page[: page.index("<template")]
+        assert text not in before or text == HOSTILE[5]
+        assert len(before) < 100_000
+        said = ""
+    assert "\n" not in said
+    assert len(said) < 1000
+
+
+def mutated(document: Document, choice: random.Random) -> Any:
+    """A document with a few random wounds: values of other types, keys lost, moved, added, lists grown."""
+    strange = [None, True, -1, 0, 1e308, -1e-308, 10**30, "", "NaN", "\x00\u202e<script>", [], {}, [[]], {"kind": "x"}]
+    paths = list(leaves(document))
+    for _ in range(choice.randint(1, 4)):
+        path = choice.choice(paths)
+        depth = choice.randint(1, len(path))
+        target: Any = document
+        try:
+            for part in path[: depth - 1]:
+                target = target[int(part)] if isinstance(target, list) else target[part]
+            key: Any = int(path[depth - 1]) if isinstance(target, list) else path[depth - 1]
+            match choice.randint(0, 4):
+                case 0:
+                    del target[key]
+                case 1 if isinstance(target, dict):
+                    target[choice.choice(["kind", "x", "__proto__", "parts"])] = choice.choice(strange)
+                case 2 if isinstance(target[key], (int, float)) and not isinstance(target[key], bool):
+                    target[key] *= choice.choice([-1, 0, 1e-300, 1e300, 1 + 1e-12, 10**20])
+                case 3 if isinstance(target, list):
+                    target.append(copy.deepcopy(choice.choice(target)))
+                case _:
+                    target[key] = choice.choice(strange)
+        except (KeyError, IndexError, TypeError, ValueError):
+            continue
+    return document
+
+
+def check_random_mutations(count: int, seed: int) -> None:
+    sources = [document_of(small_certificate()), document_of(public(small_certificate()))]
+    for source in (0, 1):
+        unrun = copy.deepcopy(sources[source])
+        unrun["ledger"] = None
+        sources.append(unrun)
+    choice = random.Random(seed)  # noqa: S311
+    for _ in range(count):
+        changed = mutated(copy.deepcopy(choice.choice(sources)), choice)
+        try:
+            verify(resealed(changed))
+        except ReticentError as error:
+            said = str(error)
+        else:
+            said = ""
+        assert "\n" not in said
+        assert len(said) < 2000
+
+
+def test_random_mutations_never_crash() -> None:
+    check_random_mutations(250, seed=5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_ten_thousand_random_mutations_never_crash() -> None:
+    check_random_mutations(10_000, seed=6)

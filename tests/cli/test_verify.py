@@ -1,0 +1,153 @@
+"""``reticent verify``, ``keygen`` and ``gate`` from the command line: verdicts and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reticent.certificate.build import certify
+from reticent.certificate.schema import Certificate, Declaration, content_hash
+from reticent.certificate.signature import load_private_key, write_key_pair
+from reticent.certificate.store import write_certificate
+from reticent.cli import main
+from reticent.mechanism import Gaussian
+from reticent.threat import Attribute, WorstCase
+
+HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e\x07name"
+POLICY = """
+schema: reticent.policy/1
+signature: true
+limits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]
+"""
+
+
+def run(capsys, *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(a) for a in arguments])
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out, err
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    write_key_pair(folder / "key", folder / "key.pub")
+    weights = folder / "weights.safetensors"
+    weights.write_bytes(b"weights")
+    declared = Declaration(
+        subject=HOSTILE,
+        created="2026-11-22",
+        expires="2999-01-01",
+        weights_sha256="9e5dcf7f5cb6e5a3c0d7e2d1e7d6b1a7c8f0f9a1b2c3d4e5f60718293a4b5c6d",
+    )
+    certificate = certify(Gaussian(2.0), declared, adversaries=(WorstCase(), Attribute(0.5)))
+    write_certificate(certificate, folder, key=load_private_key(folder / "key"))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["certificate.json", "certificate.public.json", "certificate.html"])
+def test_every_file_verifies_with_its_key(made: Path, capsys, name: str) -> None:
+    code, out, _ = run(capsys, "verify", made / name, "--key", made / "key.pub")
+    assert code == 0
+    assert "derived leaves agrees" in out
+    assert ("private measurements" in out) == (name == "certificate.json")
+    assert "declared: subject" in out
+    for character in ("\x1b", "\u202e", "\x07"):
+        assert character not in out
+
+
+def test_a_detached_signature_counts_too(made: Path, capsys) -> None:
+    options = ("--key", made / "key.pub", "--signature", made / "certificate.public.json.sig")
+    assert run(capsys, "verify", made / "certificate.public.json", *options)[0] == 0
+    assert run(capsys, "verify", made / "certificate.json", *options)[0] == 1, "it signs the other document"
+    code, _, err = run(capsys, "verify", made / "certificate.json", *options[2:])
+    assert code == 2
+    assert "--key" in err
+
+
+def test_another_key_and_another_model_are_refused(made: Path, tmp_path: Path, capsys) -> None:
+    write_key_pair(tmp_path / "other", tmp_path / "other.pub")
+    code, out, _ = run(capsys, "verify", made / "certificate.json", "--key", tmp_path / "other.pub")
+    assert (code, "REFUSED" in out) == (1, True)
+    code, out, _ = run(capsys, "verify", made / "certificate.json", "--weights", made / "weights.safetensors")
+    assert code == 1
+    assert "another model" in out
+
+
+def test_without_a_key_the_verdict_says_so(made: Path, capsys) -> None:
+    assert "no signature was checked" in run(capsys, "verify", made / "certificate.json")[1]
+
+
+def test_a_changed_declaration_verifies_but_not_with_the_key(made: Path, tmp_path: Path, capsys) -> None:
+    document = json.loads((made / "certificate.public.json").read_text())
+    document["declared"]["subject"] = "another model"
+    draft = Certificate.parse(document)
+    changed = draft.model_copy(update={"content_sha256": content_hash(draft)})
+    (tmp_path / "c.json").write_text(changed.to_json())
+    assert run(capsys, "verify", tmp_path / "c.json")[0] == 0
+    code, out, _ = run(capsys, "verify", tmp_path / "c.json", "--key", made / "key.pub")
+    assert code == 1
+    assert "signature is not that of" in out
+
+
+def test_an_expired_certificate_is_refused(tmp_path: Path, capsys) -> None:
+    declared = Declaration(subject="old", created="2020-01-01", expires="2021-01-01")
+    write_certificate(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)), tmp_path)
+    code, out, _ = run(capsys, "verify", tmp_path / "certificate.json")
+    assert code == 1
+    assert "expired on 2021-01-01" in out
+
+
+def test_a_tampered_certificate_names_the_leaf(made: Path, tmp_path: Path, capsys) -> None:
+    document = json.loads((made / "certificate.json").read_text())
+    document["assessments"][0]["claim"] = "estimate"
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    code, out, _ = run(capsys, "verify", tmp_path / "c.json")
+    assert code == 1
+    assert "tampered: assessments.0.claim is 'estimate', derived 'bound'" in out
+
+
+@pytest.mark.parametrize("content", [b"", b"<html></html>", b"{}", b"\xff", b"[1]", b"null", b"[" * 5000])
+def test_what_is_no_certificate_is_one_line_and_exit_code_2(tmp_path: Path, capsys, content: bytes) -> None:
+    (tmp_path / "c").write_bytes(content)
+    code, out, err = run(capsys, "verify", tmp_path / "c")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_keygen_overwrites_nothing(tmp_path: Path, capsys) -> None:
+    assert run(capsys, "keygen", tmp_path / "key")[0] == 0
+    before = (tmp_path / "key").read_bytes()
+    code, _, err = run(capsys, "keygen", tmp_path / "key")
+    assert code == 2
+    assert "never overwritten" in err
+    assert (tmp_path / "key").read_bytes() == before
+
+
+@pytest.mark.parametrize(("limit", "code"), [("0.5", 0), ("0.1", 1)])
+def test_the_gate_opens_and_closes(made: Path, tmp_path: Path, capsys, limit: str, code: int) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY % limit)
+    files = ("--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md", "--key", made / "key.pub")
+    found, out, _ = run(capsys, "gate", made / "certificate.html", "--policy", tmp_path / "policy.yaml", *files)
+    assert found == code
+    assert out == (tmp_path / "gate.md").read_text()
+    assert f'failures="{code}"' in (tmp_path / "gate.xml").read_text()
+
+
+def test_the_gate_needs_the_key_that_its_policy_wants(made: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY % "0.5")
+    code, _, err = run(capsys, "gate", made / "certificate.json", "--policy", tmp_path / "policy.yaml")
+    assert code == 2
+    assert "--key" in err
+
+
+def test_the_gate_refuses_a_page_with_one_changed_character(made: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY % "0.5")
+    page = (made / "certificate.html").read_text()
+    (tmp_path / "page.html").write_text(page.replace("coin flip becomes", "coin flip remains", 1))
+    options = ("--policy", tmp_path / "policy.yaml", "--key", made / "key.pub")
+    code, out, _ = run(capsys, "gate", tmp_path / "page.html", *options)
+    assert code == 1
+    assert "the page shows its document" in out
