@@ -244,7 +244,7 @@ def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: s
         (["--engine", "dask"], "--address"),
         (["--workers", "0"], "--workers"),
         (["--canaries", "0", "--attack", "canary"], "--canaries"),
-        (["--against", "attribute"], "--gradient-change"),
+        (["--against", "attribute"], "gradient_change must be given"),
         (["--address", "tcp://here:1"], "--address"),
         (["--target", "2"], "--target"),
         (["--noise-multiplier", "2"], "--noise-multiplier"),
