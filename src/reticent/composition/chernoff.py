@@ -21,7 +21,7 @@ from reticent.tradeoff._logs import log1mexp
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
-_THRESHOLDS = np.concatenate([[0.0], np.geomspace(1e-9, 1e5, 1100)])
+_THRESHOLDS = np.concatenate([[0.0], np.geomspace(1e-9, 1e8, 1350)])
 _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
 _LEFT_OUT = math.log(1e-24)  # log of what the grids of all steps together may leave out

@@ -11,7 +11,7 @@ import numpy as np
 from reticent.composition.bracket import Bracket
 from reticent.composition.chernoff import CheapBounds
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.polygon import Polygon, hull, polygon_through, safest, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
 from reticent.composition.spectral import SampledStep, SpectralComposition
 from reticent.composition.steps import Step, steps_of
 from reticent.errors import NumericalError
@@ -20,6 +20,7 @@ from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
 _DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
+_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 _WIDE = 1e-3  # of the advantage: worth a note
@@ -88,7 +89,8 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon, tup
     routes += [partial(_lattice, noisy, *settings) for settings in _LATTICES]
     steps = [(step.curve(), step.count) for step in noisy]
     cheap = CheapBounds(steps, [step.largest_losses for step in noisy])
-    above, below = [*cheap.above(), _disclosed(_ever_sampled(noisy), both)], [cheap.below(), loudest_step(steps)]
+    above = [*cheap.above(), *_told(noisy), _disclosed(_ever_sampled(noisy), both)]
+    below = [cheap.below(), loudest_step(steps)]
     if max(curve.delta(0.0) for curve in below) > _DISCLOSED:
         routes = []
     reasons = []
@@ -151,6 +153,19 @@ def loudest_step(steps: Sequence[tuple[TradeOff, int]]) -> Polygon:
         fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
     fpr = np.minimum(fpr, 0.0)
     return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+
+
+def _told(noisy: Sequence[Step]) -> list[Polygon]:
+    """Without sampling an attacker is at least as strong, and Gaussian steps compose to one: finite at every delta."""
+    if any(step.laplace for step in noisy):
+        return []
+    reach = [2.0 if step.antipodal else step.shift for step in noisy]
+    mu = math.sqrt(sum(n.count * (far / n.noise_multiplier) ** 2 for n, far in zip(noisy, reach, strict=True)))
+    thresholds = mu * (0.5 * mu + np.linspace(-8.0, 40.0, 481))
+    thresholds = np.append(0.0, thresholds[thresholds > 0.0])
+    log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _ROUNDING
+    log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)
+    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta, log1mexp(log_delta))]
 
 
 def _ever_sampled(noisy: Sequence[Step]) -> float:
