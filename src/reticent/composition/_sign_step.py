@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reticent.errors import NumericalError
+
+_MOST_NODES = 4_000_000
 REACH = 9.5
 _MAX_CELLS = 600_000
 _MAX_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
@@ -32,8 +35,15 @@ def losses(y: np.ndarray, rate: float, slope: float) -> tuple[np.ndarray, np.nda
 
 
 def nodes(rate: float, slope: float, spacing: float, reach: float = REACH) -> Step:
-    """Trapezoid rule on y >= 0 with both signs folded together, to ``reach`` beyond twice the slope."""
-    y = np.arange(math.ceil((reach + 2.0 * slope) / spacing) + 1) * spacing
+    """Trapezoid rule on y >= 0 with both signs folded together, to ``reach`` beyond twice the slope.
+
+    Raises:
+        NumericalError: too little noise for any number of nodes that fits.
+    """
+    count = (reach + 2.0 * slope) / spacing
+    if not count < _MOST_NODES:
+        raise NumericalError(f"common-sign composition: {count:.3g} nodes would be needed")
+    y = np.arange(math.ceil(count) + 1) * spacing
     weight = np.exp(-0.5 * y * y) * (2.0 * spacing / math.sqrt(2.0 * math.pi))
     weight[0] *= 0.5
     return Step(weight, *losses(y, rate, slope))
