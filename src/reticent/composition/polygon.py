@@ -22,6 +22,7 @@ from reticent.tradeoff.piecewise import PolygonTradeOff
 _MAX_PASSES = 60
 _SMALL = -0.7  # log of a rate below which differences are taken of it, above which of its complement
 _SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
+_FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
 
 
@@ -219,12 +220,46 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
     while True:
         slopes = rise - run
         falls = np.append(True, slopes[1:] < slopes[:-1])
-        if np.all(falls):
+        bends = len(falls) - int(np.count_nonzero(falls))
+        if bends <= _FEW_BENDS:
             break
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)
+    if bends:
+        first, slopes = _straightened(first, run, rise, np.flatnonzero(~falls))
     points = np.append(first, len(log_run))
     return points[: len(points) - int(np.sum(np.isneginf(slopes)))]
+
+
+def _straightened(
+    first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone."""
+    before, after = np.arange(-1, len(run) - 1).tolist(), np.arange(1, len(run) + 1).tolist()
+    runs, rises, gone = run.tolist(), rise.tolist(), np.zeros(len(run), dtype=bool)
+    for bend in bends.tolist():
+        block = before[bend] if gone[bend] else bend
+        while gone[block]:
+            block = before[block]
+        while True:
+            slope, left, right = rises[block] - runs[block], before[block], after[block]
+            if left >= 0 and slope >= rises[left] - runs[left]:
+                block, right = left, block
+            elif not (right < len(runs) and rises[right] - runs[right] >= slope):
+                break
+            runs[block], rises[block] = _log_sum(runs[block], runs[right]), _log_sum(rises[block], rises[right])
+            gone[right], after[block] = True, after[right]
+            before[right] = block
+            if after[block] < len(runs):
+                before[after[block]] = block
+    kept = np.flatnonzero(~gone)
+    return first[kept], np.array(rises)[kept] - np.array(runs)[kept]
+
+
+def _log_sum(a: float, b: float) -> float:
+    """log(e^a + e^b)."""
+    top, other = (a, b) if a >= b else (b, a)
+    return top if other == -math.inf else top + math.log1p(math.exp(other - top))
 
 
 def hull(curves: Sequence[Polygon]) -> Polygon:

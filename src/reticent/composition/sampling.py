@@ -53,9 +53,10 @@ def _shuffled_note(run: DPSGD) -> str:
     batches, epochs = batches_per_epoch(run), accountable(run).steps
     known = run.batches_per_epoch is not None or math.isclose(batches * run.sample_rate, 1.0, rel_tol=1e-9)
     why = f"{batches} per epoch" if known else f"{batches} per epoch, as the loader may drop an incomplete batch"
+    updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
     return (
         "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
-        f"contains the target: {epochs} counted ({run.steps} steps, {why}). Batch boundaries must not depend on the "
+        f"contains the target: {epochs} counted ({updates}, {why}). Batch boundaries must not depend on the "
         "target."
     )
 
