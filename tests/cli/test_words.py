@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reticent.certificate.build import certify
+from reticent.certificate.schema import Declaration
 from reticent.cli import main
 from reticent.mechanism import DPSGD, Gaussian, Neighbouring
 from reticent.threat import Membership, Mixed, Relaxed, WorstCase
@@ -47,7 +48,7 @@ def test_every_verb_says_what_floating_point_noise_leaves_open(capsys) -> None:
 
 def test_certificates_say_both() -> None:
     certificate = certify(
-        DPSGD(2.0, 0.1, 9), subject="s", created="2026-01-01", adversaries=(WorstCase(), Membership())
+        DPSGD(2.0, 0.1, 9), Declaration(subject="s", created="2026-01-01"), adversaries=(WorstCase(), Membership())
     )
     for assessment in certificate.assessments:
         told = " ".join(assessment.notes)
@@ -70,7 +71,10 @@ def test_shuffled_prints_the_epochs_that_it_counted(capsys) -> None:
 @pytest.mark.parametrize("relation", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
 def test_the_relaxed_sentence_says_that_it_averages_over_directions(relation) -> None:
     certificate = certify(
-        Gaussian(4.0), subject="s", created="2026-01-01", adversaries=(Relaxed(), Mixed()), neighbouring=relation
+        Gaussian(4.0),
+        Declaration(subject="s", created="2026-01-01"),
+        adversaries=(Relaxed(), Mixed()),
+        neighbouring=relation,
     )
     sentences = {a.adversary: a.sentence for a in certificate.assessments}
     assert ", on average over all directions, to at most " in sentences["relaxed"]

@@ -10,6 +10,7 @@ import pytest
 
 from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
 from reticent.certificate.build import certify
+from reticent.certificate.schema import Declaration
 from reticent.certificate.verify import verify
 from reticent.cli import main
 from reticent.errors import UnsupportedError
@@ -85,12 +86,14 @@ def test_a_stated_relation_leaves_the_game_out_by_name() -> None:
 
 
 def test_certificates_play_it_under_replacement() -> None:
-    certificate = certify(CASE, subject="case", created="2026-01-01", adversaries=(WorstCase(), MembershipGame()))
+    certificate = certify(
+        CASE, Declaration(subject="case", created="2026-01-01"), adversaries=(WorstCase(), MembershipGame())
+    )
     relations = {(a.adversary, a.neighbouring) for a in certificate.assessments}
     assert ("membership-game", "replace") in relations
     assert ("worst-case", "replace") in relations
     assert ("worst-case", "add-remove") in relations
-    assert not verify(certificate).problems
+    assert verify(certificate).accepted
 
 
 def test_calibration_and_the_worst_case_beside_it_use_replacement() -> None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol, runtime_checkable
 
+import numpy as np
+
 from reticent import risk
 from reticent.composition.bracket import Bracket
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.tradeoff import TradeOff
+from reticent.tradeoff import TradeOff, from_advantage, no_privacy
 
 _ROUNDING = 1e-9  # by which the two ends of an enclosure may be exchanged
 
@@ -99,7 +101,7 @@ class Assessment:
             return Interval(-math.inf, value, math.inf)
         same = self.truth.pessimistic is self.curve
         ends = float(number(self.truth.optimistic)), value if same else float(number(self.truth.pessimistic))
-        lower, upper = ends[::-1] if number is risk.bayes_security else ends  # the one number that falls with risk
+        lower, upper = ends[::-1] if _falls(number) else ends
         if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=1e-14):
             return Interval(-math.inf, value, math.inf)
         return Interval(min(lower, upper), value, upper)
@@ -118,6 +120,12 @@ class Assessment:
         upper = min(risk.mu(self.truth.pessimistic), high)
         lower = max(low, risk.mu_above(self.truth.optimistic))
         return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
+
+
+def _falls(number: Callable[[TradeOff], float]) -> bool:
+    """Whether a number is smaller where there is more risk, as Bayes security is."""
+    with np.errstate(all="ignore"):
+        return float(number(no_privacy())) < float(number(from_advantage(0.0)))
 
 
 @runtime_checkable

@@ -1,0 +1,41 @@
+"""Reading both ends of an enclosure: which is which, and what happens where they contradict each other."""
+
+import math
+
+import pytest
+
+from reticent.calibrate import BayesSecurity
+from reticent.composition.bracket import Bracket
+from reticent.mechanism import Neighbouring
+from reticent.risk import advantage, bayes_security
+from reticent.threat import Assessment, Claim, Method, WorstCase
+from reticent.tradeoff import GaussianTradeOff
+
+
+def assessment(optimistic: float, pessimistic: float) -> Assessment:
+    truth = Bracket(pessimistic=GaussianTradeOff(pessimistic), optimistic=GaussianTradeOff(optimistic), notes=("n",))
+    return Assessment(
+        WorstCase(), Neighbouring.ADD_REMOVE, Method.EXACT, Claim.BOUND, truth.pessimistic, truth, ("k",), ("m", "n")
+    )
+
+
+@pytest.mark.parametrize("number", [advantage, bayes_security, BayesSecurity(0.5).measure])
+def test_ends_are_in_order_whichever_way_the_number_goes(number) -> None:
+    read = assessment(0.9, 1.0).measure(number)
+    assert read.lower < read.upper
+    assert read.value == (read.upper if number is advantage else read.lower)
+
+
+@pytest.mark.parametrize("number", [advantage, bayes_security])
+def test_ends_that_contradict_each_other_are_not_sorted(number) -> None:
+    read = assessment(1.0, 0.9).measure(number)
+    assert (read.lower, read.upper) == (-math.inf, math.inf)
+
+
+def test_ends_that_differ_by_rounding_are_one_number() -> None:
+    read = assessment(1.0 + 1e-12, 1.0).measure(advantage)
+    assert read.lower == read.value == read.upper
+
+
+def test_what_the_enclosure_has_to_say_is_said_once() -> None:
+    assert assessment(0.9, 1.0).notes == ("m", "n")
