@@ -52,7 +52,9 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     if attained == whole and both is replaced:
         return enclosed
     least = _composed(*attained, replaced)
-    return Bracket.checked(enclosed.pessimistic, least.optimistic, tuple({*enclosed.notes, *least.notes}))
+    return Bracket.checked(
+        enclosed.pessimistic, least.optimistic, tuple(dict.fromkeys((*enclosed.notes, *least.notes)))
+    )
 
 
 def _composed(noisy: tuple[Step, ...], seen: float, both: bool) -> Bracket:
@@ -104,8 +106,8 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon, tup
         below.append(optimistic)
         if _width(above, below) <= _WIDTH and _reaches(pessimistic):
             break
-    notes = () if _width(above, below) < _WIDE else (_UNRESOLVED.format(_width(above, below), "; ".join(reasons)),)
-    return strictest(above), hull(below), notes
+    width, why = _width(above, below), "; ".join(reasons) or "no computation is finer"
+    return strictest(above), hull(below), () if width < _WIDE else (_UNRESOLVED.format(width, why),)
 
 
 def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
@@ -162,7 +164,7 @@ def _told(noisy: Sequence[Step]) -> list[Polygon]:
     reach = [2.0 if step.antipodal else step.shift for step in noisy]
     mu = math.sqrt(sum(n.count * (far / n.noise_multiplier) ** 2 for n, far in zip(noisy, reach, strict=True)))
     thresholds = mu * (0.5 * mu + np.linspace(-8.0, 40.0, 481))
-    thresholds = np.append(0.0, thresholds[thresholds > 0.0])
+    thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
     log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _ROUNDING
     log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)
     return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta, log1mexp(log_delta))]
