@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test check lint types imports docs slow browser bench clean
+.PHONY: help env certify test check lint types imports docs site slow browser bench clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -16,6 +16,7 @@ help:
 	@echo "make check   tests, lint, types, import rules, documentation: what CI runs"
 	@echo "make slow    the longer experiments' tests, by name"
 	@echo "make browser the certificate's page in headless Chromium"
+	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   the speed tables"
 
 env: $(READY)
@@ -47,6 +48,9 @@ imports: $(READY)
 
 docs: $(READY)
 	$(PYTEST) -m docs
+
+site: $(READY)
+	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
 slow: $(READY)
 	$(PYTEST) -m slow --timeout 3600

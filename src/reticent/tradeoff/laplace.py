@@ -73,7 +73,7 @@ class LaplaceTradeOff(TradeOff):
 class RelaxedLaplaceTradeOff(TradeOff):
     """One scalar Laplace release against an attacker who does not know the sign of the shift.
 
-    H0: |y| is exponential. H1: |y| for y ~ Laplace(mu, 1). Direction ADD (H1 = present); REM is
+    H0: ``|y|`` is exponential. H1: ``|y|`` for y ~ Laplace(mu, 1). Direction ADD (H1 = present); REM is
     ``reversed``, and here REM dominates for every epsilon >= 0, the opposite of the Gaussian.
     Theorem 1 of KAISSIS2023, re-derived; only for one dimension: in more, the law of the statistic
     under H1 depends on the direction. Pure epsilon stays mu: there is no gain at delta = 0.
@@ -110,7 +110,7 @@ class RelaxedLaplaceTradeOff(TradeOff):
         return float(self.mu + np.log1p(np.exp(-2.0 * self.mu)) - _LOG_2)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        """At t = |y| < mu the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu."""
+        """At ``t = |y| < mu`` the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu."""
         ratio = np.asarray(log_ratio, dtype=float)
         inside = np.clip(ratio, -self.mu, self._largest)
         t = np.minimum(_half_log_twice_minus_one(inside + self.mu), self.mu)

@@ -1,0 +1,56 @@
+"""Settings of the documentation site: `make site` builds it, and every warning is an error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import generate_reference
+
+from reticent import __version__
+
+project = "reticent"
+author = "the reticent maintainers"
+copyright = "2026, the reticent maintainers. Apache-2.0"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+root_doc = "index"
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["README.md", "_build", "**/*.py"]
+smartquotes = False  # "--option" must stay what it is
+
+html_theme = "furo"
+html_title = "reticent"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+pygments_style = "friendly"
+pygments_dark_style = "github-dark"
+
+myst_enable_extensions = ["deflist", "colon_fence"]
+myst_heading_anchors = 3
+copybutton_prompt_text = r"^\$ "
+copybutton_prompt_is_regexp = True
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "mixed"
+autosummary_generate = True
+napoleon_google_docstring = True
+napoleon_use_rtype = False
+
+
+def setup(app: object) -> None:
+    """Write the generated pages of the reference before Sphinx reads them."""
+    generate_reference.write(Path(__file__).parent / "reference")

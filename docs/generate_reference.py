@@ -1,0 +1,134 @@
+"""Write the pages of the reference that follow from the code: commands, API, configuration, schemas."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+PACKAGES = (
+    "reticent.mechanism",
+    "reticent.threat",
+    "reticent.risk",
+    "reticent.tradeoff",
+    "reticent.composition",
+    "reticent.calibrate",
+    "reticent.audit",
+    "reticent.attack",
+    "reticent.train",
+    "reticent.data",
+    "reticent.errors",
+    "reticent.references",
+)
+"""Packages whose public names the reference lists, in the order in which a reader meets them."""
+
+_HEAD = "<!-- Generated from the code by docs/generate_reference.py: do not edit. -->\n\n"
+
+
+def write(folder: Path) -> None:
+    """Write every generated page into ``folder``; pages whose text is the same are left alone."""
+    folder.mkdir(exist_ok=True)
+    pages = {"cli.md": _commands(), "schemas.md": _schemas(), "changelog.md": _changelog(), "api.md": _api()}
+    pages |= {f"{name}.md": _package(name) for name in PACKAGES}
+    for name, text in pages.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def _api() -> str:
+    rows = "".join(f"| [`{name}`]({name}.md) | {_first_line(importlib.import_module(name))} |\n" for name in PACKAGES)
+    listed = "\n".join(PACKAGES)
+    return f"{_HEAD}# Python API\n\n| package | about |\n|---|---|\n{rows}\n```{{toctree}}\n:hidden:\n\n{listed}\n```\n"
+
+
+def _package(name: str) -> str:
+    module = importlib.import_module(name)
+    blocks = "\n".join(_entry(name, each, getattr(module, each)) for each in public_names(name))
+    return f"{_HEAD}# {name}\n\n{_first_line(module)}\n\n{blocks}"
+
+
+def public_names(name: str) -> list[str]:
+    """The public names of a package: its ``__all__``, or what a module without one defines itself."""
+    module = importlib.import_module(name)
+    names = getattr(module, "__all__", None) or [
+        each
+        for each, value in vars(module).items()
+        if not each.startswith("_") and getattr(value, "__module__", None) == name
+    ]
+    shown = [each for each in names if not inspect.ismodule(getattr(module, each))]
+    return sorted(shown, key=lambda each: (each.isupper(), each.lower()))  # constants come last
+
+
+def _entry(package: str, name: str, value: Any) -> str:
+    if inspect.isclass(value):
+        kind, options = "autoclass", "   :members:\n   :show-inheritance:\n"
+    elif inspect.isroutine(value):
+        kind, options = "autofunction", ""
+    else:
+        return f"## {name}\n\n`{package}.{name}`\n"
+    return f"## {name}\n\n```{{eval-rst}}\n.. {kind}:: {package}.{name}\n{options}```\n"
+
+
+def _first_line(module: Any) -> str:
+    return (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+
+
+def _commands() -> str:
+    from reticent.cli import app
+
+    root = typer.main.get_command(app)
+    blocks = "\n".join(_help(words, command) for words, command in _walk("reticent", root))
+    intro = (
+        "Every verb takes `--json` for strict JSON and `--help` for what is written here. "
+        "Bad input ends in one line on standard error and exit code 2.\n\n"
+    )
+    return f"{_HEAD}# Command line\n\n{intro}{blocks}"
+
+
+def _walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    yield words, command
+    for name, below in sorted(getattr(command, "commands", {}).items()):
+        yield from _walk(f"{words} {name}", below)
+
+
+def _help(words: str, command: Any) -> str:
+    level = "#" * min(4, 1 + len(words.split()))
+    rows = "".join(_option(parameter) for parameter in command.params if not getattr(parameter, "hidden", False))
+    text = inspect.cleandoc(command.help or "").replace("\b", "").strip()
+    table = f"| option | default | meaning |\n|---|---|---|\n{rows}\n" if rows else ""
+    return f"{level} {words}\n\n{text}\n\n{table}"
+
+
+def _option(parameter: Any) -> str:
+    named = parameter.param_type_name == "option"
+    name = ", ".join(f"`{each}`" for each in parameter.opts) if named else f"`{parameter.name.upper()}`"
+    default = parameter.default
+    shown = "" if callable(default) or default in (None, False, (), []) else f"`{getattr(default, 'value', default)}`"
+    if getattr(parameter, "required", False):
+        shown = "required"
+    meaning = " ".join((getattr(parameter, "help", None) or "").split()).replace("|", "\\|")
+    return f"| {name} | {shown.replace('|', chr(92) + '|')} | {meaning} |\n"
+
+
+def _schemas() -> str:
+    folder = Path(__file__).parent / "schema"
+    rows = ""
+    for path in sorted(folder.glob("*.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        about = (schema.get("description") or schema.get("title") or "").split("\n")[0]
+        rows += f"| {{download}}`{path.name} <../schema/{path.name}>` | {about} |\n"
+    return (
+        f"{_HEAD}# JSON Schemas\n\nEvery document that reticent writes follows a published schema. "
+        f"Numbers that are not finite are `null`.\n\n| file | describes |\n|---|---|\n{rows}"
+    )
+
+
+def _changelog() -> str:
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    return _HEAD + text.replace("](docs/", "](../")
