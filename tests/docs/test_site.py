@@ -17,7 +17,7 @@ pytestmark = pytest.mark.docs
 
 
 def follow(page: Path, folder: Path) -> list[str]:
-    """Do what ``page`` says in ``folder``, in its order: files that it names, Python, shell commands. What was printed."""
+    """Do what ``page`` says in ``folder``: save its files, run its Python and shell commands; what was printed."""
     text, told = page.read_text(encoding="utf-8"), []
     names: dict[str, object] = {}
     for match in BLOCK.finditer(text):
