@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
-from reticent.composition.sampling import accountable
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import accountable
 
 Part = Gaussian | Laplace | DPSGD
 
@@ -71,6 +71,8 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
         case DPSGD():
             run = accountable(mechanism)
             return _repeated(_sampled(run), run.steps)
+        case _:
+            raise UnsupportedError(f"{mechanism.name} has no event in dp_accounting that is read back as the same")
 
 
 def relation(neighbouring: Neighbouring) -> NeighboringRelation:
