@@ -104,10 +104,10 @@ def test_certificates_hold_it_and_verify_derives_it_again(sleepy) -> None:
 def test_the_dashboard_asks_for_it(sleepy) -> None:
     app = pytest.importorskip("reticent.dashboard.app")
     assert "attacker-awake" in {known.key for known in app.fields()}
-    _, sentences, table, *_ = app.answer(
+    message, sentences, table, *_ = app.answer(
         {"mechanism": "gaussian", "neighbouring": "replace", "gaussian-noise_multiplier": 2}
     )
-    assert "sleepy" in str(table)
+    assert "sleepy" in str(table), message
     assert len(sentences) == 6
 
 

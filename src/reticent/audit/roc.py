@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left, bisect_right
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainc, ndtri
 
 from reticent import _check
@@ -112,4 +111,6 @@ def _lower_end(value: float, limit: float) -> float:
     floor = max(value * math.exp(-(limit + math.log(2.0)) / value), 1e-300)
     if _kl(value, floor) <= limit:
         return 0.0
+    from scipy.optimize import brentq  # a second to import, and few questions need it
+
     return float(brentq(lambda q: _kl(value, q) - limit, floor, value))

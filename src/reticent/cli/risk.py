@@ -7,7 +7,6 @@ from typing import Any
 
 import typer
 
-from reticent.certificate.numbers import Questions, risk_document
 from reticent.cli._app import app
 from reticent.cli._options import (
     JsonOption,
@@ -23,9 +22,7 @@ from reticent.cli._options import (
     option,
     takes,
 )
-from reticent.cli._tables import print_json, print_risk
 from reticent.mechanism import Mechanism
-from reticent.threat import assess, assess_answerable
 
 _QUESTIONS = (
     option("fpr", list[float], "False positive rate for TPR; repeatable."),
@@ -51,6 +48,10 @@ app.add_typer(typer.Typer(cls=_Risk, help="Risk of a release under each attacker
 
 
 def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
+    from reticent.certificate.numbers import Questions, risk_document  # lists of commands are shown without them
+    from reticent.cli._tables import print_json, print_risk
+    from reticent.threat import assess, assess_answerable
+
     mechanism = mechanism_given(kind, given)
     adversaries, everything = adversaries_of(given["adversary"] or ["worst-case"], given)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
 from scipy.special import erf, log_ndtr, ndtr
 
 from reticent import _check
@@ -138,6 +137,8 @@ def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     target = math.log(_check.positive(mu=mu)) - math.log(intensity)
     low = min(1e-3, 0.1 * math.exp(min(target, 0.0)))
+    from scipy.optimize import brentq  # a second to import, and few questions need it
+
     return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, xtol=1e-15, rtol=1e-14))
 
 

@@ -158,7 +158,9 @@ def _input(field: Field) -> html.Label:
 
 def _mechanism(given: dict[str, Any]) -> Mechanism:
     name = given["mechanism"]
-    return MECHANISMS[name](**{f.parameter.name: f.read(given.get(f.key)) for f in fields() if f.owner == name})
+    own = [field for field in fields() if field.owner == name]
+    stated = {f.parameter.name: f.read(given.get(f.key)) for f in own if f.parameter.required or given.get(f.key)}
+    return MECHANISMS[name](**stated)
 
 
 def _relation(text: str) -> Neighbouring | None:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import ClassVar
 
+import numpy as np
+
 from reticent import _check
 from reticent._registry import Search, described
 from reticent.errors import ParameterError
 from reticent.mechanism.base import MECHANISMS, SMALLEST, Mechanism, Part
 from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.pairs import CurvePair, Disclosure
+
+_EXACT = 1000  # releases whose number of yes answers is one binomial law; beyond, steps are composed
 
 
 @MECHANISMS.add
@@ -51,12 +55,23 @@ class RandomisedResponse(Mechanism):
             return (Part(Disclosure(1.0), self.releases, keys),)
         if flip == 0.5:
             return ()
-        return (Part(_pair(flip), self.releases, keys),)
+        at_once = self.releases if self.releases <= _EXACT else 1
+        return (Part(_pair(flip, at_once), self.releases // at_once, keys),)
 
 
 @lru_cache(maxsize=64)  # equal releases are counted together
-def _pair(flip: float) -> CurvePair:
-    from reticent.tradeoff import PiecewiseLinearTradeOff  # lists of mechanisms are read without it
+def _pair(flip: float, releases: int) -> CurvePair:
+    """The number of yes answers is sufficient: Binomial(releases, flip) against Binomial(releases, 1 - flip)."""
+    from scipy.special import gammaln, xlogy  # lists of mechanisms are read without them
 
-    loss = math.log1p(-flip) - math.log(flip)
-    return CurvePair(PiecewiseLinearTradeOff([0.0, flip, 1.0], [1.0, flip, 0.0]), (loss, loss))
+    from reticent.tradeoff import LogErrors, PolygonTradeOff
+
+    yes = np.arange(releases, -1, -1)  # the answers that an attacker accuses, the strongest evidence first
+    ways = gammaln(releases + 1.0) - gammaln(yes + 1.0) - gammaln(releases - yes + 1.0)
+    absent = ways + xlogy(yes, flip) + (releases - yes) * np.log1p(-flip)
+    fpr = np.append(-np.inf, np.logaddexp.accumulate(absent))
+    tnr = np.append(np.logaddexp.accumulate(absent[::-1])[::-1], -np.inf)
+    fpr[-1] = tnr[0] = 0.0
+    losses = (2 * yes - releases) * (math.log1p(-flip) - math.log(flip))
+    rates = LogErrors(fpr=fpr, tnr=tnr, fnr=fpr[::-1], tpr=tnr[::-1])  # exchanging yes and no exchanges the laws
+    return CurvePair(PolygonTradeOff(rates, losses), (float(losses[0]), float(losses[0])))
