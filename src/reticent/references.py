@@ -1,13 +1,14 @@
 """Every paper once, version pinned, and every theorem that a number may stand on.
 
 Docstrings, command output and certificates cite the keys of ``THEOREMS``; a key that is not here
-cannot be cited (a test checks).
+cannot be cited (a test checks). What papers print and does not hold is in ``ERRATA``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reticent.errata import ERRATA as ERRATA
 from reticent.errors import ParameterError
 
 

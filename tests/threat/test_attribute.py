@@ -302,7 +302,7 @@ def test_constant_record_agrees_with_constant_change():
 
 
 def test_success_at_a_prior():
-    """1 - beta (1 - guess): the paper's V = 1 - beta/2 at two equal values (errata B17: .93 gives 53.5%)."""
+    """1 - beta (1 - guess): the paper's V = 1 - beta/2 at two equal values (CHERUBIN2024:B17: .93 gives 53.5%)."""
     assert success_at_prior(0.93, 0.5) == pytest.approx(0.535, rel=1e-12, abs=0)
     assert success_at_prior(1.0, 1 / 74) == pytest.approx(1 / 74, rel=1e-12, abs=0)
     assert success_at_prior(0.0, 0.3) == 1.0

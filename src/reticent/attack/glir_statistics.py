@@ -7,7 +7,8 @@ ratio is
 
     (d/2) ln(n/(n - 1)) + K/2 - n D/(2 (n - 1)),   K, D Mahalanobis distances of theta from the mean, the batch mean
 
-(Theorem 5.1 of LEEMANN2023 with errata G15 to G17); noise and Poisson batches change V and make it a mixture.
+(Theorem 5.1 of LEEMANN2023 with LEEMANN2023:G15 to LEEMANN2023:G17); noise and Poisson batches change V and make it a
+mixture.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
 
 
 def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_size: float, dimension: int) -> np.ndarray:
-    """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (errata G15, G16).
+    """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (LEEMANN2023:G16).
 
     The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
     """
@@ -265,7 +266,7 @@ class NormalityReport(NamedTuple):
     kurtosis: float
     """Median over queries of excess kurtosis / n."""
     fails: bool
-    """Whether the central limit theorem should not be relied on (errata G19)."""
+    """Whether the central limit theorem should not be relied on (LEEMANN2023:G19)."""
 
     @property
     def warning(self) -> str:
@@ -274,7 +275,8 @@ class NormalityReport(NamedTuple):
             return ""
         return (
             f"The sum over a batch is not close to Gaussian along the queries (skewness {self.skewness:.2g}, excess "
-            f"kurtosis {self.kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off (errata G19)."
+            f"kurtosis {self.kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off "
+            "(LEEMANN2023:G19)."
         )
 
 

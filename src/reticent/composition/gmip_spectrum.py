@@ -77,7 +77,7 @@ class GradientSpectrum:
 
 
 class SpectrumTradeOff(TradeOff):
-    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed (digest 2.5).
+    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed; docs/membership-game.md.
 
     Direction i has N_i = n + noise_multiplier^2/lambda_i and k_i = deviation_i/lambda_i; the log likelihood
     ratio is the sum of 1/2 ln(N_i/(N_i - 1)) + k_i/2 - W_i/(2 (N_i - 1)), with W_i noncentral chi-square. With

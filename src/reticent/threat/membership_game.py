@@ -40,7 +40,7 @@ class MembershipGame(Adversary):
     Claim: an estimate by the harmonic rule where each batch is fresh (one step, or one pass over shuffled
     data). Everywhere else the worst case of the same release, which is a bound: f-DP implies f-MIP
     (Theorem 4.2 of LEEMANN2023). Steps that use the same records again may count the injected noise only:
-    without noise, eight of them can identify every one of eight records (errata G1).
+    without noise, eight of them can identify every one of eight records (LEEMANN2023:G1).
 
     Attributes:
         susceptibility: ``K``, the squared Mahalanobis length of the target's gradient; None for ``K = d``,
@@ -156,7 +156,7 @@ class MembershipGame(Adversary):
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
                 "It composes steps as if each used fresh data, which re-used data break, "
-                "and is a limit, not a bound, for finitely many steps.",
+                "and is a limit, not a bound, for finitely many steps (LEEMANN2023:G1, LEEMANN2023:G3).",
                 _meaning(k, self.susceptibility is None),
                 _CLT,
             ),

@@ -28,7 +28,7 @@ class MembershipStepTradeOff(TradeOff):
     noncentrality (N - 1) K. Members have small W. One direction; the other is ``reversed``.
 
     Exact if the mean is Gaussian (a central limit theorem otherwise). The theorem's printed
-    condition lacks the centring of the target's gradient (errata G5); ``susceptibility`` here is the
+    condition lacks the centring of the target's gradient (LEEMANN2023:G5); ``susceptibility`` here is the
     centred one.
 
     Attributes:
