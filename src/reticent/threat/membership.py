@@ -83,5 +83,5 @@ def _closed_form(
             return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
         case _:
             mu = float(closed_forms.published_mu(sigma, rate, steps, neighbouring))
-            note = "Corollary 7 without its error term is no bound: it can state less risk than there is (CHERUBIN2024:B1)."
+            note = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
             return GaussianTradeOff(mu), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 7",), (note, shape)
