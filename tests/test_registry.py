@@ -128,3 +128,9 @@ def test_parameters_come_from_fields() -> None:
     assert (noise.name, noise.kind, noise.required) == ("noise_multiplier", float, True)
     assert (releases.kind, releases.default) == (int, 1)
     assert rate.option == "sample-rate"
+
+
+def test_the_relaxed_attacker_composes_the_worst_case_once(capsys) -> None:
+    compose.cache_clear()
+    said(capsys, *"risk dpsgd --noise-multiplier 3 --sample-rate 0.02 --steps 20 --adversary relaxed".split())
+    assert compose.cache_info().misses == 1

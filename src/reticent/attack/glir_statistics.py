@@ -24,7 +24,7 @@ from reticent import _check
 from reticent.attack._covariance import Background
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
-from reticent.tradeoff import _ncx2
+from reticent.tradeoff import ncx2
 
 _BETA_NODES = 400
 
@@ -160,7 +160,7 @@ def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_siz
     The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
     """
     n = _check.positive(batch_size=batch_size)
-    return _ncx2.log_cdf(np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), 1e-9)
+    return ncx2.log_cdf(np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), 1e-9)
 
 
 def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
@@ -242,7 +242,7 @@ def fisher_log_p(log_p: np.ndarray) -> np.ndarray:
     Valid for independent steps only: not for steps over the same data, whose p-values depend on each other.
     """
     logs = _check.log_probabilities(log_p=log_p)
-    return _ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
+    return ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
 
 
 def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
