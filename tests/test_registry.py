@@ -132,5 +132,6 @@ def test_parameters_come_from_fields() -> None:
 
 def test_the_relaxed_attacker_composes_the_worst_case_once(capsys) -> None:
     compose.cache_clear()
-    said(capsys, *"risk dpsgd --noise-multiplier 3 --sample-rate 0.02 --steps 20 --adversary relaxed".split())
+    words = "risk dpsgd --noise-multiplier 3 --sample-rate 0.02 --steps 20 --adversary relaxed"
+    said(capsys, *words.split(" "))
     assert compose.cache_info().misses == 1

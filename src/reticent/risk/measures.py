@@ -127,14 +127,14 @@ def _largest_shift(curve: TradeOff, lowest: float) -> float:
 
 
 def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function crosses 0, at most 1e-13 above (relative beyond 1); the function is <= 0 there.
+    """Where a falling function crosses 0, at most 1e-14 above (relative beyond 1); the function is <= 0 there.
 
     Steps of the secant through both ends, an end that stays twice counted half (Illinois); every fourth step halves
     the bracket.
     """
     left, right, moved = excess(low), excess(high), 0.0
     for turn in range(400):
-        width = 1e-13 * max(1.0, high)
+        width = 1e-14 * max(1.0, high)
         if high - low <= width:
             break
         if turn % 4 == 3 or not math.isfinite(left - right):
