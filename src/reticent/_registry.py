@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_
 from reticent.errors import ParameterError
 
 Kind = TypeVar("Kind")
-_NUMBERS = (int, float)
+_PLAIN = (int, float, bool, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Parameter:
 
     Attributes:
         name: of the field.
-        kind: ``float``, ``int`` or a ``StrEnum``: what can be typed.
+        kind: ``float``, ``int``, ``bool``, ``str`` or a ``StrEnum``: what can be typed.
         help: one sentence for people.
         option: the name on the command line, without dashes in front.
         required: no default exists.
@@ -87,7 +87,7 @@ def _parameter(known: Any, hint: Any) -> Parameter:
     required = known.default is MISSING
     return Parameter(
         name=known.name,
-        kind=next(kind for kind in choices if kind in _NUMBERS or issubclass(kind, StrEnum)),
+        kind=next(kind for kind in choices if kind in _PLAIN or issubclass(kind, StrEnum)),
         help=known.metadata["help"],
         option=known.metadata["option"] or known.name.replace("_", "-"),
         required=required,
@@ -95,6 +95,20 @@ def _parameter(known: Any, hint: Any) -> Parameter:
         measured=tuple(kind for kind in choices if isinstance(kind, type) and is_dataclass(kind)),
         search=known.metadata["search"],
     )
+
+
+def typed(parameter: Parameter, value: Any) -> Any:
+    """What was typed for a parameter, as its type.
+
+    Raises:
+        ParameterError: it is no member of an enumeration; the message lists those.
+    """
+    if not issubclass(parameter.kind, StrEnum):
+        return value
+    try:
+        return parameter.kind(value)
+    except ValueError:
+        raise ParameterError(parameter.name, value, "one of " + ", ".join(parameter.kind)) from None
 
 
 class Registry(Mapping[str, type[Kind]], Generic[Kind]):

@@ -143,7 +143,8 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
     if isinstance(error, ParameterError):
         option = "--" + _OPTIONS.get(error.name, error.name).replace("_", "-")
         name = option if option in _options_of(words) else error.name
-        return f"{name} must be {error.allowed}, got {printable(repr(error.value), 200)}"
+        got = "" if error.value is None else f", got {printable(repr(error.value), 200)}"
+        return f"{name} must be {error.allowed}{got}"
     return " ".join(str(error).split())
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
-from reticent._registry import Parameter, parameters_of
+from reticent._registry import Parameter, parameters_of, typed
 from reticent.cli._app import Listing
 from reticent.errors import ParameterError
 from reticent.mechanism import MECHANISMS, Mechanism, Neighbouring
@@ -152,10 +152,7 @@ def mechanism_given(
         ParameterError: a field is missing or out of bounds.
     """
     parameters = {p.name: p for p in (*parameters_of(kind), *kind.extras)}
-    stated = {name: given[name] for name in parameters if given.get(name) is not None}
-    for name, p in parameters.items():
-        if name in stated and issubclass(p.kind, StrEnum):
-            stated[name] = choice(p.kind, stated[name], name)
+    stated = {name: typed(p, given[name]) for name, p in parameters.items() if given.get(name) is not None}
     fields = {**kind.resolved(stated), **stand_in}
     for name, p in parameters.items():
         if p.required and fields.get(name) is None:

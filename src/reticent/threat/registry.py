@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reticent._registry import Parameter, Registry, parameters_of
+from reticent._registry import Parameter, Registry, parameters_of, typed
 from reticent.errors import ParameterError
 from reticent.threat.base import Adversary
 
@@ -45,13 +45,13 @@ def adversaries_named(
     kinds = [ADVERSARIES.find(name, option, ALL) for name in dict.fromkeys(names) if name != ALL]
     kinds = list(ADVERSARIES.values()) if everything else kinds
     stated = {name: value for name, value in (given or {}).items() if value is not None}
-    taken = {kind: [p.name for p in parameters_of(kind) if p.name in stated] for kind in kinds}
+    taken = {kind: [p for p in parameters_of(kind) if p.name in stated] for kind in kinds}
     for name in stated:
-        if not any(name in names_of for names_of in taken.values()):
+        if not any(p.name == name for parameters in taken.values() for p in parameters):
             takers = [who for who, parameter in adversary_parameters() if parameter.name == name]
             wanted = f"left out unless --{option} {' or '.join(takers)} is asked for"
             raise ParameterError(name, stated[name], wanted)
-    return tuple(kind(**{name: stated[name] for name in taken[kind]}) for kind in kinds), everything
+    return tuple(kind(**{p.name: typed(p, stated[p.name]) for p in taken[kind]}) for kind in kinds), everything
 
 
 def standard_adversaries() -> tuple[Adversary, ...]:
