@@ -106,12 +106,11 @@ def _adversary(record: CertifiedAssessment) -> Adversary:
 
 def _read(parameter: Parameter, value: Any) -> Any:
     """The value of a parameter as its type; whole numbers are written without a point: 4 is 4.0 again."""
-    if isinstance(value, int) and not isinstance(value, bool) and value > _LARGEST_COUNT:
+    if _whole(value) and value > _LARGEST_COUNT:
         raise ParameterError(parameter.name, value, f"at most {_LARGEST_COUNT:g}")
     if issubclass(parameter.kind, StrEnum):
         return parameter.kind(value)
-    whole = parameter.kind is int or isinstance(value, bool) or not isinstance(value, int)
-    return value if whole else float(value)
+    return float(value) if _whole(value) and parameter.kind is not int else value
 
 
 def _parameter(parameter: Parameter, value: Any) -> Any:
@@ -132,10 +131,9 @@ def _measured(hint: Any, value: Any) -> Any:
     """A field of a measurement: null is infinite where no null may stand, words are those of an enumeration."""
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint(value)
-    if hint is float:
-        return math.inf if value is None else float(value) if _whole(value) else value
-    number = hint is not int and _whole(value)
-    return float(value) if number else value
+    if hint is float and value is None:
+        return math.inf
+    return float(value) if _whole(value) and hint is not int else value
 
 
 def _whole(value: Any) -> bool:
