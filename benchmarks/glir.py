@@ -18,7 +18,7 @@ from scipy.special import chndtr
 from benchmarks._rows import Row, interleave, main, spread
 from reticent.attack import glir_statistics as glir
 from reticent.attack._covariance import Background, Estimator
-from reticent.tradeoff import _ncx2
+from reticent.tradeoff import ncx2
 
 QUERIES, RECORDS, BATCH = 1_000, 10_000, 500
 STEP_GOALS = {650: 12.0, 1026: 7.0, 2580: 2.5}
@@ -111,7 +111,7 @@ def tail_error() -> float:
     worst = 0.0
     for d, nc, z in cases:
         x = d + nc + z * np.sqrt(2.0 * (d + 2.0 * nc))
-        worst = max(worst, abs(float(_ncx2.log_cdf(x, float(d), nc, 1e-9)) / exact_log_cdf(x, d, nc) - 1.0))
+        worst = max(worst, abs(float(ncx2.log_cdf(x, float(d), nc, 1e-9)) / exact_log_cdf(x, d, nc) - 1.0))
     return worst
 
 
@@ -119,8 +119,8 @@ def tail_row(d: int, name: str, peer: Callable[[np.ndarray, int, np.ndarray], np
     """log F on the same points by both."""
     x, nc = tail_case(d)
     error = tail_error()
-    far = _ncx2.log_cdf(650 + 325000.0 - 30.0 * np.sqrt(2.0 * (650 + 650000.0)), 650.0, 325000.0, 1e-9)
-    ratios = spread(interleave(lambda: _ncx2.log_cdf(x, float(d), nc, 1e-9), lambda: peer(x, d, nc), 5))
+    far = ncx2.log_cdf(650 + 325000.0 - 30.0 * np.sqrt(2.0 * (650 + 650000.0)), 650.0, 325000.0, 1e-9)
+    ratios = spread(interleave(lambda: ncx2.log_cdf(x, float(d), nc, 1e-9), lambda: peer(x, d, nc), 5))
     finite = bool(np.isfinite(far))
     return Row(
         work=f"noncentral chi-square log tails, d = {d}, nc = {BATCH} K, {TAILS} points",

@@ -41,8 +41,9 @@ NOTES = {
         "**A stand-in: no record of Purchase-100 is in it.** One hundred random product profiles, 600 independent "
         "binary columns, an eighth of the records and of the batch of the paper (so that a run takes minutes); noise, "
         "rate and steps are the paper's, so membership is what it is at full size: below .9 after 20 epochs "
-        "(errata B16). The noise on the mean gradient is eight times larger than at full size. The printed values are "
-        "those of the real data and stand here for orientation only; the attribute rows depend on the records."
+        "(CHERUBIN2024:B16). The noise on the mean gradient is eight times larger than at full size. The printed "
+        "values are those of the real data and stand here for orientation only; the attribute rows depend on the "
+        "records."
     ),
 }
 

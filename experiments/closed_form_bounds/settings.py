@@ -51,12 +51,12 @@ class Setting:
 
 
 def equation_4(rate: float, steps: int, security: float = TARGET_SECURITY) -> float:
-    """sigma = p sqrt(T) / (sqrt(2) erfinv(1 - beta*)): the paper's choice, which guarantees nothing (errata B1)."""
+    """sigma = p sqrt(T) / (sqrt(2) erfinv(1 - beta*)): the paper's choice, no guarantee (CHERUBIN2024:B1)."""
     return rate * math.sqrt(steps) / (math.sqrt(2.0) * float(erfinv(1.0 - security)))
 
 
 def adult(seed: int) -> Setting:
-    """80% of the published training file and floor(N/L) = 101 steps per epoch give 3.5151 (errata B15)."""
+    """80% of the published training file and floor(N/L) = 101 steps per epoch give 3.5151 (CHERUBIN2024:B15)."""
     data = load("adult").split(0.8, seed)
     size, batch = len(data.train), 256
     noise = equation_4(batch / size, TARGET_EPOCHS * (size // batch))
@@ -78,7 +78,7 @@ def generated_purchase_shape(seed: int) -> Setting:
 
     An eighth of the records and of the batch, so that a run takes minutes: noise, rate and steps, hence every
     security of membership, are those of the full size, while the noise on the mean gradient is eight times
-    larger. Noise 1.8119 follows from N = 197,324, while the run uses 347 steps per epoch (errata B16).
+    larger. Noise 1.8119 follows from N = 197,324, while the run uses 347 steps per epoch (CHERUBIN2024:B16).
     """
     rng = np.random.default_rng(seed)
     train, test, classes, columns = 177_591 // _SHRUNK, 19_733 // _SHRUNK, 100, 600

@@ -1,13 +1,14 @@
 """Every paper once, version pinned, and every theorem that a number may stand on.
 
 Docstrings, command output and certificates cite the keys of ``THEOREMS``; a key that is not here
-cannot be cited (a test checks).
+cannot be cited (a test checks). What papers print and does not hold is in ``ERRATA``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reticent.errata import ERRATA as ERRATA
 from reticent.errors import ParameterError
 
 
@@ -99,6 +100,13 @@ _PAPERS = (
         1990,
         "Annals of Probability 18(3)",
     ),
+    Paper(
+        "WARNER1965",
+        "Warner",
+        "Randomized response: a survey technique for eliminating evasive answer bias",
+        1965,
+        "Journal of the American Statistical Association 60(309)",
+    ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
 )
 
@@ -123,6 +131,11 @@ _THEOREMS = (
         "DONG2022:Lemma A.6",
         "The trade-off curve of the Laplace mechanism.",
         "Scalar release, known shift.",
+    ),
+    Theorem(
+        "RETICENT:flipped-answer",
+        "An answer flipped with probability f is Bernoulli(f) against Bernoulli(1 - f); docs/extending.md.",
+        "One record changes one yes-or-no answer; flips are independent of each other and of the data.",
     ),
     Theorem(
         "DONG2022:Theorem 4.2",

@@ -53,7 +53,7 @@ def networks():
 @pytest.mark.parametrize("which", range(4))
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_gradients_of_any_module(which, clip):
-    """Errata G14: clipping multiplies by min(1, C/|g|), not by the maximum."""
+    """LEEMANN2023:G14: clipping multiplies by min(1, C/|g|), not by the maximum."""
     model, shape, classes = networks()[which]
     x, y = torch.randn(7, *shape), torch.randint(0, classes, (7,))
     found = GradientMap(model, clip, chunk=3)(flat(model), x, y)

@@ -136,7 +136,7 @@ def test_shrinkage_is_that_of_ledoit_and_wolf():
 
 
 def test_inverse_of_the_sample_covariance_is_corrected():
-    """Errata G18: K with the plain inverse is inflated by nu/(nu - d - 1), a factor 2 at m = 2 d."""
+    """LEEMANN2023:G18: K with the plain inverse is inflated by nu/(nu - d - 1), a factor 2 at m = 2 d."""
     d, m, rng = 20, 40, np.random.default_rng(5)
     plain, corrected = [], []
     for _ in range(300):
@@ -287,7 +287,7 @@ def test_no_p_value_where_no_null_is_known():
 
 
 def test_distance_is_scaled_by_n():
-    """Errata G15 and G16: n D, lower tail. With (n - 1) D the test at nominal 1% rejects 4.3% of non-members."""
+    """LEEMANN2023:G15, LEEMANN2023:G16: n D, lower tail. With (n - 1) D a nominal 1% rejects 4.3% of non-members."""
     rng, d, n, runs = np.random.default_rng(7), 650, 500, 20_000
     k = rng.chisquare(d, runs)
     w = rng.noncentral_chisquare(d, n * k)
@@ -325,7 +325,7 @@ def simulated_scores(d, n, steps, runs, seed):
 
 
 def test_ratio_beats_p_values():
-    """Errata G17: five fresh steps at mu 1.14: TPR at FPR .001 is .294 by likelihood ratios, .246 by Fisher."""
+    """LEEMANN2023:G17: five fresh steps at mu 1.14: TPR at FPR .001 is .294 by likelihood ratios, .246 by Fisher."""
     d, n, runs = 650, 500, 60_000
     k, w0, w1 = simulated_scores(d, n, 5, runs, 8)
 
@@ -341,7 +341,7 @@ def test_ratio_beats_p_values():
 
 
 def test_ratio_reaches_the_exact_curve_on_gaussian_gradients():
-    """d = 2, n = 5: TPR .0103 at FPR .001 by the ratio, .0042 by a common p-value (errata G2, G17)."""
+    """d = 2, n = 5: TPR .0103 at FPR .001 by the ratio, .0042 by a common p-value (LEEMANN2023:G2, LEEMANN2023:G17)."""
     d, n, runs = 2, 5, 400_000
     rng = np.random.default_rng(9)
     background = Background.exactly(np.zeros(d), np.eye(d))
@@ -386,7 +386,7 @@ def test_redundant_coordinates_are_found():
 
 
 def test_sparse_gradients_are_reported():
-    """Errata G19: Bernoulli gradients with q = .001 and n = 100; Gaussian ones pass."""
+    """LEEMANN2023:G19: Bernoulli gradients with q = .001 and n = 100; Gaussian ones pass."""
     rng = np.random.default_rng(11)
     sparse = (rng.random((20_000, 1)) < 0.001).astype(float)
     report = glir.normality(Background.estimated(sparse), np.ones((1, 1)), 100.0)

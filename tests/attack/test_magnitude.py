@@ -90,7 +90,7 @@ def test_the_band_is_narrow_enough_to_refuse_the_worst_case_curve(name):
     ids=["gaussian", "laplace", "diabetes"],
 )
 def test_a_guessed_direction_beats_the_relaxed_curve_but_not_the_worst_case(game, relaxed, worst):
-    """Errata R2, R3: the relaxed curve is no bound for an attacker who can guess the sign."""
+    """KAISSIS2023:R2, KAISSIS2023:R3: the relaxed curve is no bound for an attacker who can guess the sign."""
     scores = game.one_sided(2 * RUNS, np.random.default_rng(7), game.contribution)
     assert audit_claim(scores, relaxed, confidence=0.99).finding is Finding.INCONSISTENT
     assert audit_claim(scores, worst, confidence=0.99).finding is not Finding.INCONSISTENT
@@ -103,7 +103,7 @@ def test_magnitude_never_refutes_the_relaxed_curve():
 
 
 def test_optimal_weights_beat_the_unweighted_mean_of_lemma_8():
-    """Erratum R1: sensitivities 1, 1 and noise 1, 10; printed noncentrality .0396, right 1.0100."""
+    """KAISSIS2023:R1: sensitivities 1, 1 and noise 1, 10; printed noncentrality .0396, right 1.0100."""
     rng = np.random.default_rng(0)
     deviations, runs = np.array([1.0, 10.0]), 200_000
     noise = rng.standard_normal((2, runs, 2, 3)) * deviations[:, None]

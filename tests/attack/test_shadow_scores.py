@@ -59,7 +59,7 @@ def test_few_models_share_one_variance():
 
 
 def test_offline_lira_is_one_sided_and_beats_the_two_sided_bound():
-    """Erratum R4: the relaxed curve is no bound for offline LiRA; the worst case is."""
+    """KAISSIS2023:R4: the relaxed curve is no bound for offline LiRA; the worst case is."""
     target, member, shadow, included, _ = world(512, 20_000, shift=2.0, seed=3)
     values = lira_offline(target, shadow, included)
     assert np.all(

@@ -21,7 +21,7 @@ from reticent.audit import (
     Scores,
     Split,
     Validity,
-    auc,
+    auc_interval,
     audit,
     audit_advantage,
     audit_claim,
@@ -31,7 +31,7 @@ from reticent.audit import (
     delong,
     empirical_trade_off,
     proportion,
-    tpr_at_fpr,
+    tpr_interval,
 )
 from reticent.audit._claims import ApproximateDP, GaussianClaim, TangentTable
 from reticent.audit._joint import JointTest, _blocks, probits
@@ -69,7 +69,7 @@ def test_proportion_splits_the_significance() -> None:
 def test_auc_counts_pairs(scores: Scores) -> None:
     pairs = scores.member[:, None] - scores.non_member[None, :]
     expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
-    assert auc(scores).value == pytest.approx(expected, rel=1e-12, abs=0)
+    assert auc_interval(scores).value == pytest.approx(expected, rel=1e-12, abs=0)
     assert delong(scores).value == pytest.approx(expected, rel=1e-12, abs=0)
 
 
@@ -86,7 +86,7 @@ def test_delong_is_the_variance_of_the_two_projections(scores: Scores) -> None:
 
 
 def test_auc_ends_solve_the_chernoff_equation() -> None:
-    interval = auc(SMOOTH, 0.9)
+    interval = auc_interval(SMOOTH, 0.9)
     for end in (interval.lower, interval.upper):
         v = interval.value
         divergence = v * mpmath.log(v / end) + (1 - v) * mpmath.log((1 - v) / (1 - end))
@@ -95,16 +95,16 @@ def test_auc_ends_solve_the_chernoff_equation() -> None:
 
 def test_auc_at_the_extremes_is_finite() -> None:
     perfect, worst = Scores(np.arange(5.0) + 9, np.arange(5.0)), Scores(np.arange(5.0), np.arange(5.0) + 9)
-    assert auc(perfect).upper == 1.0
-    assert auc(perfect).lower == pytest.approx(0.025 ** (1 / 5), rel=1e-9, abs=0)
-    assert (auc(worst).lower, auc(worst).value) == (0.0, 0.0)
-    with pytest.raises(UnsupportedError, match="use auc instead"):
+    assert auc_interval(perfect).upper == 1.0
+    assert auc_interval(perfect).lower == pytest.approx(0.025 ** (1 / 5), rel=1e-9, abs=0)
+    assert (auc_interval(worst).lower, auc_interval(worst).value) == (0.0, 0.0)
+    with pytest.raises(UnsupportedError, match="use auc_interval instead"):
         delong(perfect)
 
 
 def test_tpr_thresholds_come_from_order_statistics_alone() -> None:
     scores, fpr, quarter = SMOOTH, 0.1, 0.0125
-    interval = tpr_at_fpr(scores, fpr)
+    interval = tpr_interval(scores, fpr)
     ordered, n = np.sort(scores.non_member)[::-1], 110
     strict = max(k for k in range(1, n + 1) if beta_law.cdf(fpr, k, n - k + 1) >= 1 - quarter)
     loose = min(k for k in range(1, n + 1) if beta_law.cdf(fpr, k, n - k + 1) <= quarter)
@@ -116,7 +116,7 @@ def test_tpr_thresholds_come_from_order_statistics_alone() -> None:
 
 
 def test_tpr_is_not_certified_below_what_the_non_members_can_show() -> None:
-    assert tpr_at_fpr(SMOOTH, 1e-4).lower == 0.0
+    assert tpr_interval(SMOOTH, 1e-4).lower == 0.0
 
 
 def test_band_steps_and_radius() -> None:
@@ -398,8 +398,8 @@ def test_scores_do_not_change_behind_the_back() -> None:
         lambda: Split(1.0, np.random.default_rng()),
         lambda: audit_mu(SMOOTH, confidence=1.0),
         lambda: audit_epsilon(SMOOTH, 1.5),
-        lambda: tpr_at_fpr(SMOOTH, 0.0),
-        lambda: auc(SMOOTH, 95),
+        lambda: tpr_interval(SMOOTH, 0.0),
+        lambda: auc_interval(SMOOTH, 95),
         lambda: proportion(1, 0),
         lambda: Split(0.001, np.random.default_rng()).evidence(SMOOTH, lambda a, b: a),
     ],

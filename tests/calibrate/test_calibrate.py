@@ -154,7 +154,7 @@ def test_plain_releases_match_closed_forms() -> None:
 
 
 def test_published_noise_is_too_small_and_the_exact_one_is_not() -> None:
-    """Errata B1 and B3: noise from Equation 4 leaves more risk than asked for."""
+    """CHERUBIN2024:B1 and CHERUBIN2024:B3: noise from Equation 4 leaves more risk than asked for."""
     run = DPSGD(1.0, 1e-3, 5000)
     printed = calibrate(
         run, NoiseMultiplier(), BayesSecurity(0.96), Membership(), Neighbouring.REPLACE, Method.PUBLISHED

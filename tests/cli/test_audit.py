@@ -330,7 +330,7 @@ def test_an_unreachable_address_leaves_nothing_behind(capsys, trained: Path, tmp
         (["--engine", "dask"], "--address"),
         (["--workers", "0"], "--workers"),
         (["--canaries", "0", "--attack", "canary"], "--canaries"),
-        (["--against", "attribute"], "gradient_change must be given"),
+        (["--against", "attribute"], "gradient-change must be given"),
         (["--address", "tcp://here:1"], "--address"),
         (["--target", "2"], "--target"),
         (["--noise-multiplier", "2"], "--noise-multiplier"),

@@ -149,13 +149,17 @@ def test_people_get_a_few_lines(capsys) -> None:
     ("arguments", "message"),
     [
         (("--target", "advantage", *DPSGD_RUN), "--target must be one of"),
-        (("--target", "tpr=0.1", *DPSGD_RUN), "--target must be one of"),
+        (("--target", "tpr=0.1", *DPSGD_RUN), "write tpr=0.1@0.01"),
+        (("--target", "epsilon=3", *DPSGD_RUN), "write epsilon=3@1e-5"),
+        (("--target", "mu=1", "--epochs", "3", *DPSGD_RUN), "--epochs must be left out where steps are given"),
+        (("--target", "mu=1", "--epochs", "3"), "--epochs must be given together with the batch size"),
+        (("--sigma", "1"), "Here it is --noise-multiplier"),
         (("--target", "advantage=many", *DPSGD_RUN), "--target"),
         (("--target", "advantage=1.5", *DPSGD_RUN), "advantage"),
         (("--target", "advantage=0.1", "--steps", "10"), "--sample-rate must be given"),
         (("--target", "advantage=0.1", "--unknown", "clip", *DPSGD_RUN), "--unknown must be one of"),
         (("--target", "advantage=0.1", "--adversary", "all", *DPSGD_RUN), "--adversary"),
-        (("--target", "advantage=0.1", "--unknown", "batch-size", *DPSGD_RUN), "--noise-multiplier must be given"),
+        (("--target", "advantage=0.1", "--unknown", "batch-size", "--steps", "9"), "--noise-multiplier must be given"),
         (("--target", "reconstruction=0.1@0.01", "--adversary", "relaxed", *DPSGD_RUN), "worst case only"),
         (
             ("--target", "epsilon=0.1@1e-5", "--unknown", "steps", "--noise-multiplier", "0.5", "--sample-rate", "1"),
@@ -197,7 +201,7 @@ def test_bad_input_is_one_line_and_code_2(capsys, arguments: tuple, message: str
     [
         (("gaussian", "--releases", "0"), "--releases must be a whole number"),
         (("gaussian", "--dimension", "0"), "--dimension must be a whole number"),
-        (("gaussian", "--unknown", "sample-rate", "--noise-multiplier", "1"), "no sample_rate"),
+        (("gaussian", "--unknown", "sample-rate", "--noise-multiplier", "1"), "one of noise-multiplier, releases"),
         (("laplace", "--unknown", "releases", "--noise-multiplier", "9", "--releases", "2"), "must be left out"),
         (("laplace", "--adversary", "membership", "--method", "clt"), "use exact"),
     ],

@@ -115,7 +115,7 @@ def test_rho_form_and_saddlepoint_match_the_goldens(entry: dict) -> None:
 
 
 def test_equation_4_is_reproduced_and_is_unsafe() -> None:
-    """Erratum B3: the printed rate for Bayes security 0.98 after 5,000 steps does not give it."""
+    """CHERUBIN2024:B3: the printed rate for Bayes security 0.98 after 5,000 steps does not give it."""
     golden = {v["id"]: float(v["value"]) if not isinstance(v["value"], dict) else v for v in GOLDEN}
     slope = forms.published_sample_rate(0.02, 1.0, 5000, Neighbouring.REPLACE)
     assert slope == pytest.approx(golden["eq4_0.98_5000"], rel=1e-12, abs=0)
@@ -217,7 +217,7 @@ def test_directions_of_error_on_the_whole_grid() -> None:
 
 
 def test_published_form_is_unsafe_as_the_errata_say(exact: dict) -> None:
-    """Errata B1 and B2: optimistic for most points, by up to 0.42 (replace) and 0.65 (add)."""
+    """CHERUBIN2024:B1 and CHERUBIN2024:B2: optimistic for most points, by up to 0.42 (replace) and 0.65 (add)."""
     for relation, largest in ((Neighbouring.REPLACE, 0.3), (Neighbouring.ADD_REMOVE, 0.4)):
         points = {key: truth for key, truth in exact.items() if key[3] is relation and truth < 0.999}
         below = {key: truth - forms.published(*key) for key, truth in points.items()}

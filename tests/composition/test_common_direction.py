@@ -1,4 +1,4 @@
-"""Plain Gaussian releases with optimal weights, against decimal goldens; erratum R1."""
+"""Plain Gaussian releases with optimal weights, against decimal goldens; KAISSIS2023:R1."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_optimal_weights_match_the_goldens(entry: dict) -> None:
 
 @pytest.mark.parametrize("entry", [e for e in GROUP if "Lemma 8" in e["quantity"]], ids=lambda e: e["id"])
 def test_lemma_8_as_printed_is_optimistic(entry: dict) -> None:
-    """Erratum R1: the unweighted mean has less power; with noise 1 and 10, less than the first release alone."""
+    """KAISSIS2023:R1: the unweighted mean has less power; with noise 1 and 10, less than the first release alone."""
     params = entry["params"]
     alpha, printed = float(params["alpha"]), float(entry["value"])
     assert common_direction(two_releases(params), ADD).power(alpha) > printed

@@ -43,7 +43,7 @@ def monte_carlo(run: DPSGD, epsilon: float, draws: int, seed: int) -> tuple[floa
 
 
 def lattice(run: DPSGD, epsilon: float, pitch: float, size: int) -> tuple[float, float]:
-    """Digest 9b in its plainest form: bilinear split above, rounded labels below, one 2-d FFT each."""
+    """The lattice in its plainest form: bilinear split above, rounded labels below, one 2-d FFT each."""
     mu, p, edges = 1.0 / run.noise_multiplier, run.sample_rate, np.linspace(-12.0, 12.0, 60_001)
     y = 0.5 * (edges[1:] + edges[:-1])
     mass = np.exp(-0.5 * y * y)
@@ -79,8 +79,8 @@ def test_two_steps_enclose_the_goldens(entry: dict, brackets: dict) -> None:
     assert optimistic.delta(epsilon) <= truth <= pessimistic.delta(epsilon)
 
 
-def test_figure_7_is_where_the_digest_puts_it(brackets: dict) -> None:
-    """Erratum G16: 3.2e-3 at epsilon 0.2, not the 1.35e-7 of the per-release pipeline."""
+def test_figure_7_is_where_it_belongs(brackets: dict) -> None:
+    """KAISSIS2022:G16: 3.2e-3 at epsilon 0.2, not the 1.35e-7 of the per-release pipeline."""
     bracket = brackets[FIGURE_7]
     lower, upper = bracket.optimistic.delta(0.2), bracket.pessimistic.delta(0.2)
     assert 3.224e-3 <= lower <= upper <= 3.312e-3

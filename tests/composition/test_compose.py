@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from reticent.composition import Composed, advantage, certified_advantage, compose, release_notes
+from reticent.composition import Composed, advantage, certified_advantage, compose
 from reticent.composition.compose import loudest_step
 from reticent.composition.pairs import AntipodalPair
-from reticent.composition.sampling import accountable
 from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import accountable
 from reticent.tradeoff import GaussianTradeOff, Subsampled, symmetrised
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
@@ -110,7 +110,7 @@ def test_shuffled_epochs_get_no_amplification():
     assert accountable(run).steps == 3
     assert ends(run) == (0.0, ends(Gaussian(2.0, 3))[1])  # which batch of the epoch it was hides the target
     assert ends(run)[1] > ends(DPSGD(2.0, 0.01, 250))[1]
-    assert "no amplification" in release_notes(run)[0]
+    assert "no amplification" in run.notes[0]
     assert accountable(DPSGD(2.0, 0.1, 10, sampler=Sampler.SHUFFLED)).steps == 1
 
 
@@ -122,10 +122,10 @@ def test_fixed_size_batches_use_what_is_proven():
     fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
     for neighbouring in Neighbouring:
         assert ends(fixed, neighbouring)[1] > ends(poisson, neighbouring)[0]
-    assert "fixed size" in release_notes(fixed)[0]
-    assert "Poisson" in release_notes(poisson)[0]
-    both = release_notes(Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))))
-    assert both[0] == release_notes(fixed)[0]
+    assert "fixed size" in fixed.notes[0]
+    assert "Poisson" in poisson.notes[0]
+    both = Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))).notes
+    assert both[0] == fixed.notes[0]
     assert sum("Shuffled" in note for note in both) == 1
 
 

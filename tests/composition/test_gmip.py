@@ -56,7 +56,7 @@ def test_noise_free_threshold_reference(vector):
 
 @pytest.mark.parametrize("vector", family("corF1_dp2mip"))
 def test_corollary_f1_reference(vector):
-    """Errata G11: the clip norm cancels; printed is n + 4 C^2/mu_DP^2 + 1/2."""
+    """LEEMANN2023:G11: the clip norm cancels; printed is n + 4 C^2/mu_DP^2 + 1/2."""
     p = vector["params"]
     noise = gmip.differential_privacy_noise(float(p["mu_DP"]))
     value = gmip.published_minimum_mu(p["n"], p["d"], noise)
@@ -71,7 +71,7 @@ def test_corollary_f1_backwards_reference(vector):
 
 
 def test_corollary_f1_needs_no_noise_above_the_threshold():
-    """Errata G12: printed is "no solution below 2d/(2n+1)"; right is no positive noise at or above it."""
+    """LEEMANN2023:G12: printed is "no solution below 2d/(2n+1)"; right is no positive noise at or above it."""
     threshold = math.sqrt(2 * 650 / (2 * 400 + 1))
     assert gmip.published_noise(threshold * 1.001, 400, 650) == 0.0
     assert gmip.published_noise(threshold * 0.999, 400, 650) > 0.0
@@ -87,7 +87,7 @@ def test_harmonic_rule_reference(vector):
 
 @pytest.mark.parametrize(("n", "d"), [(500, 650), (1970, 2580), (790, 1026)])
 def test_table_3_levels(n, d):
-    """Errata G6: printed mu_step 1.13 and mu 2.54; the rounded truth is 1.14 and 2.55 (2.56 for Purchase)."""
+    """LEEMANN2023:G6: printed mu_step 1.13 and mu 2.54; the rounded truth is 1.14 and 2.55 (2.56 for Purchase)."""
     step = gmip.one_step_mu(d, d, n)
     assert round(step, 2) == 1.14
     assert round(math.sqrt(5) * step, 2) == (2.56 if d == 2580 else 2.55)
@@ -111,7 +111,7 @@ def test_table_5(name):
 
 @pytest.mark.parametrize("name", ["CIFAR", "Purchase", "Adult"])
 def test_table_5_as_printed(name):
-    """All 120 printed entries to two decimals; errata G7: the MIP rows are "0 or DP" throughout."""
+    """All 120 printed entries to two decimals; LEEMANN2023:G7: the MIP rows are "0 or DP" throughout."""
     s = TABLE["settings"][name]
     unit, steps = s["C"] / s["n"], s["epochs"] * s["N"] / s["n"]
     levels = np.geomspace(0.4, 50.0, 20)
@@ -129,14 +129,14 @@ def test_table_5_as_printed(name):
 
 
 def test_noise_free_level_of_cifar():
-    """Errata G8: printed 0.86 is a grid point; the threshold of Eq. (10) is 0.7866."""
+    """LEEMANN2023:G8: printed 0.86 is a grid point; the threshold of Eq. (10) is 0.7866."""
     step = gmip.one_step_mu(650, 650, 400)
     assert gmip.sampled_mu(step, 400 / 48000, 1200) == pytest.approx(0.7866, abs=5e-5)
 
 
 @given(mu=NORMAL, n=st.floats(1.0, 1e5), k=st.floats(0.1, 1e6))
 def test_harmonic_noise_is_least_and_never_above_dp(mu, n, k):
-    """Errata G9: no minimum rule is needed."""
+    """LEEMANN2023:G9: no minimum rule is needed."""
     noise = gmip.harmonic_noise(mu, n, k)
     assert noise <= gmip.differential_privacy_noise(mu)
     if noise > 0.0:
@@ -153,7 +153,7 @@ def test_harmonic_mu_below_both_parts(n, k, noise):
 
 
 def test_harmonic_rule_bounds_every_spectrum():
-    """Digest 2.5: delta^T (n Sigma + n^2 tau^2 I)^-1 delta against the rule, random and adverse spectra."""
+    """The exact delta^T (n Sigma + n^2 tau^2 I)^-1 delta against the rule, random and adverse spectra."""
     rng = np.random.default_rng(5)
     for _ in range(400):
         d = int(rng.integers(1, 40))
@@ -173,7 +173,7 @@ def test_sampled_mu_inverse(mu, rate, steps):
 
 @given(step=st.floats(1e-3, 30.0))
 def test_one_sided_factor_never_above_symmetrised(step):
-    """Errata G3: the natural pair of the membership game is one-sided."""
+    """LEEMANN2023:G3: the natural pair of the membership game is one-sided."""
     assert gmip.one_sided_sampled_mu(step, 0.01, 100) <= gmip.sampled_mu(step, 0.01, 100) * (1 + 1e-12)
 
 
@@ -183,7 +183,7 @@ def test_one_sided_value_of_cifar():
 
 
 def test_small_membership_mu_is_no_differential_privacy():
-    """Errata G13: a noise-free mean with n >> d has a small mu and no DP at all."""
+    """LEEMANN2023:G13: a noise-free mean with n >> d has a small mu and no DP at all."""
     assert gmip.published_minimum_mu(10**6, 10, 0.0) < 0.01
     assert gmip.differential_privacy_mu(0.0) == math.inf
 

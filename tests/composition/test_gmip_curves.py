@@ -45,14 +45,14 @@ def test_gaussian_gradients_power(vector):
 
 @pytest.mark.parametrize("vector", family("thm51"))
 def test_equal_spectrum_is_theorem_51(vector):
-    """Errata G5 and G20: K is centred, H0 is the non-member."""
+    """LEEMANN2023:G5 and LEEMANN2023:G20: K is centred, H0 is the non-member."""
     p = vector["params"]
     curve = SpectrumTradeOff(isotropic(p["d"], float(p["K"])), float(p["n_eff"]))
     assert curve.beta(float(p["alpha"])) == pytest.approx(float(vector["value"]), rel=1e-11, abs=0)
 
 
 def test_typical_susceptibility_is_optimistic_at_low_rates():
-    """Errata G2: even for Gaussian gradients the exact curve beats G_mu at K = d."""
+    """LEEMANN2023:G2: even for Gaussian gradients the exact curve beats G_mu at K = d."""
     small, large = GaussianGradientTradeOff(2, 5), GaussianGradientTradeOff(650, 500)
     mu_small, mu_large = gmip.one_step_mu(2, 2, 5), gmip.one_step_mu(650, 650, 500)
     assert small.power(1e-3) == pytest.approx(0.01028, rel=1e-3, abs=0)

@@ -37,7 +37,7 @@ def test_composed_profiles_enclose_the_goldens(entry: dict) -> None:
 
 
 def test_published_pipeline_is_below_a_provable_floor() -> None:
-    """Erratum G16: at the Figure 7 point the composed curve is below delta_worst(e + log 2), so it is no bound."""
+    """KAISSIS2022:G16: at the Figure 7 point the composed curve is below delta_worst(e + log 2), so it is no bound."""
     mechanism = DPSGD(6.0, 0.2, 100)
     floor = compose(mechanism, Neighbouring.ADD_REMOVE).optimistic.delta(0.2 + np.log(2.0))
     assert floor == pytest.approx(7.12e-4, rel=1e-3, abs=0)
@@ -45,7 +45,7 @@ def test_published_pipeline_is_below_a_provable_floor() -> None:
 
 
 def test_without_sampling_it_contradicts_the_common_direction() -> None:
-    """Erratum G16 at gamma = 1: epsilon 0.2135 where Theorem 2 of KAISSIS2022 gives 2.9437."""
+    """KAISSIS2022:G16 at gamma = 1: epsilon 0.2135 where Theorem 2 of KAISSIS2022 gives 2.9437."""
     both = norm_only_both(Gaussian(6.0, 70)).pessimistic
     assert both.delta(0.2140) < 1e-2 < both.delta(0.2130)
 

@@ -130,7 +130,7 @@ def test_cheap_bounds_enclose(noise, rate, steps, relation):
     """From moments alone: above and below what composition encloses, and within a factor where it matters."""
     run = DPSGD(noise, rate, steps)
     kinds, _ = steps_of(run, relation)
-    cheap = CheapBounds([(step.curve(), step.count) for step in kinds], [step.largest_losses for step in kinds])
+    cheap = CheapBounds([(step.curve(), step.count) for step in kinds], [step.pair.largest_losses for step in kinds])
     bracket = compose(run, relation)
     truth = bracket.optimistic.log_delta(NET[:400])
     for curve in cheap.above():

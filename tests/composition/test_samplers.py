@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.composition import Composed, compose, release_notes
-from reticent.composition.sampling import accountable, batches_per_epoch
+from reticent.composition import Composed, compose
 from reticent.errors import ParameterError
-from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
-from reticent.mechanism.releases import Mechanism
+from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import accountable, batches_per_epoch
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.threat import Attribute, Mixed, Relaxed, WorstCase
 from reticent.tradeoff import GaussianTradeOff, Subsampled
@@ -51,8 +50,8 @@ class TestCasesOfTheReferee:
         assert ends(run)[1] == pytest.approx(advantage(GaussianTradeOff(math.sqrt(10) / 2)), rel=1e-12, abs=0)
         kept = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED, batches_per_epoch=2)
         assert accountable(kept).steps == 5
-        assert "10 counted (10 steps, 1 per epoch, as the loader may drop" in release_notes(run)[0]
-        assert "5 counted (10 steps, 2 per epoch)" in release_notes(kept)[0]
+        assert "10 counted (10 steps, 1 per epoch, as the loader may drop" in run.notes[0]
+        assert "5 counted (10 steps, 2 per epoch)" in kept.notes[0]
 
     @pytest.mark.parametrize("relation", list(Neighbouring))
     @pytest.mark.parametrize("sampler", list(Sampler))

@@ -29,7 +29,7 @@ def family(prefix: str) -> list:
 
 
 def merged_segments(mus, weights, alpha, grid=40001):
-    """Naive oracle of digest 2.3: tabulate each curve, sort all segments by slope, concatenate.
+    """Naive oracle: tabulate each curve, sort all segments by slope, concatenate.
 
     Beta is built from chords, so it is at least the true one, by the discretisation only.
     """
@@ -73,7 +73,7 @@ def test_sampled_law_against_merged_segments():
 
 
 def test_equal_false_positive_rates_are_weaker():
-    """Errata G17: a common p-value equalises alpha over records, not slopes."""
+    """LEEMANN2023:G17: a common p-value equalises alpha over records, not slopes."""
     curve = GaussianMixtureTradeOff([0.2, 3.0], [0.9, 0.1])
     same_alpha = 0.9 * GaussianTradeOff(0.2).power(1e-3) + 0.1 * GaussianTradeOff(3.0).power(1e-3)
     assert curve.power(1e-3) > 1.1 * same_alpha

@@ -11,16 +11,24 @@ with warnings.catch_warnings():
     dash = pytest.importorskip("dash")
 
 from reticent.cli import main
-from reticent.dashboard.app import answer, build_app
-from reticent.mechanism import DPSGD
+from reticent.dashboard.app import answer, build_app, fields
+from reticent.mechanism import DPSGD, MECHANISMS
 from reticent.risk import advantage
 from reticent.threat import WorstCase
 
-FIELDS = [2.0, 0.05, 50, None, None, None, "add-remove"]
+GIVEN = {
+    "mechanism": "dpsgd",
+    "neighbouring": "add-remove",
+    "dpsgd-noise_multiplier": 2.0,
+    "dpsgd-sample_rate": 0.05,
+    "dpsgd-steps": 50,
+    "dpsgd-max_grad_norm": 1.0,
+    "dpsgd-sampler": "poisson",
+}
 
 
 def test_the_numbers_are_those_of_the_library() -> None:
-    message, sentences, table, linear, logarithmic = answer(*FIELDS)
+    message, sentences, table, linear, logarithmic = answer(GIVEN)
     expected = WorstCase().assess(DPSGD(2.0, 0.05, 50)).measure(advantage).value
     first = [cell.children for cell in table[1].children[0].children]
     assert first[0] == "worst-case"
@@ -30,12 +38,11 @@ def test_the_numbers_are_those_of_the_library() -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "value", "word"), [(0, -1, "noise_multiplier"), (1, 2.0, "sample_rate"), (2, None, "steps")]
+    ("word", "value"),
+    [("noise_multiplier", -1), ("noise_multiplier", 1e-300), ("sample_rate", 2.0), ("steps", None)],
 )
-def test_bad_fields_are_named_and_nothing_else_is_shown(index: int, value: object, word: str) -> None:
-    fields = list(FIELDS)
-    fields[index] = value
-    message, sentences, table, linear, _ = answer(*fields)
+def test_bad_fields_are_named_and_nothing_else_is_shown(word: str, value: object) -> None:
+    message, sentences, table, linear, _ = answer(GIVEN | {f"dpsgd-{word}": value})
     assert word in message
     assert (sentences, table, len(linear.data)) == ([], [], 0)
 
@@ -53,3 +60,10 @@ def test_a_privileged_port_is_refused(capsys) -> None:
         main(["dashboard", "--port", "80"])
     assert stopped.value.code == 2
     assert "--port" in capsys.readouterr().err
+
+
+def test_every_mechanism_has_its_inputs_and_an_answer() -> None:
+    known = {field.key: field.default for field in fields()}
+    for name in MECHANISMS:
+        message, sentences, *_ = answer({"mechanism": name, "neighbouring": "add-remove", **known})
+        assert len(sentences) == 4, (name, message)

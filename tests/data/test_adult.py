@@ -60,7 +60,7 @@ def test_column_groups_cover_every_column_once():
 
 
 def test_age_has_74_values_not_the_printed_73():
-    """Erratum B19: the paper says 73 unique values and uses 17 to 90, which are 74."""
+    """CHERUBIN2024:B19: the paper says 73 unique values and uses 17 to 90, which are 74."""
     age = adult.column_groups()[0]
     assert age.values == tuple(float(a) for a in range(17, 91))
     assert len(age.values) == 74
@@ -92,7 +92,7 @@ def test_published_split_and_marginals():
     for group in dataset.groups:
         if group.kind is ColumnKind.ONE_HOT:
             assert np.all(dataset.features[:, list(group.columns)].sum(axis=1) == 1)
-    assert len(dataset.split(0.8, seed=1).train) == 26_048  # the size behind the paper's noise: erratum B15
+    assert len(dataset.split(0.8, seed=1).train) == 26_048  # the size behind the paper's noise: CHERUBIN2024:B15
 
 
 @needs_files

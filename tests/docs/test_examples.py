@@ -26,7 +26,7 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code in blocks(page, "python"):
-        exec(compile(code, str(page), "exec"), names)  # noqa: S102 (our own documentation)
+        exec(compile(code, str(page), "exec", dont_inherit=True), names)  # noqa: S102 (our own documentation)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

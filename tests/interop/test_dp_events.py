@@ -9,7 +9,7 @@ from dp_accounting.pld import PLDAccountant
 from reticent.composition import compose
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
 from reticent.risk import epsilon_at_delta
 
 G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent
@@ -32,6 +32,7 @@ CASES = [
     (C([P(0.0, G(1.0)), G(2.0)]), Gaussian(2.0)),
     (P(1.0, G(2.0)), DPSGD(2.0, 1.0, 1)),
     (dp_event.NonPrivateDpEvent(), Gaussian(0.0)),
+    (dp_event.RandomizedResponseDpEvent(0.5, 2), RandomisedResponse(0.25)),
     (P(0.3, dp_event.NonPrivateDpEvent()), DPSGD(0.0, 0.3, 1)),
     (
         S(W(1000, 10, G(1.0)), 20),
@@ -67,6 +68,7 @@ LAW = [
     (S(P(0.05, G(1.0)), 100), Neighbouring.ADD_REMOVE),
     (S(P(0.05, G(1.0)), 100), Neighbouring.ZERO_OUT),
     (S(P(0.05, G(1.2)), 60), Neighbouring.REPLACE),
+    (C([dp_event.RandomizedResponseDpEvent(0.8, 2)] * 20), Neighbouring.REPLACE),
     (C([S(P(0.05, G(1.0)), 40), S(C([L(10.0), G(8.0)]), 3), dp_event.NoOpDpEvent()]), Neighbouring.ADD_REMOVE),
 ]
 
@@ -102,7 +104,7 @@ def test_a_count_is_never_skipped():
 REFUSED = [
     (dp_event.UnsupportedDpEvent(), "UnsupportedDpEvent"),
     (dp_event.ZCDpEvent(0.1), "ZCDpEvent: a zCDP bound does not determine"),
-    (dp_event.RandomizedResponseDpEvent(0.5, 2), "RandomizedResponseDpEvent"),
+    (dp_event.RandomizedResponseDpEvent(0.5, 3), "RandomizedResponseDpEvent"),
     (dp_event.DiscreteLaplaceDpEvent(0.5, 1), "DiscreteLaplaceDpEvent"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.5]), "MixtureOfGaussiansDpEvent"),
     (dp_event.SampledWithReplacementDpEvent(100, 10, G(1.0)), "SampledWithReplacementDpEvent"),
@@ -163,3 +165,12 @@ def test_relations():
     assert relation(Neighbouring.ADD_REMOVE) is NeighboringRelation.ADD_OR_REMOVE_ONE
     assert relation(Neighbouring.REPLACE) is NeighboringRelation.REPLACE_ONE
     assert relation(Neighbouring.ZERO_OUT) is NeighboringRelation.REPLACE_SPECIAL
+
+
+def test_repeated_answers_are_spelt_out():
+    """dp_accounting counts a repeated randomised response once, so its own number of ours must not rest on that."""
+    tree = to_dp_event(RandomisedResponse(0.4, releases=20))
+    (whole,) = dp_accounting_epsilons(tree, Neighbouring.REPLACE, [1e-3])
+    truth = compose(RandomisedResponse(0.4, releases=20), Neighbouring.REPLACE).pessimistic
+    assert whole == pytest.approx(epsilon_at_delta(truth, 1e-3), rel=1e-2, abs=0)
+    assert from_dp_event(S(dp_event.RandomizedResponseDpEvent(0.8, 2), 20)) == RandomisedResponse(0.4, releases=20)

@@ -26,7 +26,7 @@ from reticent.audit import (
     Ranks,
     Scores,
     Split,
-    auc,
+    auc_interval,
     audit_advantage,
     audit_claim,
     audit_claim_one_run,
@@ -40,7 +40,7 @@ from reticent.audit import (
     delong,
     empirical_trade_off,
     proportion,
-    tpr_at_fpr,
+    tpr_interval,
 )
 from reticent.audit._claims import ApproximateDP, GaussianClaim
 from reticent.audit._joint import probits
@@ -194,10 +194,10 @@ def test_intervals_of_the_roc_cover(mu: float) -> None:
     for _ in range(AUDITS):
         scores = gaussian(rng, 150, 200, mu)
         for name, interval, truth in (
-            ("auc", auc(scores), area),
+            ("auc", auc_interval(scores), area),
             ("delong", delong(scores), area),
-            ("tpr at .05", tpr_at_fpr(scores, 0.05), norm.cdf(norm.ppf(0.05) + mu)),
-            ("tpr at .2", tpr_at_fpr(scores, 0.2), norm.cdf(norm.ppf(0.2) + mu)),
+            ("tpr at .05", tpr_interval(scores, 0.05), norm.cdf(norm.ppf(0.05) + mu)),
+            ("tpr at .2", tpr_interval(scores, 0.2), norm.cdf(norm.ppf(0.2) + mu)),
             ("proportion", proportion(int(np.sum(scores.member > 1.0)), 150), norm.sf(1.0 - mu)),
         ):
             missed[name] += not interval.lower <= truth <= interval.upper

@@ -120,7 +120,7 @@ def test_relaxed_results_say_what_they_mean() -> None:
 
 
 def test_relaxed_gaussian_reproduces_the_confirmed_figures_of_the_papers() -> None:
-    # KAISSIS2022, Figures 3, 8, 9 and 10 as recomputed in math/glrt-digest.md section 15 and errata G1, G3, G4.
+    # KAISSIS2022, Figures 3, 8, 9 and 10 as recomputed; KAISSIS2022:G1, KAISSIS2022:G3, KAISSIS2022:G4.
     def epsilon(lam: float, dimension: int, delta: float) -> float:
         return epsilon_at_delta(Relaxed().assess(Gaussian(1 / math.sqrt(lam), 1, dimension)).curve, delta)
 
@@ -128,7 +128,7 @@ def test_relaxed_gaussian_reproduces_the_confirmed_figures_of_the_papers() -> No
     assert epsilon(1.0, 30, 1e-4) == pytest.approx(0.461223, rel=1e-5, abs=0)
     assert epsilon(70 / 36, 1, 1e-2) == pytest.approx(2.943660, rel=1e-6, abs=0)
     assert epsilon(50 / 12.25, 50, 1e-2) == pytest.approx(0.759890, rel=1e-5, abs=0)
-    # Printed for Delta/sigma = 0.5; it belongs to 0.3 (errata G1).
+    # Printed for Delta/sigma = 0.5; it belongs to 0.3 (KAISSIS2022:G1).
     assert epsilon(0.3**2, 1, 1e-4) == pytest.approx(0.376756, rel=1e-5, abs=0)
     assert epsilon(0.5**2, 1, 1e-4) == pytest.approx(1.027939, rel=1e-6, abs=0)
 
@@ -137,12 +137,12 @@ def test_worst_case_figures_printed_wrongly() -> None:
     def epsilon(lam: float, delta: float) -> float:
         return epsilon_at_delta(WorstCase().assess(Gaussian(1 / math.sqrt(lam))).curve, delta)
 
-    assert epsilon(70 / 36, 1e-2) == pytest.approx(3.636734, rel=1e-6, abs=0)  # printed 3.63 (errata G3)
-    assert epsilon(50 / 12.25, 1e-2) == pytest.approx(6.083892, rel=1e-6, abs=0)  # printed 6.01 (errata G4)
+    assert epsilon(70 / 36, 1e-2) == pytest.approx(3.636734, rel=1e-6, abs=0)  # printed 3.63 (KAISSIS2022:G3)
+    assert epsilon(50 / 12.25, 1e-2) == pytest.approx(6.083892, rel=1e-6, abs=0)  # printed 6.01 (KAISSIS2022:G4)
 
 
 def test_figure_four_of_the_glrt_paper_has_no_epsilon_to_plot() -> None:
-    # Errata G2: at delta = 0.1 epsilon is 0 for every d >= 7.
+    # KAISSIS2022:G2: at delta = 0.1 epsilon is 0 for every d >= 7.
     curves = {d: Relaxed().assess(Gaussian(1.0, 1, d)).curve for d in (1, 2, 5, 7, 10, 500)}
     values = {d: epsilon_at_delta(curve, 0.1) for d, curve in curves.items()}
     assert values[1] == pytest.approx(0.4923, rel=1e-3, abs=0)
@@ -151,7 +151,7 @@ def test_figure_four_of_the_glrt_paper_has_no_epsilon_to_plot() -> None:
 
 
 def test_composition_of_relaxed_releases_uses_optimal_weights_not_lemma_8() -> None:
-    # Errata R1: the published unweighted mean makes a second release look like protection.
+    # KAISSIS2023:R1: the published unweighted mean makes a second release look like protection.
     single = advantage(Relaxed().assess(Gaussian(1.0, 1, 3)).curve)
     double = advantage(Relaxed().assess(Gaussian(1.0, 2, 3)).curve)
     assert double > single
@@ -178,7 +178,7 @@ def test_mixed_lies_between_its_types_and_is_linear_in_delta() -> None:
 
 
 def test_mixed_at_one_common_level_is_optimistic() -> None:
-    # Digest 12: w J(a) + (1 - w) f(a) at one level overstates beta; equal slopes are the public coin.
+    # w J(a) + (1 - w) f(a) at one level overstates beta; equal slopes are the public coin.
     mechanism = Gaussian(0.8, 1, 5)
     relaxed, worst = Relaxed().assess(mechanism).curve, WorstCase().assess(mechanism).curve
     mixed = Mixed(0.5).assess(mechanism).curve
@@ -187,7 +187,7 @@ def test_mixed_at_one_common_level_is_optimistic() -> None:
 
 
 def test_reconstruction_needs_the_worst_case_curve() -> None:
-    # Errata R10: for the prior +-1 and mu = 1 the sign attack succeeds with Phi(1) = .8413 > 1 - J(1/2).
+    # KAISSIS2023:R10: for the prior +-1 and mu = 1 the sign attack succeeds with Phi(1) = .8413 > 1 - J(1/2).
     relaxed = Relaxed().assess(Gaussian(1.0)).curve
     worst = WorstCase().assess(Gaussian(1.0)).curve
     assert float(relaxed.power(0.5)) == pytest.approx(0.70674369061523615867, rel=1e-10, abs=0)
@@ -202,7 +202,7 @@ class TestMembership:
         published = Membership().assess(self.run, Neighbouring.REPLACE, Method.PUBLISHED)
         interval = published.measure(bayes_security)
         assert interval.value == pytest.approx(0.823063273758121476, rel=1e-9, abs=0)  # vector cor7_sub
-        assert interval.value > interval.upper  # errata B1: claims more security than there is
+        assert interval.value > interval.upper  # CHERUBIN2024:B1: claims more security than there is
         assert published.claim is Claim.ESTIMATE
         assert exact.claim is Claim.BOUND
         assert not any(THEOREMS[key].holds is False for key in exact.theorems)
@@ -211,17 +211,17 @@ class TestMembership:
     def test_proven_encloses_the_exact_value(self, neighbouring) -> None:
         proven = Membership().assess(self.run, neighbouring, Method.PROVEN).measure(advantage)
         assert proven.value >= proven.upper
-        assert proven.value <= 1.3 * proven.upper  # at most 25.4 % too large (digest 1.3)
+        assert proven.value <= 1.3 * proven.upper  # at most 25.4 % too large
 
     def test_equation_4_misses_its_target(self) -> None:
-        # Errata B3: p = 0.00035 sigma is said to give Bayes security 0.98 at T = 5000.
+        # CHERUBIN2024:B3: p = 0.00035 sigma is said to give Bayes security 0.98 at T = 5000.
         for sigma, right in ((1.0, 0.97834), (0.7, 0.97301), (0.5, 0.95393), (2.0, 0.97990)):
             p = 0.00035452790053356037 * sigma
             exact = Membership().assess(DPSGD(sigma, p, 5000), Neighbouring.REPLACE).measure(bayes_security)
             assert exact.value == pytest.approx(right, rel=2e-5, abs=0)
 
     def test_relations_must_not_be_mixed(self) -> None:
-        # Errata B20: the Adult run has .8996 under replacement, .9487 under add/remove.
+        # CHERUBIN2024:B20: the Adult run has .8996 under replacement, .9487 under add/remove.
         run = DPSGD(3.51, 256 / 26112, 2040)
         replace_ = Membership().assess(run, Neighbouring.REPLACE).measure(bayes_security).value
         add = Membership().assess(run, Neighbouring.ADD_REMOVE).measure(bayes_security).value

@@ -33,7 +33,7 @@ from reticent.threat.attribute import (
     worst_mask_term,
 )
 from reticent.threat.base import Adversary, Claim, Method
-from reticent.threat.side_by_side import check_dominance
+from reticent.threat.side_by_side import assess, check_dominance
 from reticent.threat.worst_case import WorstCase
 from reticent.tradeoff import GaussianTradeOff
 
@@ -279,11 +279,13 @@ def test_refusals():
         SensitivityRecord(10, Scope.AUDIT_SET, 0.1, 0.1, 0.02, None, 1.0, budget=0.05)
 
 
-def test_exact_answers_with_proven_and_says_so():
-    answer = Attribute(0.3).assess(DPSGD(1.0, 0.01, 100), method=Method.EXACT)
-    assert answer.method is Method.PROVEN
-    assert any("proven instead" in note for note in answer.notes)
-    assert any("do not publish" in note for note in answer.notes)
+def test_exact_answers_with_proven_and_says_so_only_where_somebody_asked():
+    run = DPSGD(1.0, 0.01, 100)
+    asked, _ = assess(run, [Attribute(0.3)], method=Method.EXACT)
+    unasked, _ = assess(run, [Attribute(0.3)])
+    assert asked.method is unasked.method is Method.PROVEN
+    assert asked.notes == ("Method exact is not known here: proven instead.", *unasked.notes)
+    assert any("do not publish" in note for note in unasked.notes)
 
 
 def test_constant_record_agrees_with_constant_change():
@@ -300,7 +302,7 @@ def test_constant_record_agrees_with_constant_change():
 
 
 def test_success_at_a_prior():
-    """1 - beta (1 - guess): the paper's V = 1 - beta/2 at two equal values (errata B17: .93 gives 53.5%)."""
+    """1 - beta (1 - guess): the paper's V = 1 - beta/2 at two equal values (CHERUBIN2024:B17: .93 gives 53.5%)."""
     assert success_at_prior(0.93, 0.5) == pytest.approx(0.535, rel=1e-12, abs=0)
     assert success_at_prior(1.0, 1 / 74) == pytest.approx(1 / 74, rel=1e-12, abs=0)
     assert success_at_prior(0.0, 0.3) == 1.0

@@ -63,7 +63,7 @@ def test_every_output_says_that_k_is_typical(method, steps):
 @pytest.mark.parametrize("sampler", list(Sampler))
 @pytest.mark.parametrize(("rate", "steps"), [(0.1, 50), (0.6, 2), (0.6, 3), (1.0, 2)])
 def test_reused_data_are_the_worst_case(sampler, rate, steps):
-    """Errata G1: over re-used data only the injected noise counts."""
+    """LEEMANN2023:G1: over re-used data only the injected noise counts."""
     mechanism = run(rate=rate, steps=steps, sampler=sampler)
     worst = WorstCase().assess(mechanism, Neighbouring.REPLACE)
     result = MembershipGame().assess(mechanism)
@@ -172,7 +172,7 @@ def test_bad_susceptibility_is_named(bad):
 
 
 def test_counterexample_to_composition_over_reused_data():
-    """Errata G1: eight noise-free power sums of eight scalars reveal them all.
+    """LEEMANN2023:G1: eight noise-free power sums of eight scalars reveal them all.
 
     Lemma 5.1 composes eight steps of n = 8, d = 1 to mu = sqrt(8) * sqrt(2/17) = 0.970, which allows TPR 0.088 at
     FPR 0.01. The attack decides membership without error: Newton's identities turn power sums into
@@ -202,7 +202,7 @@ def _is_root(power_sums: list[float], x: float) -> bool:
 
 
 def test_sparse_gradients_break_the_central_limit():
-    """Errata G19: Bernoulli(0.001) gradients, n = 100: TPR 1 at FPR .095 where the Gaussian curve says .967."""
+    """LEEMANN2023:G19: Bernoulli(0.001) gradients, n = 100: TPR 1 at FPR .095 where the Gaussian curve says .967."""
     q, n = 0.001, 100
     fpr = 1.0 - (1.0 - q) ** n
     k = (1.0 - q) ** 2 / (q * (1.0 - q))
@@ -216,7 +216,7 @@ def test_sparse_gradients_break_the_central_limit():
 
 
 def test_eq_10_is_no_bound():
-    """Errata G3: Eq. (10) against the exact composition of symmetrised uniform sampling, at finitely many steps."""
+    """LEEMANN2023:G3: Eq. (10) against the exact composition of symmetrised uniform sampling, finitely many steps."""
     step, rate, steps = gmip.one_step_mu(650, 650, 400), 400 / 48000, 1200
     claimed = GaussianTradeOff(gmip.sampled_mu(step, rate, steps))
     above, below = compose_lattice([(symmetrised(Subsampled(GaussianTradeOff(step), rate)), steps)])

@@ -139,7 +139,7 @@ def test_sums_of_every_scope():
     for s, d in zip(slow.changes, slow.drawn, strict=True):
         mine[d] += s[d].max(axis=(1, 2))
     assert batch.squared_change == pytest.approx(mine.max(), rel=1e-9, abs=0)
-    # Errata B4: the record's own sum over all steps is not the published mixture.
+    # CHERUBIN2024:B4: the record's own sum over all steps is not the published mixture.
     assert batch.squared_change < everyone.squared_change
 
 
@@ -183,7 +183,7 @@ def test_a_budget_stops_before_it_is_exceeded_and_makes_a_bound():
 
 @pytest.mark.parametrize("method", [Diameter.CENTROID, Diameter.BALL])
 def test_approximate_modes_are_never_on_the_unsafe_side(method):
-    """Errata B8, B9: the centroid value is an upper bound on the diameter, so its security is lower, not higher."""
+    """CHERUBIN2024:B8, CHERUBIN2024:B9: the centroid bounds the diameter from above, so its security is lower."""
     exact, rough = AttributeHook(AGE, whole=True), AttributeHook(AGE, whole=True, method=method)
     _train([exact, rough])
     sure, safe = exact.recorder.record(), rough.recorder.record()
@@ -275,6 +275,6 @@ def test_attack_on_the_trace_of_a_real_run_stays_below_its_bound():
     limit = float(Attribute(record).assess(mechanism, method=Method.CLT).curve.delta(0.0))
     assert attack <= bound + 3 * error
     assert attack == pytest.approx(limit, rel=0.15, abs=0)
-    # Distances alone, the form of Corollary 10, miss what the shared component shows (errata B5).
+    # Distances alone, the form of Corollary 10, miss what the shared component shows (CHERUBIN2024:B5).
     own = math.erf(RATE * math.sqrt(float(np.sum(trace.distance**2))) / (2 * math.sqrt(2) * NOISE))
     assert attack > own

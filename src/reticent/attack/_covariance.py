@@ -83,7 +83,7 @@ class Background:
 
     @property
     def inverse_bias(self) -> float:
-        """(nu - d - 1)/nu with nu = m - 1: makes the inverse of the sample covariance unbiased (errata G18)."""
+        """(nu - d - 1)/nu with nu = m - 1: makes the inverse of the sample covariance unbiased (LEEMANN2023:G18)."""
         if self.count is None or self.shrunk:
             return 1.0
         return (self.count - self.dimension - 2.0) / (self.count - 1.0)

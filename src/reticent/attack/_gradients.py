@@ -96,7 +96,7 @@ class GradientMap:
         rows = torch.cat([gradients[name].reshape(len(x), -1) for name in self._names], dim=1)
         if self.max_grad_norm is not None:
             norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-            # Errata G14: the factor is min(1, C/|g|).
+            # LEEMANN2023:G14: the factor is min(1, C/|g|).
             rows *= (self.max_grad_norm / norms.clamp(min=1e-30)).clamp(max=1.0)
         out = rows.double().cpu().numpy()
         return out if self.sketch is None else self.sketch.apply(out)

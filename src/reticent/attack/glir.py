@@ -1,7 +1,8 @@
 """The gradient likelihood ratio attack (GLiR): from models, or a saved trace, to membership scores.
 
-Algorithm 1 of LEEMANN2023 with its errata (G14 to G18): likelihood ratios instead of p-values, the right null, the
-distance scaled by n, Cholesky solves, and noise, clipping and random batch sizes in the model of the attack.
+Algorithm 1 of LEEMANN2023, corrected (LEEMANN2023:G14 to LEEMANN2023:G18): likelihood ratios in place of p-values,
+the right null, the distance scaled by n, Cholesky solves, and noise, clipping and random batch sizes in the model
+of the attack.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class GlirResult:
         )
 
     def fisher_p_values(self) -> np.ndarray:
-        """Fisher's combination of the steps' p-values, for steps over fresh data (errata G17).
+        """Fisher's combination of the steps' p-values, for steps over fresh data (LEEMANN2023:G17).
 
         Raises:
             UnsupportedError: no null law is known for single steps.
@@ -210,7 +211,7 @@ class _Scorer:
             found.append("Background records are few for the number of coordinates: the covariance is shrunk.")
         if len(self._steps) > 1:
             found.append(
-                "Steps over the same data depend on each other (errata G1): their summed log ratio ranks records, "
+                "Steps over the same data depend on each other (LEEMANN2023:G1): their summed log ratio ranks records, "
                 "it is no likelihood ratio of the run."
             )
         return tuple(found)

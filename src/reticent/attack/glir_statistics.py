@@ -7,7 +7,8 @@ ratio is
 
     (d/2) ln(n/(n - 1)) + K/2 - n D/(2 (n - 1)),   K, D Mahalanobis distances of theta from the mean, the batch mean
 
-(Theorem 5.1 of LEEMANN2023 with errata G15 to G17); noise and Poisson batches change V and make it a mixture.
+(Theorem 5.1 of LEEMANN2023 with LEEMANN2023:G15 to LEEMANN2023:G17); noise and Poisson batches change V and make it a
+mixture.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from reticent import _check
 from reticent.attack._covariance import Background
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
-from reticent.tradeoff import _ncx2
+from reticent.tradeoff import ncx2
 
 _BETA_NODES = 400
 
@@ -154,12 +155,12 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
 
 
 def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_size: float, dimension: int) -> np.ndarray:
-    """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (errata G15, G16).
+    """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (LEEMANN2023:G16).
 
     The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
     """
     n = _check.positive(batch_size=batch_size)
-    return _ncx2.log_cdf(np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), 1e-9)
+    return ncx2.log_cdf(np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), 1e-9)
 
 
 def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
@@ -241,7 +242,7 @@ def fisher_log_p(log_p: np.ndarray) -> np.ndarray:
     Valid for independent steps only: not for steps over the same data, whose p-values depend on each other.
     """
     logs = _check.log_probabilities(log_p=log_p)
-    return _ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
+    return ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
 
 
 def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
@@ -265,7 +266,7 @@ class NormalityReport(NamedTuple):
     kurtosis: float
     """Median over queries of excess kurtosis / n."""
     fails: bool
-    """Whether the central limit theorem should not be relied on (errata G19)."""
+    """Whether the central limit theorem should not be relied on (LEEMANN2023:G19)."""
 
     @property
     def warning(self) -> str:
@@ -274,7 +275,8 @@ class NormalityReport(NamedTuple):
             return ""
         return (
             f"The sum over a batch is not close to Gaussian along the queries (skewness {self.skewness:.2g}, excess "
-            f"kurtosis {self.kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off (errata G19)."
+            f"kurtosis {self.kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off "
+            "(LEEMANN2023:G19)."
         )
 
 

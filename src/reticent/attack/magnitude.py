@@ -4,7 +4,7 @@ The attacker knows the sum without the target (the centre) and not the target's 
 for observations far from the centre: the optimal test where every direction is as likely (Theorems 1 and 2 of
 KAISSIS2023, whose curves ``RelaxedGaussianTradeOff`` and ``RelaxedLaplaceTradeOff`` give). *One-sided*
 looks along a guessed direction: where the guess is right it is the worst case, although the contribution's size
-is not known (erratum R3): counts, non-negative features and known average gradients give the sign away.
+is not known (KAISSIS2023:R3): counts, non-negative features and known average gradients give the sign away.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ReleaseGame:
         if not np.linalg.norm(contribution) <= 1.0 + 1e-9:
             raise ParameterError("contribution", float(np.linalg.norm(contribution)), "a vector of norm at most 1")
         if isinstance(self.mechanism, Laplace) and centre.size != 1:
-            raise UnsupportedError("Laplace noise is for scalar releases (erratum R14 of KAISSIS2023)")
+            raise UnsupportedError("Laplace noise is for scalar releases (KAISSIS2023:R14)")
 
     def play(self, runs: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Observations without and with the target, each of shape (runs, releases, dimension)."""

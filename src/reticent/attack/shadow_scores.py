@@ -37,7 +37,7 @@ def lira_offline(target: np.ndarray, shadow: np.ndarray, included: np.ndarray) -
     """How many standard deviations the confidence lies *above* that of models without the record.
 
     One-sided: a model that knows the record is more confident, never less. So the two-sided bound of the
-    relaxed threat model does not cover this attack (erratum R4 of KAISSIS2023); the worst case does.
+    relaxed threat model does not cover this attack (KAISSIS2023:R4); the worst case does.
 
     Raises:
         ParameterError: a record is in all models, or shapes disagree.

@@ -206,7 +206,7 @@ def unknown_sign_scores(sums: np.ndarray, claim: DPSGD) -> np.ndarray:
     """The relaxed attacker's score: the canary's direction is known up to one sign, the same in all steps.
 
     The mean of both likelihood ratios is the optimal test where either sign is as likely. Adding up squares
-    step by step, as if the sign were new in every step, is weaker (erratum R11 of KAISSIS2023).
+    step by step, as if the sign were new in every step, is weaker (KAISSIS2023:R11).
 
     Args:
         sums, claim: as for :func:`canary_scores`.

@@ -22,7 +22,7 @@ from reticent.audit.one_run import (
 )
 from reticent.audit.planning import Plan, Unit, plan_audit
 from reticent.audit.report import AuditReport, audit
-from reticent.audit.roc import auc, delong, tpr_at_fpr
+from reticent.audit.roc import auc_interval, delong, tpr_interval
 from reticent.audit.scores import Design, Scores
 from reticent.audit.thresholds import Bonferroni, Given, Ranks, Split, ThresholdRule
 from reticent.audit.verdict import Finding, Verdict, audit_claim, audit_claim_one_run
@@ -48,7 +48,7 @@ __all__ = [
     "Unit",
     "Validity",
     "Verdict",
-    "auc",
+    "auc_interval",
     "audit",
     "audit_advantage",
     "audit_claim",
@@ -68,5 +68,5 @@ __all__ = [
     "plan_audit",
     "proportion",
     "save_scores",
-    "tpr_at_fpr",
+    "tpr_interval",
 ]

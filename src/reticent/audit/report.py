@@ -15,7 +15,7 @@ from reticent.audit.lower_bounds import (
     audit_mu,
 )
 from reticent.audit.one_run import Guesses, audit_epsilon_one_run, audit_epsilon_one_run_f_dp, audit_mu_one_run
-from reticent.audit.roc import auc, delong, tpr_at_fpr
+from reticent.audit.roc import auc_interval, delong, tpr_interval
 from reticent.audit.scores import Design, Scores
 from reticent.audit.thresholds import ThresholdRule
 from reticent.audit.verdict import Verdict, audit_claim, audit_claim_one_run
@@ -137,9 +137,9 @@ def audit(
         scores,
         confidence,
         empirical_trade_off(scores, confidence),
-        auc(scores, confidence),
+        auc_interval(scores, confidence),
         _delong(scores, confidence),
-        {fpr: tpr_at_fpr(scores, fpr, confidence) for fpr in fprs},
+        {fpr: tpr_interval(scores, fpr, confidence) for fpr in fprs},
         tuple(bounds),
         verdicts,
     )

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left, bisect_right
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainc, ndtri
 
 from reticent import _check
@@ -15,7 +14,7 @@ from reticent.audit.scores import Scores
 from reticent.errors import UnsupportedError
 
 
-def auc(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
+def auc_interval(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
     """Probability that a member scores above a non-member (ties count half), for every sample size.
 
     By Hoeffding's argument the estimate is an average of means of m independent terms in [0, 1], m the
@@ -34,13 +33,13 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
 
     Raises:
         UnsupportedError: the variance estimate is 0 (perfect separation, or a sample of one): the
-            normal approximation says nothing there; use ``auc``.
+            normal approximation says nothing there; use ``auc_interval``.
     """
     z = float(-ndtri(0.5 * (1.0 - _check.open_fraction(confidence=confidence))))
     m, n = len(scores.member), len(scores.non_member)
     value = _auc(scores.member, scores.non_member)
     if min(m, n) < 2 or value in (0.0, 1.0):
-        raise UnsupportedError("DeLong's interval needs two scores on each side that overlap; use auc instead")
+        raise UnsupportedError("DeLong's interval needs two scores on each side that overlap; use auc_interval instead")
     member, non_member = np.sort(scores.member), np.sort(scores.non_member)
     by_member, by_non_member = _below(non_member, member) / n, 1.0 - _below(member, non_member) / m
     deviation = math.sqrt(by_member.var(ddof=1) / m + by_non_member.var(ddof=1) / n)
@@ -49,7 +48,7 @@ def delong(scores: Scores, confidence: float = 0.95) -> ConfidenceInterval:
     return ConfidenceInterval(lower, value, upper, confidence, Validity.ASYMPTOTIC, "DeLong, logit scale")
 
 
-def tpr_at_fpr(scores: Scores, fpr: float, confidence: float = 0.95) -> ConfidenceInterval:
+def tpr_interval(scores: Scores, fpr: float, confidence: float = 0.95) -> ConfidenceInterval:
     """Largest true positive rate of the attack at false positive rate ``fpr``, with an interval.
 
     The thresholds of both ends are ranks of the non-members that are fixed by ``fpr``, the sample size
@@ -112,4 +111,6 @@ def _lower_end(value: float, limit: float) -> float:
     floor = max(value * math.exp(-(limit + math.log(2.0)) / value), 1e-300)
     if _kl(value, floor) <= limit:
         return 0.0
+    from scipy.optimize import brentq  # a second to import, and few questions need it
+
     return float(brentq(lambda q: _kl(value, q) - limit, floor, value))

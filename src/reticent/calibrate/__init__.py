@@ -11,7 +11,7 @@ from reticent.calibrate.targets import (
     Target,
     TprAtFpr,
 )
-from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown, unknowns_of
 
 __all__ = [
     "Advantage",
@@ -30,4 +30,5 @@ __all__ = [
     "Unknown",
     "UnreachableError",
     "calibrate",
+    "unknowns_of",
 ]

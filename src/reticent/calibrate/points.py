@@ -24,7 +24,7 @@ from reticent.calibrate.targets import (
     TprAtFpr,
 )
 from reticent.composition import Composed, certified_advantage, closed_forms, mu_limits
-from reticent.mechanism import DPSGD, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.tradeoff import from_advantage
 
@@ -99,7 +99,7 @@ def _mu(release: Mechanism, adversary: Adversary, neighbouring: Neighbouring, me
     same = isinstance(adversary, WorstCase | Relaxed | Mixed) or (
         isinstance(adversary, Membership) and method is Method.EXACT
     )
-    if not same or isinstance(release, Laplace | Ledger):
+    if not same or not isinstance(release, Gaussian | DPSGD):
         return None
     lower, upper = mu_limits(release, neighbouring)
     return Interval(lower, upper, upper)

@@ -207,7 +207,7 @@ class Mu(Target):
 class Reconstruction(Target):
     """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
 
-    Valid for the worst case only: a reconstruction is a one-sided test (erratum R10).
+    Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
     """
 
     value: float

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reticent import _check
+from reticent._registry import parameters_of
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism
+from reticent.mechanism import DPSGD, Mechanism
 
 
 class Unknown(ABC):
@@ -43,6 +44,11 @@ class Unknown(ABC):
         if not self.high >= _check.positive(high=self.high) >= self.low:
             raise ParameterError("high", self.high, f"at least {self.low!r}")
 
+    def _with(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if not hasattr(mechanism, self.name):
+            raise Unknown._refuse(self, mechanism)
+        return replace(mechanism, **{self.name: value})  # type: ignore[type-var]
+
     def _refuse(self, mechanism: Mechanism) -> UnsupportedError:
         return UnsupportedError(f"{type(mechanism).__name__} has no {self.name} that could be calibrated")
 
@@ -60,9 +66,7 @@ class NoiseMultiplier(Unknown):
         Unknown._ordered(self)
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
-        if isinstance(mechanism, DPSGD | Gaussian | Laplace):
-            return replace(mechanism, noise_multiplier=float(value))
-        raise Unknown._refuse(self, mechanism)
+        return Unknown._with(self, mechanism, float(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +102,9 @@ class Steps(Unknown):
         Unknown._ordered(self)
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
-        if isinstance(mechanism, DPSGD):
-            return replace(mechanism, steps=round(value))
-        if isinstance(mechanism, Gaussian | Laplace):
-            return replace(mechanism, releases=round(value))
-        raise Unknown._refuse(self, mechanism)
+        if hasattr(mechanism, "releases"):
+            return replace(mechanism, releases=round(value))  # type: ignore[type-var]
+        return Unknown._with(self, mechanism, round(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +136,27 @@ class BatchSize(Unknown):
         if mechanism.dataset_size is None:
             raise ParameterError("dataset_size", None, "given, as the batch size is the sample rate times it")
         return mechanism.dataset_size
+
+
+@dataclass(frozen=True, slots=True)
+class Own(Unknown):
+    """A parameter that only one kind of mechanism has, searched where its ``Search`` says."""
+
+    name: str  # type: ignore[misc]
+    low: float
+    high: float
+    risk_grows: bool  # type: ignore[misc]
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        return Unknown._with(self, mechanism, float(value))
+
+
+def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:
+    """What may be searched in a mechanism, by name; the first is meant where none is stated."""
+    common: tuple[Unknown, ...] = (NoiseMultiplier(), SampleRate(), Steps(), BatchSize())
+    known = {p.name: p for p in parameters_of(kind)}
+    found = {u.name: u for u in common if u.name in known and (kind is DPSGD or u.name != "sample_rate")}
+    if "releases" in known:
+        found["releases"] = Steps()
+    own = {p.name: Own(p.name, p.search.low, p.search.high, p.search.risk_grows) for p in known.values() if p.search}
+    return {name.replace("_", "-"): unknown for name, unknown in {**own, **found}.items()}

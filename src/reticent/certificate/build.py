@@ -8,6 +8,7 @@ from reticent.certificate.derive import (
     PRIVATE,
     Inputs,
     assemble,
+    assessed,
     curve_points,
     derive,
 )
@@ -17,19 +18,11 @@ from reticent.certificate.schema import Certificate, Declaration, Edition
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger
-from reticent.threat import Adversary, Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
+from reticent.threat import Adversary, Attribute
 from reticent.threat.attribute import SensitivityRecord
+from reticent.threat.registry import standard_adversaries
 
-__all__ = ["CERTIFICATE_QUESTIONS", "STANDARD_ADVERSARIES", "certify", "certify_run", "curve_points", "public"]
-
-STANDARD_ADVERSARIES: tuple[Adversary, ...] = (
-    WorstCase(),
-    Relaxed(),
-    Mixed(),
-    Membership(),
-    MembershipGame(),
-)
-"""Who is assessed when nothing else is asked for; attribute inference needs a recorded sensitivity."""
+__all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
 
 CERTIFICATE_QUESTIONS = Questions(
     fprs=(0.001, 0.01, 0.1), deltas=(1e-6, 1e-5), epsilons=(0.5, 1.0, 2.0), priors=(0.5, 0.1)
@@ -40,7 +33,7 @@ def certify(
     mechanism: Mechanism,
     declared: Declaration,
     *,
-    adversaries: Sequence[Adversary] = STANDARD_ADVERSARIES,
+    adversaries: Sequence[Adversary] | None = None,
     neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
     ledger: RunLedger | None = None,
@@ -51,7 +44,8 @@ def certify(
     Args:
         mechanism: what was run.
         declared: subject, date, issuer and whatever else cannot be derived.
-        adversaries: who attacks; one that cannot be answered is listed under ``skipped`` with its reason.
+        adversaries: who attacks, None for all that need no measurement; one that cannot be answered is listed
+            under ``skipped`` with its reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
         questions: where the curves are read.
         ledger: what really ran, if a run is certified.
@@ -64,10 +58,10 @@ def certify(
     if not questions.priors:
         raise ParameterError("priors", questions.priors, "at least one number")
     asked, skipped = [], {}
-    for adversary in adversaries:
+    for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
         try:
-            adversary.assess(mechanism, relation, Method.EXACT)
+            assessed(adversary, mechanism, relation)
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
         else:
@@ -96,7 +90,7 @@ def certify_run(
     return certify(
         ledger.mechanism(),
         declared or run_declaration(ledger),
-        adversaries=(*STANDARD_ADVERSARIES, *attribute),
+        adversaries=(*standard_adversaries(), *attribute),
         ledger=ledger,
         progress=progress,
     )

@@ -31,27 +31,10 @@ from reticent.certificate.sentences import headline, sentence
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
 from reticent.references import PAPERS, THEOREMS
-from reticent.threat import (
-    Adversary,
-    Assessment,
-    Attribute,
-    Membership,
-    MembershipGame,
-    Method,
-    Mixed,
-    Relaxed,
-    WorstCase,
-    check_dominance,
-)
+from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance
 from reticent.tradeoff import TradeOff
 
-ADVERSARIES: dict[str, type[Adversary]] = {
-    kind.name: kind for kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, Attribute)
-}
-"""Every attacker that a certificate knows, in the order in which it shows them."""
-
 NOT_ASKED = "it was not asked for"
-NOT_MEASURED = "nobody measured how far the field can move the model"
 PRIVATE = "its numbers rest on private data and stay in the complete certificate"
 
 Settle = Callable[[int, dict[Path, Any]], dict[Path, Any]]
@@ -173,8 +156,8 @@ def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
 
 
 def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
-    """One attacker by the method that a certificate allows: exact, no published formula."""
-    return adversary.assess(mechanism, relation, Method.EXACT)
+    """One attacker by its own method, the only one that a certificate allows."""
+    return adversary.assess(mechanism, relation, adversary.methods[0])
 
 
 def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
@@ -209,8 +192,8 @@ def _place(result: Assessment) -> tuple[int, int, bytes]:
 
 def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
     shown = {record.adversary for record in records}
-    unasked = {name: NOT_MEASURED if name == Attribute.name else NOT_ASKED for name in ADVERSARIES}
-    return {name: inputs.skipped.get(name, unasked[name]) for name in ADVERSARIES if name not in shown}
+    unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in ADVERSARIES.items()}
+    return {name: inputs.skipped.get(name, reason) for name, reason in unasked.items() if name not in shown}
 
 
 def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:

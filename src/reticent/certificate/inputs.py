@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from enum import StrEnum
+from typing import Any, get_type_hints
 
 from pydantic import ValidationError
 
-from reticent.certificate.derive import ADVERSARIES, NOT_ASKED, NOT_MEASURED, PRIVATE, Inputs, assessed
+from reticent._registry import Parameter, parameters_of
+from reticent.certificate.derive import NOT_ASKED, PRIVATE, Inputs, assessed
 from reticent.certificate.numbers import Questions
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificate.text import inert
-from reticent.composition.gmip_spectrum import GradientSpectrum
-from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import MECHANISMS, Ledger, Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, first_problem
-from reticent.threat import Adversary, Attribute, MembershipGame
-from reticent.threat.attribute import Scope, SensitivityRecord
+from reticent.threat import ADVERSARIES, Adversary
 
-_KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
-_MEASURED: dict[str, type] = {kind.__name__: kind for kind in (SensitivityRecord, SusceptibilityLaw, GradientSpectrum)}
-_COUNTS = {"steps", "releases", "dimension", "num_parameters", "batch_size", "dataset_size"}
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12
 _MOST_POINTS = 4096
@@ -58,19 +54,17 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
     try:
         if kind == "ledger":
             return Ledger(tuple(_part(part) for part in _parts(fields)))
-        for name, value in fields.items():
-            if isinstance(value, int) and value > _LARGEST_COUNT:
-                raise ParameterError(name, value, f"at most {_LARGEST_COUNT:g}")
-            fields[name] = _real(name, value)
-        if "sampler" in fields:
-            fields["sampler"] = Sampler(fields["sampler"])
-        mechanism: Mechanism = _KINDS[kind](**fields)
+        known = MECHANISMS[str(kind)]
+        for parameter in parameters_of(known):
+            if fields.get(parameter.name) is not None:
+                fields[parameter.name] = _read(parameter, fields[parameter.name])
+        mechanism = known(**fields)
     except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ArtifactError(inert(f"mechanism: {error}")) from None
     return mechanism
 
 
-def _part(record: Any) -> Gaussian | Laplace | DPSGD:
+def _part(record: Any) -> Mechanism:
     part = mechanism_of(record)
     if isinstance(part, Ledger):
         raise ParameterError("parts", "a ledger", "no ledger themselves")
@@ -103,33 +97,50 @@ def _ledger(certificate: Certificate) -> PublicLedger | None:
 
 def _adversary(record: CertifiedAssessment) -> Adversary:
     kind = _known_adversary(record.adversary)
+    known = {parameter.name: parameter for parameter in parameters_of(kind)}
     try:
-        return kind(**{name: _parameter(value) for name, value in record.parameters.items()})
+        return kind(**{name: _parameter(known[name], value) for name, value in record.parameters.items()})
     except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ArtifactError(inert(f"{record.adversary}: {error}")) from None
 
 
-def _parameter(value: Any) -> Any:
+def _read(parameter: Parameter, value: Any) -> Any:
+    """The value of a parameter as its type; whole numbers are written without a point: 4 is 4.0 again."""
+    if _whole(value) and value > _LARGEST_COUNT:
+        raise ParameterError(parameter.name, value, f"at most {_LARGEST_COUNT:g}")
+    if issubclass(parameter.kind, StrEnum):
+        return parameter.kind(value)
+    return float(value) if _whole(value) and parameter.kind is not int else value
+
+
+def _parameter(parameter: Parameter, value: Any) -> Any:
+    """A number, or what was measured, as an object that names its kind."""
     if not isinstance(value, dict):
         return value
-    fields = dict(value)
-    kind = _MEASURED[str(fields.pop("kind", None))]
-    for points in fields.values():
+    measured = dict(value)
+    name = measured.pop("kind", None)
+    kind = {known.__name__: known for known in parameter.measured}[str(name)]
+    for points in measured.values():
         if isinstance(points, list) and len(points) > _MOST_POINTS:
             raise ParameterError("parameters", len(points), f"lists of at most {_MOST_POINTS} numbers")
-    if kind is SensitivityRecord:
-        infinite = {name: math.inf for name in ("mask_term", "largest_mask_term") if fields[name] is None}
-        fields.update(scope=Scope(fields["scope"]), **infinite)
-    return kind(**{name: _real(name, value) for name, value in fields.items()})
+    hints = get_type_hints(kind)
+    return kind(**{name: _measured(hints.get(name), value) for name, value in measured.items()})
 
 
-def _real(name: str, value: Any) -> Any:
-    """Whole numbers are written without a point: 4 is 4.0 again, but for counts."""
-    count = name in _COUNTS or isinstance(value, bool) or not isinstance(value, int)
-    return value if count else float(value)
+def _measured(hint: Any, value: Any) -> Any:
+    """A field of a measurement: null is infinite where no null may stand, words are those of an enumeration."""
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(value)
+    if hint is float and value is None:
+        return math.inf
+    return float(value) if _whole(value) and hint is not int else value
 
 
-def _known_adversary(name: str) -> Any:
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _known_adversary(name: str) -> type[Adversary]:
     if name not in ADVERSARIES:
         raise ArtifactError(inert(f"unknown attacker {name!r}: this version knows {', '.join(ADVERSARIES)}"))
     return ADVERSARIES[name]
@@ -146,15 +157,15 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -
     """Whether the reason that the document gives for leaving ``name`` out is one that can be true."""
     reason = certificate.skipped[name]
     if reason == PRIVATE:
-        return certificate.edition is Edition.PUBLIC and name in (Attribute.name, MembershipGame.name)
-    if reason == NOT_MEASURED:
-        return name == Attribute.name
-    return reason == NOT_ASKED or reason in _refusals(_known_adversary(name), certificate, mechanism)
+        measured = any(parameter.measured for parameter in parameters_of(_known_adversary(name)))
+        return certificate.edition is Edition.PUBLIC and measured
+    kind = _known_adversary(name)
+    return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism)
 
 
 def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
     """Why such an attacker cannot be answered, under each relation of the document."""
-    examples = (kind(), Attribute(1.0)) if kind is Attribute else (kind(),)
+    examples = [kind(), *(kind(**{p.name: 1.0}) for p in parameters_of(kind) if p.measured)]
     found = set()
     for relation in sorted({record.neighbouring for record in certificate.assessments}):
         for example in examples:

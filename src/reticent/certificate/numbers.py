@@ -199,10 +199,9 @@ def _plain(value: Any) -> Any:
 
 def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
     """The mechanism as plain data, with its kind."""
-    kind = type(mechanism).__name__.lower()
     if isinstance(mechanism, Ledger):
-        return {"kind": kind, "parts": [mechanism_record(part) for part in mechanism.parts]}
-    return {"kind": kind, **asdict(mechanism)}
+        return {"kind": mechanism.name, "parts": [mechanism_record(part) for part in mechanism.parts]}
+    return {"kind": mechanism.name, **asdict(mechanism)}  # type: ignore[call-overload]
 
 
 def risk_document(

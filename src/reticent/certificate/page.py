@@ -15,14 +15,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from reticent._registry import parameters_of
 from reticent._strict import loads
 from reticent.certificate import curves, words
-from reticent.certificate.derive import ADVERSARIES
 from reticent.certificate.numbers import Number
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificate.sentences import even_guess, found_at, percent, right_guess
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
+from reticent.mechanism import MECHANISMS
+from reticent.threat import ADVERSARIES
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
@@ -68,7 +70,7 @@ def render_html(certificate: Certificate) -> str:
     environment.filters["percent"] = percent
     first = certificate.assessments[0].neighbouring
     names = [
-        words.ATTACKERS[a.adversary] + ("" if a.neighbouring == first else f" [{words.RELATIONS[a.neighbouring]}]")  # type: ignore[index]
+        ADVERSARIES[a.adversary].title + ("" if a.neighbouring == first else f" [{words.RELATIONS[a.neighbouring]}]")  # type: ignore[index]
         for a in certificate.assessments
     ]
     return environment.get_template("certificate.html.j2").render(
@@ -76,7 +78,7 @@ def render_html(certificate: Certificate) -> str:
         private=bool(certificate.do_not_publish),
         groups=_groups(certificate),
         columns=_columns(certificate),
-        left_out=[(words.ATTACKERS[n], certificate.skipped[n]) for n in ADVERSARIES if n in certificate.skipped],
+        left_out=[(kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped],
         words=words,
         assumptions=words.assumptions(certificate),
         lines=curves.lines(certificate.assessments, names),
@@ -142,7 +144,7 @@ def _groups(certificate: Certificate) -> list[tuple[str, list[Row]]]:
     """The rows of the answer by relation."""
     found: dict[str, list[Row]] = {}
     for record in certificate.assessments:
-        row = Row(record, words.ATTACKERS[record.adversary], _guesses(certificate, record))
+        row = Row(record, ADVERSARIES[record.adversary].title, _guesses(certificate, record))
         found.setdefault(words.RELATIONS[record.neighbouring], []).append(row)  # type: ignore[index]
     return list(found.items())
 
@@ -243,7 +245,7 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     found = []
     for place, part in enumerate(parts, 1):
         before = f"{place}: " if len(parts) > 1 else ""
-        found += [(before + label, _plain(part[key])) for key, label in _FACTS.items() if part.get(key) is not None]
+        found += [(before + label, _plain(part[key])) for key, label in _labels(part) if part.get(key) is not None]
     if certificate.ledger is not None:
         ledger = certificate.ledger
         found.append(("data set", str(ledger["data"]["name"])))
@@ -252,6 +254,12 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
         if ledger["utility"]["test_accuracy"] is not None:
             found.append(("accuracy on test records", f"{ledger['utility']['test_accuracy']:.1%}"))
     return found
+
+
+def _labels(part: dict[str, Any]) -> list[tuple[str, str]]:
+    """What to call the facts of one mechanism: our words, or the help text of the parameter."""
+    own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in _FACTS]
+    return [*_FACTS.items(), *own]
 
 
 def _plain(value: Any) -> str:

@@ -5,14 +5,6 @@ from __future__ import annotations
 from reticent.certificate.schema import Certificate
 from reticent.mechanism import Neighbouring
 
-ATTACKERS = {
-    "worst-case": "Any attacker (worst case)",
-    "relaxed": "Attacker who cannot tell the direction",
-    "mixed": "Attacker who may know the direction",
-    "membership": "Attacker with two candidates",
-    "membership-game": "Attacker who knows people in general",
-    "attribute": "Attacker who wants one field",
-}
 RELATIONS = {
     Neighbouring.ADD_REMOVE: "Was this person's record used at all?",
     Neighbouring.REPLACE: "Which of two records of this person was used?",

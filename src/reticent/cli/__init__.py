@@ -1,19 +1,5 @@
-"""The command line: one file per verb."""
+"""The command line: one file per verb, read when the verb is called."""
 
-from reticent.cli import audit, audit_loop, calibrate, certify, compare, dashboard, gate, risk, train, verify
 from reticent.cli._app import app, main
 
-__all__ = [
-    "app",
-    "audit",
-    "audit_loop",
-    "calibrate",
-    "certify",
-    "compare",
-    "dashboard",
-    "gate",
-    "main",
-    "risk",
-    "train",
-    "verify",
-]
+__all__ = ["app", "main"]

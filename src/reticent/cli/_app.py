@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from reticent import __version__
 from reticent._text import printable
@@ -20,8 +22,71 @@ _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__na
 _OPTIONS = {"num_parameters": "dimension"}
 """Arguments whose option has another name."""
 
+VERBS = {
+    "risk": ("risk", "What each attacker can learn from a release."),
+    "calibrate": ("calibrate", "The least noise that keeps an attacker below a target."),
+    "compare": ("compare", "The noise that each attacker would allow."),
+    "train": ("train", "Train with DP-SGD and record what really ran."),
+    "certify": ("certify", "Certify a run under every attacker."),
+    "keygen": ("certify", "Make a key pair for signing certificates."),
+    "verify": ("verify", "Derive a certificate again and compare every leaf."),
+    "gate": ("gate", "Stop a release whose certificate breaches a policy."),
+    "audit": ("audit", "Attack a run, or judge scores, against the claims."),
+    "plan-audit": ("audit", "How large an audit must be."),
+    "audit-loop": ("audit_loop", "Audit a training loop of your own."),
+    "dashboard": ("dashboard", "The risk page in a browser, on this machine."),
+}
+"""The file of each verb, and one line about it: files are read only when their verb is called."""
+
+_MEANT = {
+    "--sigma": "--noise-multiplier",
+    "--noise": "--noise-multiplier",
+    "--noise-scale": "--noise-multiplier",
+    "--sampling-rate": "--sample-rate",
+    "--sampling-probability": "--sample-rate",
+    "--eps": "--epsilon",
+    "--iterations": "--steps",
+    "--num-steps": "--steps",
+    "--num-parameters": "--dimension",
+    "--clip-norm": "--max-grad-norm",
+    "--clip": "--max-grad-norm",
+    "--attacker": "--adversary",
+    "--relation": "--neighbouring",
+    "--flip": "--flip-probability",
+}
+"""Options as other tools call them."""
+
+
+class Listing(TyperGroup):
+    """A group that lists its commands one per line, without building them."""
+
+    def lines(self) -> dict[str, str]:
+        """One line about each command, by name."""
+        raise NotImplementedError
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.lines())
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.lines().items()))
+
+
+class _Verbs(Listing):
+    def lines(self) -> dict[str, str]:
+        return {verb: line for verb, (_, line) in VERBS.items()}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        import_module(f"reticent.cli.{VERBS[cmd_name][0]}")
+        whole: Any = typer.main.get_command(app)
+        return whole.commands[cmd_name]
+
+
 app = typer.Typer(
     name="reticent",
+    cls=_Verbs,
     help="How much can this attacker learn about one person from the model we release?",
     no_args_is_help=True,
     add_completion=False,
@@ -55,7 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except typer.Abort:
         _fail("interrupted", 130)
     except _UsageError as error:
-        _fail(" ".join(error.format_message().split()) + _given(error, words), 2)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.format_message())
+            sys.exit(2)
+        _fail(" ".join(error.format_message().split()) + _given(error, words) + _meant(error, words), 2)
     except ReticentError as error:
         _fail(one_line(error, words), 2)
     except BrokenPipeError:
@@ -64,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except OSError as error:
         _fail(f"{error.filename or 'output'}: {error.strerror or error}", 2)
-    except (OverflowError, MemoryError, RecursionError) as error:
+    except (OverflowError, ZeroDivisionError, MemoryError, RecursionError) as error:
         _fail(f"the numbers asked for are too extreme to compute with ({type(error).__name__}: {error})", 2)
     else:
         sys.exit(code if isinstance(code, int) else 0)
@@ -75,7 +143,8 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
     if isinstance(error, ParameterError):
         option = "--" + _OPTIONS.get(error.name, error.name).replace("_", "-")
         name = option if option in _options_of(words) else error.name
-        return f"{name} must be {error.allowed}, got {printable(repr(error.value), 200)}"
+        got = "" if error.value is None else f", got {printable(repr(error.value), 200)}"
+        return f"{name} must be {error.allowed}{got}"
     return " ".join(str(error).split())
 
 
@@ -85,7 +154,7 @@ def _options_of(words: Sequence[str]) -> set[str]:
     found: set[str] = set()
     for word in [*words, None]:
         found.update(name for parameter in command.params for name in parameter.opts)
-        following = getattr(command, "commands", {}).get(word)
+        following = command.get_command(None, word) if word and hasattr(command, "get_command") else None
         command = following or command
     return found
 
@@ -99,6 +168,12 @@ def _given(error: Any, words: Sequence[str]) -> str:
             if word.startswith(f"{option}="):
                 return f", got {word.partition('=')[2]!r}"
     return ""
+
+
+def _meant(error: Any, words: Sequence[str]) -> str:
+    """Our name of an option that other tools call otherwise."""
+    ours = _MEANT.get(getattr(error, "option_name", ""))
+    return f". Here it is {ours}" if ours is not None and ours in _options_of(words) else ""
 
 
 def _fail(message: str, code: int) -> None:

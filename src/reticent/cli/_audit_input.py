@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -204,19 +204,16 @@ def mechanism_of(
 
 
 def claims_of(
-    mechanism: Mechanism | None,
-    against: list[str] | None,
-    against_mu: list[float] | None,
-    neighbouring: str | None,
-    method: str,
+    mechanism: Mechanism | None, against_mu: list[float] | None, given: Mapping[str, Any]
 ) -> Mapping[str, TradeOff]:
-    """Curves to test, by name; the worst case comes with every adversary."""
+    """Curves to test, by name; the worst case comes with every attacker that ``--against`` names."""
     claims: dict[str, TradeOff] = {}
+    against = given["against"]
     if mechanism is None and against:
         raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
     if mechanism is not None:
-        adversaries, everything = adversaries_of(against, option="against")
-        relation, how = neighbouring_of(neighbouring), method_of(method)
+        adversaries, everything = adversaries_of(against or ["worst-case"], given, option="against")
+        relation, how = neighbouring_of(given["neighbouring"]), method_of(given["method"])
         if everything:
             results, _ = assess_answerable(mechanism, adversaries, relation, how)
         else:

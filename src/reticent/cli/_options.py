@@ -1,44 +1,163 @@
-"""Options that several verbs share, and how text becomes types."""
+"""Options made from the fields of mechanisms and attackers, and how text becomes types."""
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
+from reticent._registry import Parameter, parameters_of, typed
+from reticent.cli._app import Listing
 from reticent.errors import ParameterError
-from reticent.mechanism import Neighbouring
-from reticent.threat import (
-    Adversary,
-    Attribute,
-    Membership,
-    MembershipGame,
-    Method,
-    Mixed,
-    Relaxed,
-    WorstCase,
-)
+from reticent.mechanism import MECHANISMS, Mechanism, Neighbouring
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
-AdversaryOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--adversary", help="worst-case, relaxed, membership, attribute, membership-game, mixed or all; repeatable."
-    ),
-]
-NeighbouringOption = Annotated[
-    str | None,
-    typer.Option(
-        "--neighbouring",
-        help="add-remove, replace or zero-out; default: add-remove, and replace for attribute and membership-game.",
-    ),
-]
-MethodOption = Annotated[str, typer.Option("--method", help="exact, closed-form, clt, proven or published.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON and nothing else.")]
+
+
+def option(name: str, kind: Any, help: str, default: Any = None, *, flag: str | None = None) -> inspect.Parameter:
+    """One option of a command as a parameter of its function; ``default`` None makes it optional."""
+    hint = kind if default is not None else kind | None
+    info = typer.Option(flag or "--" + name.replace("_", "-"), help=help)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[hint, info])
+
+
+def takes(*more: inspect.Parameter) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command more options than its signature shows; they reach its ``**given`` by name."""
+
+    def extended(function: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD]
+
+        def command(**values: Any) -> None:
+            function(**values)
+
+        shown = sorted([*named, *more], key=lambda p: p.name == "json")  # the same place everywhere
+        command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        command.__annotations__ = {p.name: p.annotation for p in shown}
+        command.__doc__ = function.__doc__
+        return command
+
+    return extended
+
+
+def _typed(parameter: Parameter) -> type:
+    return str if issubclass(parameter.kind, StrEnum) else parameter.kind
+
+
+def mechanism_options(kind: type[Mechanism]) -> list[inspect.Parameter]:
+    """The fields of a mechanism, and what may be given in their place; all may be left out as far as typer knows."""
+    return [_option(p, p.help) for p in (*parameters_of(kind), *kind.extras)]
+
+
+def adversary_options(known: Iterable[inspect.Parameter] = ()) -> list[inspect.Parameter]:
+    """The parameters of all attackers, each with the names of those that have it."""
+    from reticent.threat.registry import adversary_parameters
+
+    takers: dict[str, list[str]] = {}
+    found: dict[str, Parameter] = {}
+    for who, parameter in adversary_parameters():
+        takers.setdefault(parameter.name, []).append(who)
+        found[parameter.name] = parameter
+    taken = {p.name for p in known}
+    return [
+        _option(p, f"{p.help.rstrip('.')}, for {' and '.join(takers[name])}.")
+        for name, p in found.items()
+        if name not in taken
+    ]
+
+
+def _option(p: Parameter, help: str) -> inspect.Parameter:
+    default = "" if p.default is None else f" Default: {p.default}."
+    return option(p.name, _typed(p), help + default, flag=f"--{p.option}")
+
+
+def adversary_option(default: str, *, many: bool = True, flag: str = "--adversary") -> inspect.Parameter:
+    """``--adversary`` with the names of all attackers."""
+    from reticent.threat import ADVERSARIES
+
+    names, name = ", ".join(ADVERSARIES), flag.removeprefix("--")
+    if not many:
+        return option(name, str, f"The attacker: {names}.", default, flag=flag)
+    return option(name, list[str], f"Attacker: {names} or all; repeatable. Default: {default}.", flag=flag)
+
+
+def curve_options() -> list[inspect.Parameter]:
+    """``--neighbouring`` and ``--method``."""
+    from reticent.threat import ADVERSARIES, Method
+
+    others: dict[str, list[str]] = {}
+    for name, kind in ADVERSARIES.items():
+        if kind.relation is not Neighbouring.ADD_REMOVE:
+            others.setdefault(kind.relation.value, []).append(name)
+    own = "".join(f", and {relation} for {' and '.join(names)}" for relation, names in others.items())
+    return [
+        option("neighbouring", str, f"{', '.join(Neighbouring)}. Default: add-remove{own}."),
+        option("method", str, f"{', '.join(Method)}. Default: that of each attacker."),
+    ]
+
+
+class PerMechanism(Listing):
+    """A group with one command for each mechanism, made from its fields when it is called."""
+
+    leaves: ClassVar[dict[str, str]] = {}
+    """Further commands, with a line about each."""
+
+    @staticmethod
+    def build(kind: type[Mechanism]) -> Callable[..., None]:
+        """The function of the command for one mechanism."""
+        raise NotImplementedError
+
+    @staticmethod
+    def offered(kind: type[Mechanism]) -> bool:
+        """Whether there is a command for this mechanism."""
+        return True
+
+    def lines(self) -> dict[str, str]:
+        kinds = {name: first_line(kind) for name, kind in MECHANISMS.items() if self.offered(kind)}
+        return {**kinds, **self.leaves}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in MECHANISMS or cmd_name not in self.lines():
+            return super().get_command(ctx, cmd_name)
+        kind = MECHANISMS[cmd_name]
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.command(cmd_name, help=first_line(kind))(self.build(kind))
+        return typer.main.get_command(one)
+
+
+def first_line(kind: type) -> str:
+    """What the docstring says first."""
+    return (kind.__doc__ or "").strip().split("\n")[0]
+
+
+def mechanism_given(
+    kind: type[Mechanism], given: Mapping[str, Any], stand_in: Mapping[str, Any] = MappingProxyType({})
+) -> Mechanism:
+    """A mechanism from what was typed for its fields; None where nothing was.
+
+    Args:
+        kind: of the mechanism.
+        given: by name of the field; other names are left alone.
+        stand_in: fields that are searched, with any value.
+
+    Raises:
+        ParameterError: a field is missing or out of bounds.
+    """
+    parameters = {p.name: p for p in (*parameters_of(kind), *kind.extras)}
+    stated = {name: typed(p, given[name]) for name, p in parameters.items() if given.get(name) is not None}
+    fields = {**kind.resolved(stated), **stand_in}
+    for name, p in parameters.items():
+        if p.required and fields.get(name) is None:
+            raise ParameterError(name, None, "given, as it is not what is searched" if stand_in else "given")
+    return kind(**fields)
 
 
 def choice(kind: type[Choice], text: str, name: str) -> Choice:
@@ -54,54 +173,27 @@ def choice(kind: type[Choice], text: str, name: str) -> Choice:
 
 
 def neighbouring_of(text: str | None) -> Neighbouring | None:
-    """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each adversary."""
+    """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each attacker."""
     return None if text is None else choice(Neighbouring, text, "neighbouring")
 
 
-def method_of(text: str) -> Method:
-    """``--method`` as a type."""
-    return choice(Method, text, "method")
+def method_of(text: str | None) -> Any:
+    """``--method`` as a type; None, where nothing was stated, leaves it to each attacker."""
+    from reticent.threat import Method
+
+    return None if text is None else choice(Method, text, "method")
 
 
-def adversaries_of(
-    names: Sequence[str] | None,
-    *,
-    gradient_change: float | None = None,
-    susceptibility: float | None = None,
-    relaxed_probability: float = 0.5,
-    option: str = "adversary",
-) -> tuple[tuple[Adversary, ...], bool]:
-    """The adversaries named, in order and without repeats; and whether all of them were asked for.
-
-    Args:
-        names: as typed; None or empty means the worst case alone.
-        gradient_change: largest change of one clipped gradient, for ``attribute``.
-        susceptibility: squared Mahalanobis norm of the target's gradient, for ``membership-game``.
-        relaxed_probability: for ``mixed``.
-        option: that the names come from.
+def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str = "adversary") -> Any:
+    """The attackers named, with the parameters that were typed; and whether all of them were asked for.
 
     Raises:
-        ParameterError: a name is unknown, or a number is given that no adversary named here takes.
+        ParameterError: a name is unknown, or a parameter is given that no attacker named here takes.
     """
-    makers: dict[str, Callable[[], Adversary]] = {
-        "worst-case": WorstCase,
-        "relaxed": Relaxed,
-        "membership": Membership,
-        "attribute": lambda: Attribute(gradient_change=gradient_change),
-        "membership-game": lambda: MembershipGame(susceptibility=susceptibility),
-        "mixed": lambda: Mixed(relaxed_probability=relaxed_probability),
-    }
-    wanted = list(dict.fromkeys(names or ["worst-case"]))
-    for name in wanted:
-        if name != "all" and name not in makers:
-            raise ParameterError(option, name, "one of " + ", ".join([*makers, "all"]))
-    everything = "all" in wanted
-    chosen = list(makers) if everything else wanted
-    takers = (("gradient_change", gradient_change, "attribute"), ("susceptibility", susceptibility, "membership-game"))
-    for number, value, taker in takers:
-        if value is not None and taker not in chosen:
-            raise ParameterError(number, value, f"left out unless --{option} {taker} is asked for")
-    return tuple(makers[name]() for name in chosen), everything
+    from reticent.threat.registry import adversaries_named, adversary_parameters
+
+    known = {parameter.name for _, parameter in adversary_parameters()}
+    return adversaries_named(names, {name: value for name, value in given.items() if name in known}, option)
 
 
 def is_terminal() -> bool:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
-from rich.table import Table
 
 from reticent.certificate.numbers import AssessmentRecord, Number, RiskDocument
+
+Column = tuple[str, list[str]]
+"""A heading, with its line breaks, and one cell for each row."""
+
+_SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
 def print_json(document: BaseModel) -> None:
@@ -17,47 +23,103 @@ def print_json(document: BaseModel) -> None:
     typer.echo(document.model_dump_json(by_alias=True, indent=2))
 
 
+def say(line: str) -> None:
+    """A sentence, wrapped at the width of the terminal between words."""
+    typer.echo("\n".join(textwrap.wrap(line, _width(), break_long_words=False, break_on_hyphens=False)) or line)
+
+
+def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
+    """Rows with names on the left; what does not fit beside them goes into a further block below. Nothing is cut."""
+    typer.echo(title)
+    for block in _blocks(names, numbers):
+        columns = [*((column, str.ljust) for column in names), *((column, str.rjust) for column in block)]
+        lines: list[list[str]] = []
+        for (heading, cells), align in columns:
+            parts = heading.split("\n")
+            parts = [""] * (_height(names, block) - len(parts)) + parts
+            wide = _breadth((heading, cells))
+            lines.append([align(text, wide) for text in (*parts, *cells)])
+        for line in zip(*lines, strict=True):
+            typer.echo(" ".join(line).rstrip())
+
+
+def _blocks(names: Sequence[Column], numbers: Sequence[Column]) -> Iterator[list[Column]]:
+    room = _width() - sum(_breadth(column) + 1 for column in names)
+    block: list[Column] = []
+    for column in numbers:
+        if block and sum(_breadth(known) + 1 for known in [*block, column]) - 1 > room:
+            yield block
+            block = []
+        block.append(column)
+    yield block
+
+
+def _breadth(column: Column) -> int:
+    return max(len(text) for text in (*column[0].split("\n"), *column[1]))
+
+
+def _height(names: Sequence[Column], block: Sequence[Column]) -> int:
+    return max(heading.count("\n") + 1 for heading, _ in (*names, *block))
+
+
+def _width() -> int:
+    return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
+
+
 def print_risk(document: RiskDocument) -> None:
     """One table per neighbouring relation, then what a reader must know."""
-    console = Console()
-    print_assessments(console, document.assessments)
-    for line in (*_estimates(document.assessments), *_notes(document.assessments)):
-        console.print(line, markup=False, highlight=False)
+    print_assessments(document.assessments)
+    for line in (*_infinite(document.assessments), *_estimates(document.assessments), *_notes(document.assessments)):
+        say(line)
     for name, reason in document.skipped.items():
-        console.print(f"{name} left out: {reason}", markup=False, highlight=False)
+        say(f"{name} left out: {reason}")
 
 
-def print_assessments(console: Console, records: Sequence[AssessmentRecord], *, short: bool = False) -> None:
+def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False) -> None:
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
-        console: where to print.
         records: in the order in which to print them.
-        short: one FPR, one delta and no Bayes security, for narrow terminals.
+        short: one FPR, one delta and no Bayes security.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        console.print(_table(relation, [r for r in records if r.neighbouring == relation], short))
+        _print_relation(relation, [r for r in records if r.neighbouring == relation], short)
 
 
-def _table(relation: str, records: list[AssessmentRecord], short: bool) -> Table:
+def _print_relation(relation: str, records: list[AssessmentRecord], short: bool) -> None:
     first = records[0]
     prior = next(iter(first.success_at_prior))
     fprs, deltas = list(first.tpr_at_fpr), list(first.epsilon_at_delta)
     if short:
         fprs, deltas = fprs[-2:-1] or fprs, deltas[-1:]
-    table = Table(title=f"neighbouring data sets: {relation}", title_justify="left", box=None, padding=(0, 1, 0, 0))
-    table.add_column("attacker", no_wrap=True)
-    table.add_column("claim", no_wrap=True)
-    headings = ["advan-\ntage", *([] if short else ["security"]), f"guess\n@{prior}"]
-    headings += [f"TPR\n@{key}" for key in fprs] + [f"eps\n@{key}" for key in deltas]
-    for heading in (*headings, "mu"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for r in records:
-        numbers = [r.advantage, *([] if short else [r.bayes_security]), r.success_at_prior[prior]]
-        numbers += [r.tpr_at_fpr[key] for key in fprs] + [r.epsilon_at_delta[key] for key in deltas] + [r.mu]
-        how = "" if r.method == "exact" else f" ({r.method})"
-        table.add_row(r.adversary + how, r.claim, *(shown(number) for number in numbers))
-    return table
+    how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
+    names = [("attacker", [r.adversary + way for r, way in zip(records, how, strict=True)])]
+    names.append(("claim", [r.claim for r in records]))
+    numbers = [("advan-\ntage", [r.advantage for r in records])]
+    numbers += [] if short else [("security", [r.bayes_security for r in records])]
+    numbers += [(f"guess\n@{prior}", [r.success_at_prior[prior] for r in records])]
+    numbers += [(f"TPR\n@{key}", [r.tpr_at_fpr[key] for r in records]) for key in fprs]
+    numbers += [(f"epsilon\n@{key}", [r.epsilon_at_delta[key] for r in records]) for key in deltas]
+    numbers += [("mu", [r.mu for r in records])]
+    title = f"neighbouring data sets: {relation}"
+    print_table(title, names, [(heading, [shown(n) for n in cells]) for heading, cells in numbers])
+
+
+def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:
+    """Why an epsilon is infinite, once for each delta and reason."""
+    reasons: dict[str, dict[str, None]] = {}
+    for record in records:
+        for delta, number in record.epsilon_at_delta.items():
+            if number.value is None:
+                why = f"epsilon is inf at delta {float(delta):g}: {_reason(number)}"
+                reasons.setdefault(why, {})[record.adversary] = None
+    return [f"{', '.join(names)}: {why}" for why, names in reasons.items()]
+
+
+def _reason(number: Number) -> str:
+    if number.lower is None:
+        return "what gives the record away has a larger probability than delta, and no epsilon covers that."
+    return f"none is proven, as the numerical bound on delta stays above it; epsilon is at least {number.lower:.4g}."
 
 
 def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
@@ -75,7 +137,7 @@ def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
 
 
 def _notes(records: Sequence[AssessmentRecord]) -> list[str]:
-    """Each note once, after the adversaries that it is about unless it is about all."""
+    """Each note once, after the attackers that it is about unless it is about all."""
     notes: dict[str, dict[str, None]] = {}
     for record in records:
         for note in record.notes:
@@ -84,6 +146,7 @@ def _notes(records: Sequence[AssessmentRecord]) -> list[str]:
     return [note if len(names) == everybody else f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
 
-def shown(number: Number) -> str:
+def shown(number: Any) -> str:
     """Four significant digits; infinity where there is no finite value."""
-    return "inf" if number.value is None else f"{number.value:.4g}"
+    value = number.value if isinstance(number, Number) else number
+    return "inf" if value is None else f"{value:.4g}"

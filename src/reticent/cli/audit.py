@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from reticent.cli._audit_input import (
     read_scores,
 )
 from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
-from reticent.cli._options import JsonOption, MethodOption, NeighbouringOption, choice
+from reticent.cli._options import JsonOption, adversary_option, adversary_options, choice, curve_options, takes
 from reticent.cli._progress import progress_bar, told
 from reticent.errors import ParameterError
 from reticent.tradeoff import GaussianTradeOff
@@ -35,6 +35,7 @@ ConfidenceOption = Annotated[float, typer.Option("--confidence", help="Confidenc
 
 
 @app.command("audit")
+@takes(adversary_option("worst-case", flag="--against"), *adversary_options(), *curve_options())
 def audit_command(
     source: Annotated[
         Path,
@@ -43,9 +44,6 @@ def audit_command(
     attack: Annotated[
         str, typer.Option("--attack", help="For a run: loss, confidence, lira, rmia, canary, ...")
     ] = "loss",
-    against: Annotated[
-        list[str] | None, typer.Option("--against", help="Adversary whose curve is tested, or all; repeatable.")
-    ] = None,
     against_mu: Annotated[
         list[float] | None, typer.Option("--against-mu", help="Gaussian curve to test; repeatable.")
     ] = None,
@@ -68,8 +66,6 @@ def audit_command(
     sample_rate: Annotated[float | None, typer.Option("--sample-rate", help="With --steps: DP-SGD.")] = None,
     steps: Annotated[int | None, typer.Option("--steps", help="With --sample-rate: DP-SGD.")] = None,
     dimension: Annotated[int | None, typer.Option("--dimension", help="Released coordinates.")] = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
     source_format: Annotated[str, typer.Option("--format", help="auto, run, scores, lira or privacy-meter.")] = "auto",
     target: Annotated[int, typer.Option("--target", help="Which model of a LiRA or Privacy Meter folder.")] = 0,
     records: Annotated[int, typer.Option("--records", help="Members and non-members to score, at most.")] = 1000,
@@ -95,6 +91,7 @@ def audit_command(
         bool, typer.Option("--private", help="In the page, show how the scores of single records are distributed.")
     ] = False,
     json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
     if private and html is None:
@@ -117,7 +114,7 @@ def audit_command(
     )
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
         raise ParameterError("guesses", guesses, _COINS)
-    claims = claims_of(mechanism, against, against_mu, neighbouring, method)
+    claims = claims_of(mechanism, against_mu, given)
     if kind == "run":
         where = engine_of(engine, address, workers)
         scores = _attack(source, attack, records, models, canaries, seed, where, timeout, work, resume, quiet=json)

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import typer
 from pydantic import Field
-from rich.console import Console
 
-from reticent.calibrate import Calibration
+from reticent.calibrate import Calibration, unknowns_of
 from reticent.certificate.numbers import AssessmentRecord, Questions, Record, assessment_record, mechanism_record
 from reticent.cli._app import app
-from reticent.cli._calibration import (
-    BatchOption,
-    ChangeOption,
-    CoordinatesOption,
-    DatasetOption,
-    DimensionOption,
-    MixOption,
-    NoiseOption,
-    OneAdversaryOption,
-    RateOption,
-    ReleasesOption,
-    SamplerOption,
-    StepsOption,
-    SusceptibilityOption,
-    TargetOption,
-    UnknownOption,
-    dpsgd_of,
-    gaussian_of,
-    laplace_of,
-    one_adversary,
-    shown,
-    strict,
-    target_of,
-    unknown_of,
-    with_status,
+from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, unknown_of, with_status
+from reticent.cli._options import (
+    JsonOption,
+    PerMechanism,
+    adversaries_of,
+    adversary_option,
+    adversary_options,
+    curve_options,
+    mechanism_options,
+    method_of,
+    neighbouring_of,
+    option,
+    takes,
 )
-from reticent.cli._options import JsonOption, MethodOption, NeighbouringOption, method_of, neighbouring_of
-from reticent.cli._tables import print_json
+from reticent.cli._tables import print_json, say
+from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism
-from reticent.threat import Adversary, Method, WorstCase
+from reticent.threat import Method, WorstCase
+from reticent.threat.registry import ALL
 
 SCHEMA = "reticent.calibration/1"
-
-calibrate = typer.Typer(help="The parameter that keeps an attacker below a target.", no_args_is_help=True)
-app.add_typer(calibrate, name="calibrate")
 
 
 class WorstCaseRecord(AssessmentRecord):
@@ -71,74 +57,41 @@ class CalibrationDocument(Record):
     evaluations: int
 
 
-@calibrate.command()
-def dpsgd(
-    target: TargetOption,
-    sample_rate: RateOption = None,
-    steps: StepsOption = None,
-    unknown: UnknownOption = "noise-multiplier",
-    adversary: OneAdversaryOption = "worst-case",
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    noise_multiplier: NoiseOption = None,
-    batch_size: BatchOption = None,
-    dataset_size: DatasetOption = None,
-    dimension: DimensionOption = None,
-    sampler: SamplerOption = "poisson",
-    susceptibility: SusceptibilityOption = None,
-    gradient_change: ChangeOption = None,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """DP-SGD: noise multiplier, sample rate, steps or batch size."""
-    run = dpsgd_of(unknown, noise_multiplier, sample_rate, steps, batch_size, dataset_size, dimension, sampler)
-    who = one_adversary(adversary, gradient_change, susceptibility, relaxed_probability)
-    _answer(run, unknown, target, who, neighbouring, method, json)
+class _Calibrate(PerMechanism):
+    @staticmethod
+    def build(kind: type[Mechanism]) -> Callable[..., None]:
+        own, names = mechanism_options(kind), ", ".join(unknowns_of(kind))
+        unknown = option("unknown", str, f"What is searched: {names}. Default: {next(iter(unknowns_of(kind)))}.")
+
+        @takes(
+            TARGET,
+            *own,
+            unknown,
+            adversary_option("worst-case", many=False),
+            *adversary_options(own),
+            *curve_options(),
+        )
+        def command(json: JsonOption = False, **given: Any) -> None:
+            _answer(kind, json, given)
+
+        return command
 
 
-@calibrate.command()
-def gaussian(
-    target: TargetOption,
-    releases: ReleasesOption = None,
-    unknown: UnknownOption = "noise-multiplier",
-    adversary: OneAdversaryOption = "worst-case",
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    noise_multiplier: NoiseOption = None,
-    dimension: CoordinatesOption = 1,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """A sum released with Gaussian noise: noise multiplier or number of releases."""
-    release = gaussian_of(unknown, noise_multiplier, releases, dimension)
-    who = one_adversary(adversary, None, None, relaxed_probability)
-    _answer(release, unknown, target, who, neighbouring, method, json)
+app.add_typer(
+    typer.Typer(cls=_Calibrate, help="The parameter that keeps an attacker below a target.", no_args_is_help=True),
+    name="calibrate",
+)
 
 
-@calibrate.command()
-def laplace(
-    target: TargetOption,
-    releases: ReleasesOption = None,
-    unknown: UnknownOption = "noise-multiplier",
-    adversary: OneAdversaryOption = "worst-case",
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    noise_multiplier: NoiseOption = None,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """A scalar sum released with Laplace noise: noise multiplier or number of releases."""
-    release = laplace_of(unknown, noise_multiplier, releases)
-    who = one_adversary(adversary, None, None, relaxed_probability)
-    _answer(release, unknown, target, who, neighbouring, method, json)
-
-
-def _answer(
-    mechanism: Mechanism, unknown: str, target: str, who: Adversary, neighbouring: str | None, method: str, json: bool
-) -> None:
-    relation, how = neighbouring_of(neighbouring), method_of(method)
-    answer = with_status(mechanism, unknown_of(unknown), target_of(target), who, relation, how, json)
-    document = document_of(answer, unknown)
+def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
+    target = target_of(given["target"])
+    name, unknown = unknown_of(kind, given["unknown"])
+    release = release_of(kind, name, given)
+    if given["adversary"] == ALL:
+        raise ParameterError("adversary", ALL, "one attacker; `reticent compare` shows all of them")
+    (who,), _ = adversaries_of([given["adversary"]], given)
+    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    document = document_of(with_status(release, unknown, target, who, relation, method, json), name)
     if json:
         print_json(document)
     else:
@@ -166,16 +119,13 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
 
 
 def _print(document: CalibrationDocument) -> None:
-    console = Console()
-    name = document.unknown.replace("-", " ")
-    lines = [
-        f"{name}: {document.value:.6g}",
-        f"{document.adversary} ({document.neighbouring}, {document.method}) then has {document.target.split('=')[0]} "
-        f"{shown(document.achieved)}, asked for {document.target}",
-        f"the worst case has {shown(document.worst_case.achieved)} at this value",
-        f"within a relative {document.slack:.1g} of the edge; {document.evaluations} evaluations",
-    ]
-    for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    measure = document.target.split("=")[0]
+    say(f"{document.unknown.replace('-', ' ')}: {document.value:.6g}")
+    say(
+        f"{document.adversary} ({document.neighbouring}, {document.method}) then has {measure} "
+        f"{shown(document.achieved)}, asked for {document.target}"
+    )
+    say(f"the worst case has {shown(document.worst_case.achieved)} at this value")
+    say(f"within a relative {document.slack:.1g} of the edge; {document.evaluations} evaluations")
     for note in document.worst_case.notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        say(note)

@@ -57,7 +57,7 @@ def certify(
         return
     console = Console()
     console.print(certificate.headline, markup=False, highlight=False)
-    print_assessments(console, certificate.assessments, short=True)
+    print_assessments(certificate.assessments, short=True)
     for assessment in certificate.assessments:
         console.print(f"- {assessment.sentence}", markup=False, highlight=False)
     for warning in certificate.warnings:

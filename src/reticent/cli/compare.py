@@ -1,57 +1,39 @@
-"""``reticent compare``: the noise that each adversary would allow, for one run and one target."""
+"""``reticent compare``: the noise that each attacker would allow, for one run and one target."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic import Field
-from rich.console import Console
-from rich.table import Table
 
 from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
 from reticent.certificate.numbers import Record, mechanism_record
 from reticent.cli._app import app
-from reticent.cli._calibration import (
-    BatchOption,
-    ChangeOption,
-    CoordinatesOption,
-    DatasetOption,
-    DimensionOption,
-    ManyAdversaries,
-    MixOption,
-    RateOption,
-    ReleasesOption,
-    SamplerOption,
-    StepsOption,
-    SusceptibilityOption,
-    TargetOption,
-    dpsgd_of,
-    gaussian_of,
-    laplace_of,
-    shown,
-    strict,
-    target_of,
-    with_status,
-)
+from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, with_status
 from reticent.cli._options import (
     JsonOption,
-    MethodOption,
-    NeighbouringOption,
+    PerMechanism,
     adversaries_of,
+    adversary_option,
+    adversary_options,
+    curve_options,
+    mechanism_options,
     method_of,
     neighbouring_of,
+    takes,
 )
-from reticent.cli._tables import print_json
+from reticent.cli._tables import print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring
 from reticent.threat import Adversary, Method
+from reticent.threat.registry import ALL
 
 SCHEMA = "reticent.comparison/1"
-
-compare = typer.Typer(help="The noise that each adversary would allow.", no_args_is_help=True)
-app.add_typer(compare, name="compare")
+_NOISE = "noise_multiplier"
 
 
 class ComparisonRow(Record):
@@ -79,85 +61,41 @@ class ComparisonDocument(Record):
     skipped: dict[str, str]
 
 
-@compare.command()
-def dpsgd(
-    target: TargetOption,
-    sample_rate: RateOption = None,
-    steps: StepsOption = None,
-    adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    batch_size: BatchOption = None,
-    dataset_size: DatasetOption = None,
-    dimension: DimensionOption = None,
-    sampler: SamplerOption = "poisson",
-    susceptibility: SusceptibilityOption = None,
-    gradient_change: ChangeOption = None,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """DP-SGD with given sampling and steps."""
-    run = dpsgd_of("noise-multiplier", None, sample_rate, steps, batch_size, dataset_size, dimension, sampler)
-    chosen, _ = adversaries_of(
-        adversary or ["all"],
-        gradient_change=gradient_change,
-        susceptibility=susceptibility,
-        relaxed_probability=relaxed_probability,
-    )
-    _answer(run, target, chosen, neighbouring, method, json)
+class _Compare(PerMechanism):
+    leaves = {"run": "A finished run: its sampling and steps, with other noise."}  # noqa: RUF012
+
+    @staticmethod
+    def offered(kind: type[Mechanism]) -> bool:
+        return hasattr(kind, _NOISE)
+
+    @staticmethod
+    def build(kind: type[Mechanism]) -> Callable[..., None]:
+        own = [parameter for parameter in mechanism_options(kind) if parameter.name != _NOISE]
+
+        @takes(TARGET, *own, *_who(own))
+        def command(json: JsonOption = False, **given: Any) -> None:
+            _answer(release_of(kind, "noise-multiplier", given), json, given)
+
+        return command
 
 
-@compare.command()
-def gaussian(
-    target: TargetOption,
-    releases: ReleasesOption = None,
-    adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    dimension: CoordinatesOption = 1,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """A sum released with Gaussian noise."""
-    chosen, _ = adversaries_of(adversary or ["all"], relaxed_probability=relaxed_probability)
-    _answer(gaussian_of("noise-multiplier", None, releases, dimension), target, chosen, neighbouring, method, json)
+def _who(own: Sequence[inspect.Parameter] = ()) -> list[inspect.Parameter]:
+    return [adversary_option(ALL), *adversary_options(own), *curve_options()]
 
 
-@compare.command()
-def laplace(
-    target: TargetOption,
-    releases: ReleasesOption = None,
-    adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """A scalar sum released with Laplace noise."""
-    chosen, _ = adversaries_of(adversary or ["all"], relaxed_probability=relaxed_probability)
-    _answer(laplace_of("noise-multiplier", None, releases), target, chosen, neighbouring, method, json)
+compare = typer.Typer(cls=_Compare, help="The noise that each attacker would allow.", no_args_is_help=True)
+app.add_typer(compare, name="compare")
 
 
-@compare.command("run")
+@compare.command("run", help=_Compare.leaves["run"])
+@takes(TARGET, *_who())
 def of_run(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")],
-    target: TargetOption,
-    adversary: ManyAdversaries = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    susceptibility: SusceptibilityOption = None,
-    gradient_change: ChangeOption = None,
-    relaxed_probability: MixOption = 0.5,
     json: JsonOption = False,
+    **given: Any,
 ) -> None:
-    """A finished run: its sampling and steps, with other noise."""
-    chosen, _ = adversaries_of(
-        adversary or ["all"],
-        gradient_change=gradient_change,
-        susceptibility=susceptibility,
-        relaxed_probability=relaxed_probability,
-    )
-    _answer(_mechanism_of(folder), target, chosen, neighbouring, method, json)
+    """See ``leaves``."""
+    _answer(_mechanism_of(folder), json, given)
 
 
 def compared(
@@ -165,10 +103,10 @@ def compared(
     target: Target,
     adversaries: tuple[Adversary, ...],
     relation: Neighbouring | None,
-    method: Method,
+    method: Method | None,
     json: bool = True,
 ) -> ComparisonDocument:
-    """Calibrate the noise against each adversary; one that cannot be answered is named with its reason."""
+    """Calibrate the noise against each attacker; one that cannot be answered is named with its reason."""
     rows, skipped = [], {}
     for who in adversaries:
         try:
@@ -197,42 +135,26 @@ def compared(
     )
 
 
-def _answer(
-    mechanism: Mechanism, target: str, chosen: tuple[Adversary, ...], neighbouring: str | None, method: str, json: bool
-) -> None:
-    relation, how = neighbouring_of(neighbouring), method_of(method)
-    document = compared(mechanism, target_of(target), chosen, relation, how, json)
+def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
+    chosen, _ = adversaries_of(given["adversary"] or [ALL], given)
+    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    document = compared(mechanism, target_of(given["target"]), chosen, relation, method, json)
     if json:
         print_json(document)
         return
-    console = Console()
-    console.print(_table(document))
+    rows = document.rows
+    print_table(
+        f"least noise multiplier for {document.target}",
+        [("attacker", [row.adversary for row in rows]), ("neighbouring", [row.neighbouring for row in rows])],
+        [
+            ("noise\nmultiplier", [f"{row.noise_multiplier:.6g}" for row in rows]),
+            ("against\nworst case", ["" if row.noise_ratio is None else f"{row.noise_ratio:.3f}" for row in rows]),
+            ("achieved", [shown(row.achieved) for row in rows]),
+            ("worst case\nat this noise", [shown(row.worst_case_achieved) for row in rows]),
+        ],
+    )
     for name, reason in document.skipped.items():
-        console.print(f"{name} left out: {reason}", markup=False, highlight=False)
-
-
-def _table(document: ComparisonDocument) -> Table:
-    table = Table(title=f"Least noise multiplier for {document.target}", title_justify="left")
-    for title in (
-        "adversary",
-        "neighbouring",
-        "noise multiplier",
-        "against worst case",
-        "achieved",
-        "worst case at this noise",
-    ):
-        table.add_column(title, justify="left" if title == "adversary" else "right", no_wrap=title == "adversary")
-    for row in document.rows:
-        ratio = "" if row.noise_ratio is None else f"{row.noise_ratio:.3f}"
-        table.add_row(
-            row.adversary,
-            row.neighbouring,
-            f"{row.noise_multiplier:.6g}",
-            ratio,
-            shown(row.achieved),
-            shown(row.worst_case_achieved),
-        )
-    return table
+        say(f"{name} left out: {reason}")
 
 
 def _mechanism_of(folder: Path) -> DPSGD:

@@ -1,143 +1,65 @@
-"""``reticent risk``: what each adversary can learn from a release."""
+"""``reticent risk``: what each attacker can learn from a release."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
-from reticent.certificate.numbers import Questions, risk_document
 from reticent.cli._app import app
 from reticent.cli._options import (
-    AdversaryOption,
     JsonOption,
-    MethodOption,
-    NeighbouringOption,
+    PerMechanism,
     adversaries_of,
-    choice,
+    adversary_option,
+    adversary_options,
+    curve_options,
+    mechanism_given,
+    mechanism_options,
     method_of,
     neighbouring_of,
+    option,
+    takes,
 )
-from reticent.cli._tables import print_json, print_risk
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Sampler
-from reticent.threat import Adversary, assess, assess_answerable
+from reticent.mechanism import Mechanism
 
-risk = typer.Typer(help="Risk of a release under each adversary.", no_args_is_help=True)
-app.add_typer(risk, name="risk")
-
-NoiseOption = Annotated[
-    float, typer.Option("--noise-multiplier", help="Noise over the largest contribution of one record.")
-]
-ReleasesOption = Annotated[int, typer.Option("--releases", help="Number of releases of the same data.")]
-FprOption = Annotated[list[float] | None, typer.Option("--fpr", help="False positive rate for TPR; repeatable.")]
-DeltaOption = Annotated[list[float] | None, typer.Option("--delta", help="delta for epsilon; repeatable.")]
-EpsilonOption = Annotated[list[float] | None, typer.Option("--epsilon", help="epsilon for delta; repeatable.")]
-PriorOption = Annotated[
-    list[float] | None, typer.Option("--prior", help="Prior for the probability of a right guess; repeatable.")
-]
-MixOption = Annotated[float, typer.Option("--relaxed-probability", help="Probability of the relaxed type, for mixed.")]
+_QUESTIONS = (
+    option("fpr", list[float], "False positive rate for TPR; repeatable."),
+    option("delta", list[float], "delta for epsilon; repeatable."),
+    option("epsilon", list[float], "epsilon for delta; repeatable."),
+    option("prior", list[float], "Prior for the probability of a right guess; repeatable."),
+)
 
 
-@risk.command()
-def gaussian(
-    noise_multiplier: NoiseOption,
-    releases: ReleasesOption = 1,
-    dimension: Annotated[int, typer.Option("--dimension", help="Released coordinates.")] = 1,
-    adversary: AdversaryOption = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    fpr: FprOption = None,
-    delta: DeltaOption = None,
-    epsilon: EpsilonOption = None,
-    prior: PriorOption = None,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """A sum released with Gaussian noise."""
-    mechanism = Gaussian(noise_multiplier, releases, dimension)
-    chosen = adversaries_of(adversary, relaxed_probability=relaxed_probability)
-    _answer(mechanism, chosen, neighbouring, method, Questions.of(fpr, delta, epsilon, prior), json)
+class _Risk(PerMechanism):
+    @staticmethod
+    def build(kind: type[Mechanism]) -> Callable[..., None]:
+        own = mechanism_options(kind)
+
+        @takes(*own, adversary_option("worst-case"), *adversary_options(own), *curve_options(), *_QUESTIONS)
+        def command(json: JsonOption = False, **given: Any) -> None:
+            _answer(kind, json, given)
+
+        return command
 
 
-@risk.command()
-def laplace(
-    noise_multiplier: NoiseOption,
-    releases: ReleasesOption = 1,
-    sample_rate: Annotated[float, typer.Option("--sample-rate", help="Poisson inclusion probability.")] = 1.0,
-    adversary: AdversaryOption = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    fpr: FprOption = None,
-    delta: DeltaOption = None,
-    epsilon: EpsilonOption = None,
-    prior: PriorOption = None,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """A scalar sum released with Laplace noise."""
-    chosen = adversaries_of(adversary, relaxed_probability=relaxed_probability)
-    questions = Questions.of(fpr, delta, epsilon, prior)
-    _answer(Laplace(noise_multiplier, releases, sample_rate), chosen, neighbouring, method, questions, json)
+app.add_typer(typer.Typer(cls=_Risk, help="Risk of a release under each attacker.", no_args_is_help=True), name="risk")
 
 
-@risk.command()
-def dpsgd(
-    noise_multiplier: NoiseOption,
-    sample_rate: Annotated[float, typer.Option("--sample-rate", help="Poisson inclusion probability.")],
-    steps: Annotated[int, typer.Option("--steps", help="Number of noisy updates.")],
-    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of trained parameters.")] = None,
-    batch_size: Annotated[int | None, typer.Option("--batch-size", help="Expected batch size.")] = None,
-    max_grad_norm: Annotated[float, typer.Option("--max-grad-norm", help="Clip norm (L2).")] = 1.0,
-    susceptibility: Annotated[
-        float | None, typer.Option("--susceptibility", help="Squared Mahalanobis norm K, for membership-game.")
-    ] = None,
-    gradient_change: Annotated[
-        float | None, typer.Option("--gradient-change", help="Largest change R of a clipped gradient, for attribute.")
-    ] = None,
-    sampler: Annotated[str, typer.Option("--sampler", help="poisson, fixed-size or shuffled.")] = "poisson",
-    adversary: AdversaryOption = None,
-    neighbouring: NeighbouringOption = None,
-    method: MethodOption = "exact",
-    fpr: FprOption = None,
-    delta: DeltaOption = None,
-    epsilon: EpsilonOption = None,
-    prior: PriorOption = None,
-    relaxed_probability: MixOption = 0.5,
-    json: JsonOption = False,
-) -> None:
-    """DP-SGD: noisy sums of clipped gradients over random batches."""
-    mechanism = DPSGD(
-        noise_multiplier,
-        sample_rate,
-        steps,
-        max_grad_norm=max_grad_norm,
-        num_parameters=dimension,
-        batch_size=batch_size,
-        sampler=choice(Sampler, sampler, "sampler"),
-    )
-    chosen = adversaries_of(
-        adversary,
-        gradient_change=gradient_change,
-        susceptibility=susceptibility,
-        relaxed_probability=relaxed_probability,
-    )
-    _answer(mechanism, chosen, neighbouring, method, Questions.of(fpr, delta, epsilon, prior), json)
+def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
+    from reticent.certificate.numbers import Questions, risk_document  # lists of commands are shown without them
+    from reticent.cli._tables import print_json, print_risk
+    from reticent.threat import assess, assess_answerable
 
-
-def _answer(
-    mechanism: Mechanism,
-    chosen: tuple[tuple[Adversary, ...], bool],
-    neighbouring: str | None,
-    method: str,
-    questions: Questions,
-    json: bool,
-) -> None:
-    adversaries, everything = chosen
-    relation, how = neighbouring_of(neighbouring), method_of(method)
+    mechanism = mechanism_given(kind, given)
+    adversaries, everything = adversaries_of(given["adversary"] or ["worst-case"], given)
+    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    questions = Questions.of(given["fpr"], given["delta"], given["epsilon"], given["prior"])
     if everything:
-        assessments, skipped = assess_answerable(mechanism, adversaries, relation, how)
+        assessments, skipped = assess_answerable(mechanism, adversaries, relation, method)
     else:
-        assessments, skipped = assess(mechanism, adversaries, relation, how), {}
+        assessments, skipped = assess(mechanism, adversaries, relation, method), {}
     document = risk_document(mechanism, assessments, questions, skipped)
     if json:
         print_json(document)

@@ -8,7 +8,6 @@ from reticent.composition.compose import compose
 from reticent.composition.composed import Composed
 from reticent.composition.fast import advantage, certified_advantage
 from reticent.composition.norm_only import norm_only, norm_only_both
-from reticent.composition.sampling import release_notes
 
 __all__ = [
     "Bracket",
@@ -23,5 +22,4 @@ __all__ = [
     "norm_only",
     "norm_only_both",
     "relaxed_dpsgd",
-    "release_notes",
 ]

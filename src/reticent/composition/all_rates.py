@@ -13,8 +13,9 @@ from reticent.composition.compose import compose
 from reticent.composition.polygon import Polygon, polygon_above
 from reticent.composition.steps import Step, steps_of
 from reticent.errors import NumericalError
-from reticent.mechanism import Laplace, Mechanism, Neighbouring
-from reticent.tradeoff import LaplaceTradeOff, TradeOff
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.pairs import AntipodalGaussianPair, CurvePair, LaplacePair
+from reticent.tradeoff import LaplaceTradeOff, PolygonTradeOff, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
 _TANGENTS = 2001
@@ -35,9 +36,9 @@ def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, 
     if seen > 0.0:
         return lower, math.inf
     upper = _together((step.count, _enough(step)) for step in noisy)
-    if isinstance(mechanism, Laplace) and mechanism.releases == 1 and mechanism.sample_rate == 1.0:
+    if noisy == attained and len(noisy) == 1 and noisy[0].count == 1 and _least(noisy[0]):
         return upper, upper
-    largest = sum(step.count * max(step.largest_losses) for step in noisy)
+    largest = sum(step.count * max(step.pair.largest_losses) for step in noisy)
     if math.isfinite(largest):
         with contextlib.suppress(NumericalError), np.errstate(all="ignore"):  # what overflows proves nothing more
             bounded = _bounded(compose(mechanism, neighbouring).pessimistic, largest)
@@ -52,18 +53,28 @@ def _together(steps: Iterable[tuple[int, float]]) -> float:
 
 def _enough(step: Step) -> float:
     """A mu that holds for one step."""
-    if not step.laplace:
-        return (step.shift / step.noise_multiplier) * (0.5 if step.antipodal and step.sample_rate <= 0.5 else 1.0)
-    loss = max(step.largest_losses)
-    response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-loss))))
-    return min(LaplaceTradeOff(step.shift / step.noise_multiplier).proven_mu, response)
+    pair = step.pair
+    if pair.unsampled_mu is not None:
+        halved = isinstance(pair, AntipodalGaussianPair) and pair.sample_rate <= 0.5
+        return pair.unsampled_mu * (0.5 if halved else 1.0)
+    response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(pair.largest_losses)))))
+    told: TradeOff = (
+        LaplaceTradeOff(pair.shift / pair.noise_multiplier) if isinstance(pair, LaplacePair) else step.curve()
+    )
+    return min(max(told.proven_mu, told.reversed.proven_mu), response)
+
+
+def _least(step: Step) -> bool:
+    """Whether no mu is smaller than ``_enough`` of this one step."""
+    polygon = isinstance(step.pair, CurvePair) and isinstance(step.pair.curve, PolygonTradeOff)
+    return polygon or (isinstance(step.pair, LaplacePair) and step.pair.sample_rate == 1.0)
 
 
 def _reached(step: Step) -> float:
     """What the shift comes to at false positive rates near 0; 0 where losses are bounded."""
-    if step.laplace:
+    if step.pair.unsampled_mu is None:
         return 0.0
-    return (step.shift / step.noise_multiplier) * (0.5 if step.antipodal else 1.0)
+    return step.pair.unsampled_mu * (0.5 if isinstance(step.pair, AntipodalGaussianPair) else 1.0)
 
 
 def _bounded(curve: TradeOff, largest: float) -> float:

@@ -79,7 +79,7 @@ def published(
     """Main term of Corollary 7 of CHERUBIN2024, as printed; for reproduction only.
 
     Status: not a bound. The error term that the paper drops is of order sqrt(p (1-p) T)/noise, which is
-    above 1 in practice (erratum B1). Exact for p = 1.
+    above 1 in practice (CHERUBIN2024:B1). Exact for p = 1.
     Direction: unsafe iff roughly p < s/6 and T exceeds a small crossover, by up to 0.42 (replace) and 0.65 (add).
     Within 1e-3, for every T on the grid: add/remove noise >= 1.5 at p = 1e-5, >= 4 at 1e-4, >= 10 from 1e-3 on;
     replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
@@ -234,7 +234,7 @@ def published_sample_rate(
 ) -> np.ndarray:
     """Largest p with ``published`` at most ``advantage``: Equation 4 of CHERUBIN2024; for reproduction only.
 
-    Unsafe like the form that it inverts (erratum B3): its example, p = 0.00035 noise for Bayes security
+    Unsafe like the form that it inverts (CHERUBIN2024:B3): its example, p = 0.00035 noise for Bayes security
     0.98 after 5,000 steps, really gives 0.97834 at noise 1 and 0.95393 at noise 0.5. At most 1.
     """
     mu = mu_at(advantage)

@@ -3,7 +3,7 @@
 With releases y_i = Delta_i u + sigma_i z_i and a common unknown unit vector u, S = sum Delta_i y_i / sigma_i^2 is
 sufficient and ||S||^2 / lambda is noncentral chi-square with d degrees of freedom and noncentrality
 lambda = sum Delta_i^2 / sigma_i^2. Lemma 8 of KAISSIS2023 takes the unweighted mean instead, which is too
-optimistic: by Cauchy-Schwarz its lambda is smaller, and a further release can even lower it (erratum R1).
+optimistic: by Cauchy-Schwarz its lambda is smaller, and a further release can even lower it (KAISSIS2023:R1).
 """
 
 from __future__ import annotations

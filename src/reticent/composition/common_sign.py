@@ -21,9 +21,9 @@ from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose, loudest_step
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
-from reticent.composition.sampling import accountable
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import accountable
 from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.piecewise import PolygonTradeOff

@@ -15,7 +15,8 @@ from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_t
 from reticent.composition.spectral import SampledStep, SpectralComposition
 from reticent.composition.steps import Step, steps_of
 from reticent.errors import NumericalError
-from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.pairs import AntipodalGaussianPair, Disclosure, GaussianPair
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
@@ -36,7 +37,7 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
     Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
-    samplers may claim is decided in ``composition.sampling``. The other end stands on releases that some data
+    samplers may claim is decided in ``mechanism.dpsgd``. The other end stands on releases that some data
     set of the named sampler attains; where none is known it is perfect privacy.
 
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
@@ -75,10 +76,9 @@ def _composed(noisy: tuple[Step, ...], seen: float, both: bool) -> Bracket:
 
 
 def _displaces(mechanism: Mechanism) -> bool:
-    """Whether a batch of fixed size may show, without noise, whom the target displaced."""
-    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    fixed = [part for part in parts if isinstance(part, DPSGD) and part.sampler is Sampler.FIXED_SIZE]
-    return any(part.noise_multiplier == 0.0 for part in fixed)
+    """Whether a release without noise may show whom the target displaced."""
+    pairs = [part.pair for part in mechanism.parts_under(Neighbouring.ZERO_OUT)]
+    return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
 
 
 _Pair = tuple[Polygon, Polygon]
@@ -90,7 +90,7 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon, tup
     routes: list[Callable[[], _Pair]] = [] if spectral is None else [spectral.polygons]
     routes += [partial(_lattice, noisy, *settings) for settings in _LATTICES]
     steps = [(step.curve(), step.count) for step in noisy]
-    cheap = CheapBounds(steps, [step.largest_losses for step in noisy])
+    cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
     above = [*cheap.above(), *_told(noisy), _disclosed(_ever_sampled(noisy), both)]
     below = [cheap.below(), loudest_step(steps)]
     if max(curve.delta(0.0) for curve in below) > _DISCLOSED:
@@ -130,14 +130,15 @@ def spectral_composition(noisy: Sequence[Step]) -> SpectralComposition | None:
     """The characteristic-function route for these steps; None where a step is not a sampled Gaussian."""
     plain, sampled = 0.0, []
     for step in noisy:
-        if step.laplace or step.symmetric:
-            return None
-        if step.sample_rate == 1.0:
-            plain = step.shift / step.noise_multiplier
-        else:
-            # The antipodal pair is written with means -1 and +1, whatever the sensitivity.
-            noise = step.noise_multiplier if step.antipodal else step.noise_multiplier / step.shift
-            sampled.append(SampledStep(noise, step.sample_rate, step.antipodal, step.count))
+        match step.pair:
+            case GaussianPair(noise_multiplier=noise, sample_rate=1.0, shift=shift):
+                plain = shift / noise
+            case GaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
+                sampled.append(SampledStep(noise / shift, rate, False, step.count))
+            case AntipodalGaussianPair(noise_multiplier=noise, sample_rate=rate):
+                sampled.append(SampledStep(noise, rate, True, step.count))
+            case _:
+                return None
     return SpectralComposition(tuple(sampled), plain)
 
 
@@ -159,10 +160,10 @@ def loudest_step(steps: Sequence[tuple[TradeOff, int]]) -> Polygon:
 
 def _told(noisy: Sequence[Step]) -> list[Polygon]:
     """Without sampling an attacker is at least as strong, and Gaussian steps compose to one: finite at every delta."""
-    if any(step.laplace for step in noisy):
+    mus = [(step.count, step.pair.unsampled_mu) for step in noisy]
+    if any(mu is None for _, mu in mus):
         return []
-    reach = [2.0 if step.antipodal else step.shift for step in noisy]
-    mu = math.sqrt(sum(n.count * (far / n.noise_multiplier) ** 2 for n, far in zip(noisy, reach, strict=True)))
+    mu = math.sqrt(sum(count * mu**2 for count, mu in mus if mu is not None))
     thresholds = mu * (0.5 * mu + np.linspace(-8.0, 40.0, 481))
     thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
     log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _ROUNDING
@@ -172,9 +173,9 @@ def _told(noisy: Sequence[Step]) -> list[Polygon]:
 
 def _ever_sampled(noisy: Sequence[Step]) -> float:
     """Probability that the target took part at all: what it would show without any noise."""
-    if any(step.sample_rate == 1.0 for step in noisy):
+    if any(step.pair.sample_rate == 1.0 for step in noisy):
         return 1.0
-    return -math.expm1(sum(step.count * math.log1p(-step.sample_rate) for step in noisy))
+    return -math.expm1(sum(step.count * math.log1p(-step.pair.sample_rate) for step in noisy))
 
 
 def _disclosed(seen: float, both: bool) -> Polygon:

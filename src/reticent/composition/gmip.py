@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
 from scipy.special import erf, log_ndtr, ndtr
 
 from reticent import _check
@@ -26,7 +25,7 @@ def effective_batch(batch_size: float, noise_multiplier: float) -> float:
     """n + tau^2 n^2 / C^2 = n + noise_multiplier^2: ``n_effective`` of Theorem 5.1 of LEEMANN2023.
 
     Exact where the noise has the covariance of the gradients up to a factor; for isotropic noise it treats
-    every direction as if the largest eigenvalue were C^2 and so asks for too much noise (errata G9).
+    every direction as if the largest eigenvalue were C^2 and so asks for too much noise (LEEMANN2023:G9).
     """
     return _check.positive(batch_size=batch_size) + _check.non_negative(noise_multiplier=noise_multiplier) ** 2
 
@@ -48,7 +47,7 @@ def differential_privacy_mu(noise_multiplier: float) -> float:
 
 
 def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: float) -> float:
-    """mu of one step with noise: 1/mu^2 = n/K + 1/mu_DP^2, mu_DP = 2/noise_multiplier (digest 2.5).
+    """mu of one step with noise: 1/mu^2 = n/K + 1/mu_DP^2, mu_DP = 2/noise_multiplier; docs/membership-game.md.
 
     Bounds ``delta^T (n Sigma + n^2 tau^2 I)^-1 delta`` for every covariance Sigma, given K and
     ``|delta| <= 2 C``. Never above the worst case ``mu_DP`` nor above the noise-free ``sqrt(K/n)``. Concave in
@@ -77,7 +76,8 @@ def differential_privacy_noise(mu: float) -> float:
 def published_noise(mu: float, batch_size: float, dimension: float) -> float:
     """Noise multiplier that Eq. (9) of LEEMANN2023 asks for at K = d, before the minimum rule.
 
-    ``published`` only: where it is above 0 it usually exceeds the noise for differential privacy (errata G7, G9).
+    ``published`` only: where it is above 0 it usually exceeds the noise for differential privacy
+    (LEEMANN2023:G7, LEEMANN2023:G9).
     """
     target, n = _check.positive(mu=mu), _check.positive(batch_size=batch_size)
     return math.sqrt(max(0.0, _check.positive(dimension=dimension) / target**2 - 0.5 - n))
@@ -91,7 +91,7 @@ def published_minimum_noise(mu: float, batch_size: float, dimension: float) -> f
 def published_minimum_mu(batch_size: float, dimension: float, noise_multiplier: float) -> float:
     """Corollary F.1(1) of LEEMANN2023, corrected: min(sqrt(d/(n + 4/mu_DP^2 + 1/2)), mu_DP).
 
-    The clip norm cancels (errata G11). ``mu_DP = 2/noise_multiplier``.
+    The clip norm cancels (LEEMANN2023:G11). ``mu_DP = 2/noise_multiplier``.
     """
     step = one_step_mu(dimension, dimension, effective_batch(batch_size, noise_multiplier))
     return min(step, differential_privacy_mu(noise_multiplier))
@@ -100,8 +100,8 @@ def published_minimum_mu(batch_size: float, dimension: float, noise_multiplier: 
 def published_differential_privacy_mu(mu: float, batch_size: float, dimension: float) -> float:
     """Corollary F.1(2) of LEEMANN2023, corrected: mu_DP of the noise that Eq. (9) asks for at ``mu``.
 
-    2 / sqrt(d/mu^2 - n - 1/2) where mu^2 < 2 d / (2 n + 1) (errata G12), else infinite: no noise is asked for.
-    Not an implication from membership privacy to differential privacy: there is none (errata G13).
+    2 / sqrt(d/mu^2 - n - 1/2) where mu^2 < 2 d / (2 n + 1) (LEEMANN2023:G12), else infinite: no noise is asked for.
+    Not an implication from membership privacy to differential privacy: there is none (LEEMANN2023:G13).
     """
     return differential_privacy_mu(published_noise(mu, batch_size, dimension))
 
@@ -127,7 +127,7 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
     """Eq. (10) of LEEMANN2023: mu = p sqrt(T) G(mu_step), the limit for symmetrised uniform sampling.
 
     An approximation for finite T: conservative in advantage, violated at very low false positive rates
-    (errata G3). Infinite where it exceeds double precision.
+    (LEEMANN2023:G3). Infinite where it exceeds double precision.
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     return _exp(math.log(intensity) + log_sampling_factor(mu_step))
@@ -138,13 +138,15 @@ def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     target = math.log(_check.positive(mu=mu)) - math.log(intensity)
     low = min(1e-3, 0.1 * math.exp(min(target, 0.0)))
+    from scipy.optimize import brentq  # a second to import, and few questions need it
+
     return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, xtol=1e-15, rtol=1e-14))
 
 
 def one_sided_sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
     """p sqrt(T (e^(mu_step^2) - 1)): the limit for the one-sided pair, natural for the membership game.
 
-    Never above ``sampled_mu``. An approximation for finite T, like it (errata G3).
+    Never above ``sampled_mu``. An approximation for finite T, like it (LEEMANN2023:G3).
     """
     m = _check.positive(mu_step=mu_step)
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))

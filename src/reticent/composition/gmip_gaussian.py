@@ -14,12 +14,12 @@ from reticent.tradeoff import LogErrors, TradeOff
 
 
 class GaussianGradientTradeOff(TradeOff):
-    """The exact curve of one step of the membership game for Gaussian gradients (digest 2.3).
+    """The exact curve of one step of the membership game for Gaussian gradients; docs/membership-game.md.
 
     Target and batch mean are, after whitening, ``dimension`` independent pairs of normal variables,
     uncorrelated for a non-member (H0) and with correlation ``1/sqrt(effective_batch)`` for a member (H1).
     This is Definition 4.1 of LEEMANN2023 with the exact law of K, chi-square with ``dimension`` degrees:
-    stronger for the attacker than the curve at K = d, above all at low false positive rates (errata G2).
+    stronger for the attacker than the curve at K = d, above all at low false positive rates (LEEMANN2023:G2).
 
     Attributes:
         dimension: number of released coordinates.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from reticent import _check
 from reticent.composition.gmip_contour import LogRatioLaw, log_errors
@@ -69,6 +68,8 @@ class GradientSpectrum:
         if self.mu(batch_size, 0.0) <= target:
             return 0.0
         most = math.sqrt(float(self._squares.sum())) / target
+        from scipy.optimize import brentq  # a second to import, and few questions need it
+
         root = float(brentq(lambda sigma: self.mu(batch_size, sigma) - target, 0.0, most, xtol=1e-15, rtol=1e-14))
         while self.mu(batch_size, root) > target:
             root = math.nextafter(root * (1.0 + 1e-15), math.inf)
@@ -76,7 +77,7 @@ class GradientSpectrum:
 
 
 class SpectrumTradeOff(TradeOff):
-    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed (digest 2.5).
+    """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed; docs/membership-game.md.
 
     Direction i has N_i = n + noise_multiplier^2/lambda_i and k_i = deviation_i/lambda_i; the log likelihood
     ratio is the sum of 1/2 ln(N_i/(N_i - 1)) + k_i/2 - W_i/(2 (N_i - 1)), with W_i noncentral chi-square. With

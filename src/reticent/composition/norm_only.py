@@ -2,7 +2,7 @@
 
 It is the exact optimum of an attacker who keeps only the norm ||y_i - q_i(D)|| of each release, or who
 faces a fresh random direction in each. For the attacker of the papers, whose direction is the same in all
-releases, it is too optimistic: errata G16 and R11 (at the parameters of their Figure 7 by a factor of
+releases, it is too optimistic: KAISSIS2022:G16 and KAISSIS2023:R11 (at the parameters of their Figure 7 by a factor of
 24,000 in delta, and below a provable floor). Kept for reproduction; ``relaxed_dpsgd`` is what to use.
 """
 

@@ -278,6 +278,8 @@ def _plan(rate: float, slope: float, steps: int, points: int) -> _Plan:
     pitch = np.sqrt(lengths[0] * lengths[1] / (points * narrower))
     for _ in range(12):
         pitches = pitch, pitch * narrower
+        if max(x / h for x, h in zip(lengths, pitches, strict=True)) > 2**31:  # no transform is that long
+            raise NumericalError("sign lattice: its window needs too many points")
         sizes = [next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)]
         pitch *= np.sqrt(sizes[0] * sizes[1] / points)
     if sizes[0] * sizes[1] > 1.3 * points:

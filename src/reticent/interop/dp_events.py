@@ -13,17 +13,15 @@ from collections.abc import Iterator
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
-from reticent.composition.sampling import accountable
 from reticent.errors import UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-
-Part = Gaussian | Laplace | DPSGD
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, RandomisedResponse, Sampler
+from reticent.mechanism.dpsgd import accountable
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
     dp_event.ZCDpEvent: "a zCDP bound does not determine a trade-off curve, and the Gaussian of the same rho is not "
     "the worst mechanism that fulfils it",
-    dp_event.RandomizedResponseDpEvent: "randomised response is not among the mechanisms",
+    dp_event.RandomizedResponseDpEvent: "randomised response with more than two answers is not among the mechanisms",
     dp_event.DiscreteLaplaceDpEvent: "discrete noise is not among the mechanisms",
     dp_event.MixtureOfGaussiansDpEvent: "a mixture of sensitivities is not among the mechanisms",
     dp_event.SampledWithReplacementDpEvent: "sampling with replacement is not among the samplers",
@@ -39,7 +37,7 @@ def from_dp_event(event: dp_event.DpEvent) -> Mechanism:
     Supported: Gaussian, Laplace, NonPrivate (no noise), NoOp (dropped), Composed and SelfComposed
     (counts multiply), Poisson sampling of Gaussians (also several on one sample: they merge into one of
     noise ``1/sqrt(sum 1/noise^2)``) and of further Poisson sampling (rates multiply), sampling without
-    replacement of one Gaussian.
+    replacement of one Gaussian, randomised response with two answers.
 
     Raises:
         UnsupportedError: an event has no counterpart; the text names it. Or the tree releases nothing.
@@ -68,9 +66,15 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
         case Laplace(noise_multiplier=noise, releases=count, sample_rate=rate):
             event = dp_event.LaplaceDpEvent(noise)
             return _repeated(event if rate == 1.0 else dp_event.PoissonSampledDpEvent(rate, event), count)
+        case RandomisedResponse(flip_probability=flip, releases=count):
+            event = dp_event.RandomizedResponseDpEvent(2.0 * flip, 2)
+            # Spelt out: dp_accounting's accountant takes a repeated event of this kind for one.
+            return event if count == 1 else dp_event.ComposedDpEvent([event] * count)
         case DPSGD():
             run = accountable(mechanism)
             return _repeated(_sampled(run), run.steps)
+        case _:
+            raise UnsupportedError(f"{mechanism.name} has no event in dp_accounting that is read back as the same")
 
 
 def relation(neighbouring: Neighbouring) -> NeighboringRelation:
@@ -95,7 +99,7 @@ def _sampled(run: DPSGD) -> dp_event.DpEvent:
     return gaussian if run.sample_rate == 1.0 else dp_event.PoissonSampledDpEvent(run.sample_rate, gaussian)
 
 
-def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Part]:
+def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
     """What ``event`` releases when it runs ``count`` times, in order."""
     match event:
         case dp_event.NoOpDpEvent():
@@ -106,6 +110,9 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Part]:
             yield Gaussian(noise_multiplier=noise, releases=count)
         case dp_event.LaplaceDpEvent(noise_multiplier=noise):
             yield Laplace(noise_multiplier=noise, releases=count)
+        case dp_event.RandomizedResponseDpEvent(noise_parameter=random, num_buckets=2):
+            # With probability ``random`` the answer is a fair coin, which is wrong half of the time.
+            yield RandomisedResponse(flip_probability=0.5 * random, releases=count)
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
             yield from _parts(inner, count * _check.count(count=times))
         case dp_event.ComposedDpEvent(events=events):
@@ -118,13 +125,13 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Part]:
             raise _unsupported(event)
 
 
-def _composed(events: list[dp_event.DpEvent], count: int) -> Iterator[Part]:
+def _composed(events: list[dp_event.DpEvent], count: int) -> Iterator[Mechanism]:
     """A sequence run ``count`` times: as the curve does not depend on the order, each part repeats in place."""
     for event in events:
         yield from _parts(event, count)
 
 
-def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Part]:
+def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
     if isinstance(event, dp_event.PoissonSampledDpEvent):
         inner_rate = _check.fraction(sampling_probability=event.sampling_probability)
         yield from _poisson(rate * inner_rate, event.event, count)
@@ -138,7 +145,7 @@ def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Part]
         yield DPSGD(noise_multiplier=noise, sample_rate=rate, steps=count)
 
 
-def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Part]:
+def _without_replacement(size: int, batch: int, event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
     size, batch = _check.count(source_dataset_size=size), _check.count(sample_size=batch)
     rate = _check.rate(sample_rate=batch / size)
     noise = _one_gaussian(event, "SampledWithoutReplacementDpEvent")

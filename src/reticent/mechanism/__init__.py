@@ -1,7 +1,23 @@
 """What was released: mechanisms as frozen data, their sampling, and the neighbouring relation."""
 
+from reticent.mechanism.base import MECHANISMS, Mechanism, Part
+from reticent.mechanism.dpsgd import DPSGD
+from reticent.mechanism.gaussian import Gaussian
+from reticent.mechanism.laplace import Laplace
+from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.neighbouring import Neighbouring
-from reticent.mechanism.releases import DPSGD, Gaussian, Laplace, Ledger, Mechanism
+from reticent.mechanism.randomised_response import RandomisedResponse
 from reticent.mechanism.sampling import Sampler
 
-__all__ = ["DPSGD", "Gaussian", "Laplace", "Ledger", "Mechanism", "Neighbouring", "Sampler"]
+__all__ = [
+    "DPSGD",
+    "MECHANISMS",
+    "Gaussian",
+    "Laplace",
+    "Ledger",
+    "Mechanism",
+    "Neighbouring",
+    "Part",
+    "RandomisedResponse",
+    "Sampler",
+]

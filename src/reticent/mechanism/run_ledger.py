@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from reticent import _strict
 from reticent._text import printable
 from reticent.errors import ArtifactError
-from reticent.mechanism.releases import DPSGD
+from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.sampling import Sampler
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"

@@ -8,9 +8,9 @@ encloses the truth.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
@@ -66,12 +66,7 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
         low, high = high, 2.0 * high
         if high > 2.0**60:
             return math.inf
-    root = float(brentq(excess, low, high, xtol=1e-13 * max(1.0, high), rtol=8.9e-16, maxiter=300))
-    # brentq may stop on either side of the root: step to the side where delta is met.
-    step = 1e-14 * max(1.0, root)
-    while excess(root) > 0.0:
-        root, step = root + step, 2.0 * step
-    return root
+    return _root_above(excess, low, high)
 
 
 def mu(curve: TradeOff) -> float:
@@ -129,3 +124,28 @@ def _largest_shift(curve: TradeOff, lowest: float) -> float:
             return best
         left, right = float(grid[max(top - 1, 0)]), float(grid[min(top + 1, points - 1)])
     return best
+
+
+def _root_above(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function crosses 0, at most 1e-14 above (relative beyond 1); the function is <= 0 there.
+
+    Steps of the secant through both ends, an end that stays twice counted half (Illinois); every fourth step halves
+    the bracket.
+    """
+    left, right, moved = excess(low), excess(high), 0.0
+    for turn in range(400):
+        width = 1e-14 * max(1.0, high)
+        if high - low <= width:
+            break
+        if turn % 4 == 3 or not math.isfinite(left - right):
+            guess = 0.5 * (low + high)
+        else:
+            guess = low + (high - low) * left / (left - right)
+        guess = min(max(guess, low + 0.5 * width), high - 0.5 * width)
+        value = excess(guess)
+        if value > 0.0:
+            low, left, right = guess, value, right * (0.5 if moved > 0.0 else 1.0)
+        else:
+            high, right, left = guess, value, left * (0.5 if moved < 0.0 else 1.0)
+        moved = 1.0 if value > 0.0 else -1.0
+    return high

@@ -5,11 +5,13 @@ from reticent.threat.base import Adversary, Assessment, Claim, Interval, Method
 from reticent.threat.membership import Membership
 from reticent.threat.membership_game import MembershipGame
 from reticent.threat.mixed import Mixed
+from reticent.threat.registry import ADVERSARIES
 from reticent.threat.relaxed import Relaxed
 from reticent.threat.side_by_side import assess, assess_answerable, check_dominance
 from reticent.threat.worst_case import WorstCase
 
 __all__ = [
+    "ADVERSARIES",
     "Adversary",
     "Assessment",
     "Attribute",

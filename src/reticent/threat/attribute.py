@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.composition import Bracket, compose, mu_limits, release_notes
-from reticent.composition.sampling import accountable
+from reticent._registry import described
+from reticent.composition import Bracket, compose, mu_limits
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import accountable
 from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
@@ -24,7 +25,8 @@ from reticent.threat._envelope import (
     revealed_mask_log_delta,
     total_square_log_delta,
 )
-from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.registry import ADVERSARIES
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 
 LARGEST_CHANGE = 2.0
@@ -88,8 +90,9 @@ class SensitivityRecord:
             raise ParameterError("mask_term", self.mask_term, f"at most the budget {self.budget!r}")
 
 
+@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Adversary):
     """Knows a record but for one field, and wants that field.
 
     Knows: every other record, the rest of the target, all values the field can have, every noisy sum.
@@ -102,9 +105,14 @@ class Attribute:
             in one step, in the units of ``max_grad_norm``; or what a recorder accumulated.
     """
 
-    gradient_change: float | SensitivityRecord | None = None
+    gradient_change: float | SensitivityRecord | None = field(
+        default=None, metadata=described("Largest change R of a clipped gradient.")
+    )
 
     name: ClassVar[str] = "attribute"
+    title: ClassVar[str] = "Attacker who wants one field"
+    methods: ClassVar[tuple[Method, ...]] = (Method.PROVEN, Method.CLT, Method.PUBLISHED)
+    unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "all other records, all of this one but one field, and every noisy result"
     lacks: ClassVar[str] = "the field, which records each step drew, and the noise"
@@ -125,12 +133,10 @@ class Attribute:
 
         Raises:
             ParameterError: ``gradient_change`` is missing, or belongs to another run.
-            UnsupportedError: the mechanism is a Laplace release, or a record meets a ledger.
+            UnsupportedError: a release has other than Gaussian noise, or a record meets a ledger.
         """
         if self.gradient_change is None:
             raise ParameterError("gradient_change", None, "given (a number >= 0) for the attribute adversary")
-        if isinstance(mechanism, Laplace) or (isinstance(mechanism, Ledger) and _has_laplace(mechanism)):
-            raise UnsupportedError("attribute inference is proven for Gaussian noise only")
         case = _case(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)
@@ -142,8 +148,6 @@ class Attribute:
             curve, claim, keys, notes = case.published(), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 10",), (_PUBLISHED,)
         else:
             curve, claim, keys = bound, case.claim, ("RETICENT:attribute-affinity", "RETICENT:attribute-mask")
-            if method is not Method.PROVEN:
-                notes = (f"Method {method.value} is not known here: proven instead.",)
         return Assessment(
             adversary=self,
             neighbouring=Neighbouring.REPLACE,
@@ -152,16 +156,17 @@ class Attribute:
             curve=curve,
             truth=Bracket(pessimistic=bound, optimistic=case.instance()),
             theorems=cite(*keys),
-            notes=(*notes, case.condition, _PRIVATE, _RELATION, *release_notes(mechanism)),
+            notes=(*notes, case.condition, _PRIVATE, _RELATION, *mechanism.notes),
             mu_limits=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
             data_dependent=True,
         )
 
 
+_GAUSSIAN_ONLY = "attribute inference is proven for Gaussian noise only"
 _CLT = "The Gaussian limit for small sample rates, with the worst mask term for this change; an estimate."
 _PUBLISHED = (
     "Corollary 10 mixes a maximum over the batch with the factor p and forgets what a shared component of "
-    "the completions says about the sampling: it can state less risk than there is."
+    "the completions says about the sampling: it can state less risk than there is (CHERUBIN2024:B4, CHERUBIN2024:B5)."
 )
 
 
@@ -170,7 +175,7 @@ def mask_term(norm_a: ArrayLike, norm_b: ArrayLike, distance: ArrayLike, noise_m
 
     The chi-square-like divergence of (1-p) N(0) + p N(g) from the same with g', over p^2, to first
     order; it sees the distance and, through the shared component, the sampling mask. Without cancellation:
-    4 e^{s (a^2 + b^2)/2} (sinh^2(s (a^2 - b^2)/4) - expm1(-s distance^2/2)/2). Digest 1.8.
+    4 e^{s (a^2 + b^2)/2} (sinh^2(s (a^2 - b^2)/4) - expm1(-s distance^2/2)/2). docs/attribute.md.
 
     Args:
         norm_a: norm of one clipped gradient over the clip norm; any shape.
@@ -190,7 +195,7 @@ def worst_mask_term(change: ArrayLike, noise_multiplier: float) -> np.ndarray:
     """Largest ``mask_term`` of two vectors of norm at most 1 at distance at most ``change`` <= 2.
 
     F is convex in each e^{s |.|^2/2}, so the extremes are a chord of the unit sphere and, on a line through 0, a
-    unit vector and its shortened copy. Digest 1.8.
+    unit vector and its shortened copy. docs/attribute.md.
     """
     change = np.asarray(change, dtype=float)
     radial = mask_term(1.0, np.abs(1.0 - change), change, noise_multiplier)
@@ -259,7 +264,7 @@ class _Constant:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
         if any(part.change < _SMALLEST_INSTANCE for part in self.parts):
             return GaussianTradeOff(0.0)
-        scaled = [_scaled(m, p.change) for m, p in zip(_parts(self.mechanism), self.parts, strict=True)]
+        scaled = [_scaled(m, p) for m, p in zip(_parts(self.mechanism), self.parts, strict=True)]
         whole: Mechanism = Ledger(tuple(scaled)) if len(scaled) > 1 else scaled[0]
         return compose(whole, Neighbouring.REPLACE).optimistic
 
@@ -350,17 +355,19 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
     return _Recorded(change, mechanism)
 
 
-def _parts(mechanism: Mechanism) -> tuple[Gaussian | Laplace | DPSGD, ...]:
+def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
     return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
 
 
-def _part(mechanism: Gaussian | Laplace | DPSGD, change: float) -> _Part:
+def _part(mechanism: Mechanism, change: float) -> _Part:
     if isinstance(mechanism, DPSGD):
         relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
         if mechanism.sampler is Sampler.SHUFFLED:
             return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
         poisson = mechanism.sampler is Sampler.POISSON
         return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=poisson)
+    if not isinstance(mechanism, Gaussian):
+        raise UnsupportedError(_GAUSSIAN_ONLY)
     return _Part(mechanism.noise_multiplier, 1.0, mechanism.releases, min(change, LARGEST_CHANGE), affinity=True)
 
 
@@ -379,12 +386,8 @@ def _worst(part: _Part) -> float:
     return float(worst_mask_term(part.change, part.noise))
 
 
-def _scaled(mechanism: Gaussian | Laplace | DPSGD, change: float) -> Gaussian | Laplace | DPSGD:
-    return replace(mechanism, noise_multiplier=mechanism.noise_multiplier * LARGEST_CHANGE / change)
-
-
-def _has_laplace(ledger: Ledger) -> bool:
-    return any(isinstance(part, Laplace) for part in ledger.parts)
+def _scaled(mechanism: Mechanism, part: _Part) -> Mechanism:
+    return replace(mechanism, noise_multiplier=part.noise * LARGEST_CHANGE / part.change)  # type: ignore[type-var]
 
 
 def _square(x: float) -> float:

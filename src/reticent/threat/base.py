@@ -1,16 +1,17 @@
 """What an adversary is, and what an assessment of one says.
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
-carries. Adding one takes a file in this folder, a key in ``references`` and a test case.
+carries. docs/extending.md shows how to add one.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar
 
 import numpy as np
 
@@ -128,31 +129,46 @@ def _falls(number: Callable[[TradeOff], float]) -> bool:
         return float(number(no_privacy())) < float(number(from_advantage(0.0)))
 
 
-@runtime_checkable
-class Adversary(Protocol):
-    """Who attacks: frozen data with a name, three sentences for people, and one method.
+class Adversary(ABC):
+    """Who attacks: a frozen dataclass with a name, sentences for people, and one method.
 
-    ``relation`` is the neighbouring relation that is meant where none is stated.
+    Its fields are its parameters (``reticent._registry.described``). The first line of the docstring is shown
+    to people.
+
+    Attributes:
+        name: as the command line and documents spell it.
+        title: in people's words.
+        relation: the neighbouring relation that is meant where none is stated.
+        methods: how it can be evaluated; the first is meant where none is stated.
+        knows: completes "an attacker who knows ...".
+        lacks: completes "does not know ...".
+        infers: completes "can raise a 50% guess of ...".
+        unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
     """
 
+    __slots__ = ()
+
     name: ClassVar[str]
-    relation: ClassVar[Neighbouring]
+    title: ClassVar[str]
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
+    methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
+    unmeasured: ClassVar[str | None] = None
 
     @property
+    @abstractmethod
     def knows(self) -> str:
-        """Completes "an attacker who knows ..."."""
-        ...
+        """See the class."""
 
     @property
+    @abstractmethod
     def lacks(self) -> str:
-        """Completes "does not know ..."."""
-        ...
+        """See the class."""
 
+    @abstractmethod
     def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Assessment:
         """Assess ``mechanism``.
 
         Raises:
             UnsupportedError: nothing proven is known for this combination; the text says what is.
         """
-        ...

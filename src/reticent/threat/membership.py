@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import closed_forms, compose, mu_limits, release_notes
+from reticent.composition import closed_forms, compose, mu_limits
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
-from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 
 
+@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Adversary):
     """Tells two candidate records (or presence from absence) apart, at the prior that suits it best.
 
     Knows: every other record, both candidates, every noisy gradient sum.
@@ -25,7 +27,8 @@ class Membership:
     """
 
     name: ClassVar[str] = "membership"
-    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
+    title: ClassVar[str] = "Attacker with two candidates"
+    methods: ClassVar[tuple[Method, ...]] = tuple(Method)
     knows: ClassVar[str] = "all other records and both candidates for this one"
     lacks: ClassVar[str] = "which records each step drew, and the noise"
     infers: ClassVar[str] = "whether this record is in the training data"
@@ -53,7 +56,7 @@ class Membership:
             curve=curve,
             truth=truth,
             theorems=cite("CHERUBIN2024:Section 2", *keys),
-            notes=notes + release_notes(mechanism),
+            notes=notes + mechanism.notes,
             mu_limits=mu_limits(mechanism, neighbouring),
         )
 
@@ -80,5 +83,5 @@ def _closed_form(
             return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (note,)
         case _:
             mu = float(closed_forms.published_mu(sigma, rate, steps, neighbouring))
-            note = "Corollary 7 without its error term is not a bound: it can state less risk than there is."
+            note = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
             return GaussianTradeOff(mu), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 7",), (note, shape)

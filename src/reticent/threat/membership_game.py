@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from reticent import _check
-from reticent.composition import compose, gmip, mu_limits, release_notes
+from reticent._registry import described
+from reticent.composition import compose, gmip, mu_limits
 from reticent.composition.gmip_spectrum import GradientSpectrum
 from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
-from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 
@@ -26,8 +28,9 @@ _CLT = (
 )
 
 
+@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
-class MembershipGame:
+class MembershipGame(Adversary):
     """Plays the membership inference game: does not choose the data, and the target is a random record.
 
     Knows: the law of the data (mean and covariance of the gradients), the target, every released sum.
@@ -37,7 +40,7 @@ class MembershipGame:
     Claim: an estimate by the harmonic rule where each batch is fresh (one step, or one pass over shuffled
     data). Everywhere else the worst case of the same release, which is a bound: f-DP implies f-MIP
     (Theorem 4.2 of LEEMANN2023). Steps that use the same records again may count the injected noise only:
-    without noise, eight of them can identify every one of eight records (errata G1).
+    without noise, eight of them can identify every one of eight records (LEEMANN2023:G1).
 
     Attributes:
         susceptibility: ``K``, the squared Mahalanobis length of the target's gradient; None for ``K = d``,
@@ -46,9 +49,13 @@ class MembershipGame:
             under Poisson sampling from zero, in the metric of the second moment: its mean is d there too.
     """
 
-    susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = None
+    susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = field(
+        default=None, metadata=described("Squared Mahalanobis norm K of the target's gradient.")
+    )
 
     name: ClassVar[str] = "membership-game"
+    title: ClassVar[str] = "Attacker who knows people in general"
+    methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PROVEN, Method.PUBLISHED)
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"
     lacks: ClassVar[str] = "the other records, which are drawn at random like the target, and the noise"
@@ -104,7 +111,7 @@ class MembershipGame:
                 _meaning(k, self.susceptibility is None),
                 _rule(mechanism, noise, batch, k),
                 _CLT,
-                *release_notes(mechanism),
+                *mechanism.notes,
             ),
             data_dependent=isinstance(k, SusceptibilityLaw | GradientSpectrum),
         )
@@ -125,7 +132,7 @@ class MembershipGame:
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, self.relation)),
-            notes=notes + release_notes(mechanism),
+            notes=notes + mechanism.notes,
             mu_limits=mu_limits(mechanism, self.relation),
         )
 
@@ -149,7 +156,7 @@ class MembershipGame:
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
                 "It composes steps as if each used fresh data, which re-used data break, "
-                "and is a limit, not a bound, for finitely many steps.",
+                "and is a limit, not a bound, for finitely many steps (LEEMANN2023:G1, LEEMANN2023:G3).",
                 _meaning(k, self.susceptibility is None),
                 _CLT,
             ),

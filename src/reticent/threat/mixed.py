@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reticent import _check
+from reticent._registry import described
 from reticent.composition import Bracket
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
-from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.registry import ADVERSARIES
 from reticent.threat.relaxed import Relaxed
 from reticent.threat.worst_case import WorstCase
 from reticent.tradeoff import Mixture, TradeOff
 
 
+@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
-class Mixed:
+class Mixed(Adversary):
     """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
 
     Knows: what the drawn type knows, and which type was drawn.
@@ -30,10 +33,10 @@ class Mixed:
         relaxed_probability: probability of the relaxed type, in [0, 1].
     """
 
-    relaxed_probability: float = 0.5
+    relaxed_probability: float = field(default=0.5, metadata=described("Probability of the relaxed type."))
 
     name: ClassVar[str] = "mixed"
-    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
+    title: ClassVar[str] = "Attacker who may know the direction"
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 
     def __post_init__(self) -> None:

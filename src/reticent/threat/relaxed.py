@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import Bracket, common_direction, compose, mu_limits, relaxed_dpsgd, release_notes
-from reticent.composition.sampling import attained_shift
+from reticent.composition import Bracket, common_direction, compose, mu_limits, relaxed_dpsgd
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import attained_shift
 from reticent.references import cite
-from reticent.threat.base import Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
 
@@ -22,8 +23,9 @@ _MEANING = (
 _SUBSAMPLED = "One unknown sign shared by all steps, composed and enclosed; safe for any number of parameters."
 
 
+@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
-class Relaxed:
+class Relaxed(Adversary):
     """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
 
     Knows: every other record, the noise-free result without the target, how far the target moves it.
@@ -34,7 +36,7 @@ class Relaxed:
     """
 
     name: ClassVar[str] = "relaxed"
-    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
+    title: ClassVar[str] = "Attacker who cannot tell the direction"
     knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
     lacks: ClassVar[str] = "which way this record moves the result, which records each step drew, and the noise"
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
@@ -53,7 +55,7 @@ class Relaxed:
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite(*keys),
-            notes=_MEANING + notes + release_notes(mechanism),
+            notes=_MEANING + notes + mechanism.notes,
             mu_limits=(0.0 if isinstance(mechanism, Laplace) else lower, upper),
         )
 
@@ -90,7 +92,7 @@ def _common(curve: RelaxedGaussianTradeOff) -> tuple[Bracket, tuple[str, ...], t
     return Bracket.exact(symmetrised(curve)), keys, ()
 
 
-def _one_direction(parts: tuple[Gaussian | Laplace | DPSGD, ...]) -> bool:
+def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
     """Whether all parts are noisy Gaussian releases of vectors of one dimension."""
     gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
     return len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def assess(
     mechanism: Mechanism,
     adversaries: Sequence[Adversary],
     neighbouring: Neighbouring | None = None,
-    method: Method = Method.EXACT,
+    method: Method | None = None,
 ) -> tuple[Assessment, ...]:
     """Assess each adversary, in the order given, with the worst case of each relation used.
 
@@ -27,12 +28,13 @@ def assess(
 
     Args:
         neighbouring: None means each adversary's own ``relation``.
+        method: None means each adversary's own; one that does not answer it uses its own and says so.
 
     Raises:
         DominanceError: a certified curve came out stronger than the worst case of the same release.
         UnsupportedError: nothing is proven for one of the combinations.
     """
-    results = [adversary.assess(mechanism, neighbouring or adversary.relation, method) for adversary in adversaries]
+    results = [_assessed(adversary, mechanism, neighbouring or adversary.relation, method) for adversary in adversaries]
     worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
     for result in tuple(results):
         if result.neighbouring not in worst:
@@ -46,7 +48,7 @@ def assess_answerable(
     mechanism: Mechanism,
     adversaries: Sequence[Adversary],
     neighbouring: Neighbouring | None = None,
-    method: Method = Method.EXACT,
+    method: Method | None = None,
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name."""
     results: list[Assessment] = []
@@ -58,6 +60,17 @@ def assess_answerable(
             skipped[adversary.name] = str(error)
     unique = {(r.adversary.name, r.neighbouring): r for r in results}
     return tuple(unique.values()), skipped
+
+
+def _assessed(
+    adversary: Adversary, mechanism: Mechanism, neighbouring: Neighbouring, method: Method | None
+) -> Assessment:
+    own = adversary.methods[0]
+    if method is None or method in adversary.methods:
+        return adversary.assess(mechanism, neighbouring, method or own)
+    told = f"Method {method.value} is not known here: {own.value} instead."
+    found = adversary.assess(mechanism, neighbouring, own)
+    return replace(found, notes=(told, *found.notes))
 
 
 def check_dominance(result: Assessment, worst: Assessment) -> None:

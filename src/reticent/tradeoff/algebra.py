@@ -105,7 +105,7 @@ class Subsampled(TradeOff):
         return self.curve.reversed if self.rate == 1.0 else _SubsampledReverse(self)
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
-        """delta(e) = rate * delta_inner(log(1 + (e^e - 1)/rate)); digest S1."""
+        """delta(e) = rate * delta_inner(log(1 + (e^e - 1)/rate))."""
         return np.log(self.rate) + self.curve._log_delta_above(_inner_threshold(epsilon, self.rate))
 
     def __repr__(self) -> str:

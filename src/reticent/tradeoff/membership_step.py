@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.tradeoff import _ncx2
+from reticent.tradeoff import ncx2
 from reticent.tradeoff._integral import smooth_log_delta
 from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
@@ -28,7 +28,7 @@ class MembershipStepTradeOff(TradeOff):
     noncentrality (N - 1) K. Members have small W. One direction; the other is ``reversed``.
 
     Exact if the mean is Gaussian (a central limit theorem otherwise). The theorem's printed
-    condition lacks the centring of the target's gradient (errata G5); ``susceptibility`` here is the
+    condition lacks the centring of the target's gradient (LEEMANN2023:G5); ``susceptibility`` here is the
     centred one.
 
     Attributes:
@@ -64,13 +64,13 @@ class MembershipStepTradeOff(TradeOff):
 
     def _rates(self, distance: np.ndarray) -> LogErrors:
         n, d, k = self.effective_size, self.dimension, self.susceptibility
-        absent = _ncx2.log_tails(distance, d, n * k, _RTOL)
-        present = _ncx2.log_tails(distance * (n / (n - 1.0)), d, (n - 1.0) * k, _RTOL)
+        absent = ncx2.log_tails(distance, d, n * k, _RTOL)
+        present = ncx2.log_tails(distance * (n / (n - 1.0)), d, (n - 1.0) * k, _RTOL)
         return LogErrors(fpr=absent.cdf, tnr=absent.sf, fnr=present.sf, tpr=present.cdf)
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         noncentrality = self.effective_size * self.susceptibility
-        distance = _ncx2.quantile(log_alpha, log1mexp(log_alpha), self.dimension, noncentrality)
+        distance = ncx2.quantile(log_alpha, log1mexp(log_alpha), self.dimension, noncentrality)
         rates = self._rates(distance)
         return rates.fnr, rates.tpr
 
@@ -89,6 +89,6 @@ class _MembershipStepReverse(Reversed):
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n, d, k = self.curve.effective_size, self.curve.dimension, self.curve.susceptibility
-        scaled = _ncx2.quantile(log1mexp(log_alpha), log_alpha, d, (n - 1.0) * k)
+        scaled = ncx2.quantile(log1mexp(log_alpha), log_alpha, d, (n - 1.0) * k)
         rates = self.curve._rates(scaled * ((n - 1.0) / n))
         return rates.fpr, rates.tnr

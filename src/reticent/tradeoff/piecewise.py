@@ -94,7 +94,7 @@ def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
     """The least safe curve of total variation ``advantage``: beta = max(0, 1 - advantage - alpha).
 
     0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it (CHERUBIN2024,
-    Proposition 9, in the form that errata B11 corrects: TPR <= min(1, FPR + advantage)).
+    Proposition 9, in the form that CHERUBIN2024:B11 corrects: TPR <= min(1, FPR + advantage)).
     """
     rest = 1.0 - _check.fraction(advantage=advantage)
     if rest == 1.0:

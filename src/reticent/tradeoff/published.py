@@ -17,8 +17,8 @@ from reticent import _check
 def power_equation_36(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
     """Power of the norm test by Eq. (36) of KAISSIS2022: Gaussian with mu = lam / sqrt(2 d).
 
-    The limit for d -> infinity at fixed lam / sqrt(d), not for many releases (errata G7). Optimistic in
-    the tail that privacy is about (errata G8): at d = 300, lam = 10, alpha = 1e-5 it gives 5.75e-5, true
+    The limit for d -> infinity at fixed lam / sqrt(d), not for many releases (KAISSIS2022:G7). Optimistic in
+    the tail that privacy is about (KAISSIS2022:G8): at d = 300, lam = 10, alpha = 1e-5 it gives 5.75e-5, true
     is 6.65e-5. Use ``RelaxedGaussianTradeOff``.
     """
     return ndtr(_shift(noncentrality, dimension) - _upper_quantile(alpha))
@@ -31,7 +31,7 @@ def power_equation_36_with_skewness(alpha: ArrayLike, noncentrality: float, dime
 
 
 def power_equation_35(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (errata G5)."""
+    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (KAISSIS2022:G5)."""
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension) / np.sqrt(dimension)
     return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
 
@@ -45,7 +45,7 @@ def power_equation_35_corrected(alpha: ArrayLike, noncentrality: float, dimensio
 def noncentrality_of_unweighted_mean(sensitivities: Sequence[float], noises: Sequence[float]) -> float:
     """Lemma 8 of KAISSIS2023: (sum of sensitivities)^2 / sum of noise variances.
 
-    Optimistic unless all sensitivity / noise^2 are equal (errata R1); the right value is the sum of
+    Optimistic unless all sensitivity / noise^2 are equal (KAISSIS2023:R1); the right value is the sum of
     sensitivity^2 / noise^2. With (1, 1) and (1, 10) it is .0396, below the 1 of the first release alone.
     """
     top = sum(_check.non_negative(sensitivities=s) for s in sensitivities)

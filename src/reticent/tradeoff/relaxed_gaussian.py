@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.tradeoff import _ncx2
+from reticent.tradeoff import ncx2
 from reticent.tradeoff._bessel import inverse_log_mean_exponential
 from reticent.tradeoff._integral import smooth_log_delta
 from reticent.tradeoff._logs import log1mexp
@@ -77,13 +77,13 @@ class RelaxedGaussianTradeOff(TradeOff):
     def _tails(self, norm: np.ndarray, noncentrality: float) -> tuple[np.ndarray, np.ndarray]:
         """log P(norm of the observation <= ``norm``) and its complement."""
         if self.dimension == 1:
-            return _ncx2.folded_normal_tails(norm, np.sqrt(noncentrality))
-        return _ncx2.log_tails(norm * norm, self.dimension, noncentrality, _RTOL)
+            return ncx2.folded_normal_tails(norm, np.sqrt(noncentrality))
+        return ncx2.log_tails(norm * norm, self.dimension, noncentrality, _RTOL)
 
     def _norm_at(self, log_cdf: np.ndarray, log_sf: np.ndarray, noncentrality: float) -> np.ndarray:
         if self.dimension == 1:
-            return _ncx2.folded_normal_quantile(log_cdf, log_sf, np.sqrt(noncentrality))
-        return np.sqrt(_ncx2.quantile(log_cdf, log_sf, self.dimension, noncentrality))
+            return ncx2.folded_normal_quantile(log_cdf, log_sf, np.sqrt(noncentrality))
+        return np.sqrt(ncx2.quantile(log_cdf, log_sf, self.dimension, noncentrality))
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.noncentrality == 0.0:

@@ -139,7 +139,7 @@ class Symmetrised(Worst):
 def symmetrised(curve: TradeOff) -> TradeOff:
     """The add/remove guarantee of an add curve: lower convex envelope of it and its inverse.
 
-    Never the maximum of the two, which the literature's recipe selects for Laplace noise (errata R6)
+    Never the maximum of the two, which the literature's recipe selects for Laplace noise (KAISSIS2023:R6)
     and which overstates beta by up to 0.13.
     """
     return curve if curve.reversed is curve else Symmetrised(curve)

@@ -25,7 +25,7 @@ def diameters(squared: torch.Tensor, method: Diameter) -> torch.Tensor:
     """Largest distance of each record, or an upper bound on it, never below.
 
     CHERUBIN2024 calls the centroid value a lower bound on the diameter; by the triangle inequality it is an
-    upper bound (errata B8), which makes the security that follows a lower bound.
+    upper bound (CHERUBIN2024:B8), which makes the security that follows a lower bound.
 
     Args:
         squared: squared distances, (records, n, n).

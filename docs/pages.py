@@ -1,0 +1,75 @@
+"""Write the pages that are made from the code: ``python docs/pages.py``. A test says when they are out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from reticent._registry import parameters_of
+from reticent.mechanism import MECHANISMS
+from reticent.references import ERRATA, PAPERS
+from reticent.threat import ADVERSARIES
+
+HERE = Path(__file__).parent
+_MADE = "<!-- made by docs/pages.py from the code; change that -->"
+
+
+def errata() -> str:
+    """What papers print and does not hold, by paper."""
+    return "\n".join(["# Errata", "", _MADE, *_errata()]) + "\n"
+
+
+def _errata() -> Iterator[str]:
+    yield ""
+    yield (
+        "What papers print and does not hold, what holds instead, and the test that shows it. Code, notes and pages "
+        "cite these keys."
+    )
+    for paper in dict.fromkeys(key.partition(":")[0] for key in ERRATA):
+        known = PAPERS[paper]
+        yield f"\n## {paper}\n\n{known.authors}, *{known.title}* ({known.year}), {known.version}.\n"
+        yield "| key | printed | holds | shown by |\n|---|---|---|---|"
+        for erratum in ERRATA.values():
+            if erratum.key.startswith(f"{paper}:"):
+                shown = f"`tests/{erratum.shown_by}`" if erratum.shown_by else "the argument"
+                yield f"| {erratum.key} | {_cell(erratum.printed)} | {_cell(erratum.holds)} | {shown} |"
+
+
+def catalogue() -> str:
+    """Every mechanism and every attacker with its parameters."""
+    return "\n".join(["# Catalogue", "", _MADE, *_catalogue()]) + "\n"
+
+
+def _catalogue() -> Iterator[str]:
+    yield "\nWhat can be released and who can attack it, as the command line, certificates and the dashboard list them."
+    yield "[extending.md](extending.md) shows how to add to either list.\n\n## Mechanisms"
+    for name, kind in MECHANISMS.items():
+        yield f"\n### {name}\n\n{_doc(kind)}\n"
+        yield from _parameters(kind)
+    yield "\n## Attackers"
+    for name, who in ADVERSARIES.items():
+        methods = ", ".join(method.value for method in who.methods)
+        yield f"\n### {name}: {who.title.lower()}\n\n{_doc(who)}\n"
+        yield f"Relation where none is stated: {who.relation.value}. Methods, the first by default: {methods}.\n"
+        yield from _parameters(who)
+
+
+def _parameters(kind: type) -> Iterator[str]:
+    for p in parameters_of(kind):
+        default = "required" if p.required else f"default {p.default}" if p.default is not None else "optional"
+        yield f"- `--{p.option}` ({default}): {p.help}"
+
+
+def _doc(kind: type) -> str:
+    return (kind.__doc__ or "").strip().split("\n")[0]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+PAGES = {"errata.md": errata, "catalogue.md": catalogue}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (HERE / name).write_text(page())

@@ -1,0 +1,110 @@
+"""What a mechanism is: frozen data that knows the pairs of laws that dominate its releases.
+
+Adding one takes a file in this folder and its name in ``_FILES``; docs/extending.md shows how.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from reticent import _check
+from reticent._registry import Parameter, Registry
+from reticent.errors import ParameterError
+from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.pairs import Pair
+
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Beyond these, squares and exponentials leave the range of floating point, and no answer means anything."""
+
+NOISE_NOTE = (
+    "The noise is taken as real numbers, as theorems do; what the rounding of floating-point noise may reveal is not "
+    "covered."
+)
+
+_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Equal releases: the pair of laws that dominates one, how many there are, and what that stands on.
+
+    Attributes:
+        pair: no data set gives an attacker a better test than these two laws.
+        count: number of independent releases.
+        theorems: keys of ``reticent.references``.
+    """
+
+    pair: Pair
+    count: int
+    theorems: tuple[str, ...]
+
+
+class Mechanism(ABC):
+    """What was released, as frozen data. Nothing here says what follows from it.
+
+    A subclass is a frozen dataclass whose fields are described by ``reticent._registry.described``; the first line
+    of its docstring is shown to people.
+
+    Attributes:
+        name: as the command line and documents spell it.
+        extras: what people may give in place of fields; see ``resolved``.
+        notes: what a reader must know about how batches and noise were drawn, one sentence or two each.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    extras: ClassVar[tuple[Parameter, ...]] = ()
+
+    @abstractmethod
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        """The releases as dominating pairs, for data sets that are neighbours in the sense of ``neighbouring``.
+
+        Args:
+            neighbouring: between which data sets.
+            attained: give pairs that some two data sets have, in place of pairs that only dominate; parts of
+                which none is known are left out. Lower ends of enclosures stand on these.
+
+        Raises:
+            UnsupportedError: no dominating pair is proven.
+        """
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See the class."""
+        return ()
+
+    @classmethod
+    def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Fields by name, from what was given for fields and for ``extras``.
+
+        Raises:
+            ParameterError: what was given contradicts itself.
+        """
+        return given
+
+
+MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanism", _FILES)
+"""Every single mechanism by name; a ``Ledger`` is a list of them."""
+
+
+def check_noise(noise_multiplier: float) -> None:
+    """0, or a number with which one can compute.
+
+    Raises:
+        ParameterError: it is neither.
+    """
+    if _check.non_negative(noise_multiplier=noise_multiplier) and not SMALLEST <= noise_multiplier <= LARGEST:
+        raise ParameterError("noise_multiplier", noise_multiplier, f"0, or from {SMALLEST:g} to {LARGEST:g}")
+
+
+def check_rate(sample_rate: float) -> None:
+    """A probability above 0 with which one can compute.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    if _check.rate(sample_rate=sample_rate) < SMALLEST:
+        raise ParameterError("sample_rate", sample_rate, f"a number from {SMALLEST:g} to 1")

@@ -1,0 +1,192 @@
+"""DP-SGD, and what may be claimed for each of its samplers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from reticent import _check
+from reticent._registry import Parameter, described
+from reticent.errors import ParameterError
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
+from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.pairs import AntipodalGaussianPair, Disclosure, GaussianPair, Pair, SymmetrisedGaussianPair
+from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, POISSON_NOTE, Sampler
+
+
+@MECHANISMS.add
+@dataclass(frozen=True, slots=True)
+class DPSGD(Mechanism):
+    """DP-SGD: noisy sums of clipped gradients over batches.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the *sum*, >= 0.
+        sample_rate: probability that one record is in one batch, in (0, 1]. Under ``SHUFFLED`` it is
+            the share of the data in one batch.
+        steps: number of noisy updates, >= 1.
+        max_grad_norm: clip norm (L2); results do not depend on it, gradients in their own units do.
+        num_parameters: number of trained parameters, or None where it is not known.
+        batch_size: expected records per batch, or None.
+        dataset_size: number of training records, or None.
+        sampler: how batches were really drawn.
+        batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
+            loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
+    """
+
+    noise_multiplier: float = field(metadata=described("Noise over the clip norm, on the sum of a batch."))
+    sample_rate: float = field(metadata=described("Inclusion probability of one record per step."))
+    steps: int = field(metadata=described("Number of noisy updates."))
+    max_grad_norm: float = field(default=1.0, metadata=described("Clip norm (L2)."))
+    num_parameters: int | None = field(
+        default=None, metadata=described("Number of trained parameters.", option="dimension")
+    )
+    batch_size: int | None = field(default=None, metadata=described("Expected records per batch."))
+    dataset_size: int | None = field(default=None, metadata=described("Number of training records."))
+    sampler: Sampler = field(default=Sampler.POISSON, metadata=described("poisson, fixed-size or shuffled."))
+    batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass, for shuffled."))
+
+    name: ClassVar[str] = "dpsgd"
+    extras: ClassVar[tuple[Parameter, ...]] = (
+        Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
+    )
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise_multiplier)
+        check_rate(self.sample_rate)
+        _check.count(steps=self.steps)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        for name in ("num_parameters", "batch_size", "dataset_size"):
+            if getattr(self, name) is not None:
+                _check.count(**{name: getattr(self, name)})
+        if not isinstance(self.sampler, Sampler):
+            raise ParameterError("sampler", self.sampler, f"one of {[s.value for s in Sampler]}")
+        if self.batches_per_epoch is not None:
+            self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
+
+    def _check_epoch(self, batches: int) -> None:
+        if self.sampler is not Sampler.SHUFFLED:
+            raise ParameterError("batches_per_epoch", batches, "left out unless batches are shuffled")
+        fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
+        if not fewest <= batches <= max(fewest, most):
+            raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        run = accountable(self)
+        shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
+        if shift == 0.0:
+            return ()
+        pair, key = _dominating(run, neighbouring, shift, attained)
+        return (Part(pair, run.steps, (key,)),)
+
+    @classmethod
+    def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The rate may come from batch and dataset size, the steps from epochs: each started step counts."""
+        fields = dict(given)
+        epochs = fields.pop("epochs", None)
+        rate = fields.get("sample_rate")
+        if fields.get("batch_size") is not None and fields.get("dataset_size") is not None:
+            ratio = _ratio(fields["batch_size"], fields["dataset_size"])
+            if rate is not None and not abs(rate - ratio) <= 0.01 * ratio:
+                raise ParameterError("sample_rate", rate, f"batch over dataset size, {ratio:g}, or left out")
+            rate = fields["sample_rate"] = ratio if rate is None else rate
+        if epochs is not None:
+            if fields.get("steps") is not None:
+                raise ParameterError("epochs", epochs, "left out where steps are given")
+            if rate is None:
+                raise ParameterError("epochs", epochs, "given together with the batch size and the dataset size")
+            fields["steps"] = max(1, math.ceil(_check.positive(epochs=epochs) / rate - 1e-9))
+        return fields
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        noisy = (NOISE_NOTE,) if self.noise_multiplier > 0.0 else ()
+        sampled = self.sample_rate < 1.0
+        if self.sampler is Sampler.SHUFFLED:
+            return (_shuffled_note(self), *noisy)
+        how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else (POISSON_NOTE,) if sampled else ()
+        return (*how, *((MU_NOTE,) if sampled and noisy else ()), *noisy)
+
+
+def _ratio(batch_size: int, dataset_size: int) -> float:
+    ratio = _check.count(batch_size=batch_size) / _check.count(dataset_size=dataset_size)
+    if ratio > 1.0:
+        raise ParameterError("batch_size", batch_size, f"at most the dataset size, {dataset_size}")
+    return ratio
+
+
+def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: bool) -> tuple[Pair, str]:
+    """The pair of one step of an accountable run, and the theorem that it stands on."""
+    noise, rate, fixed = run.noise_multiplier, run.sample_rate, run.sampler is Sampler.FIXED_SIZE
+    sizes_agree = neighbouring is not Neighbouring.ADD_REMOVE
+    if rate == 1.0:
+        key = "DONG2022:Definition 2.3"
+    elif fixed:
+        key = "DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"
+    else:
+        replaced = neighbouring is Neighbouring.REPLACE
+        key = "RETICENT:replace-dominance" if replaced else "ZHU2022:Proposition 30"
+    if noise == 0.0:
+        return Disclosure(rate, displaces=fixed), key
+    if fixed and sizes_agree and not attained:
+        return SymmetrisedGaussianPair(noise, rate, shift), key
+    if neighbouring is Neighbouring.REPLACE and not fixed and rate < 1.0:
+        return AntipodalGaussianPair(noise, rate), key
+    return GaussianPair(noise, rate, shift), key
+
+
+def _shuffled_note(run: DPSGD) -> str:
+    batches, epochs = batches_per_epoch(run), accountable(run).steps
+    known = run.batches_per_epoch is not None or math.isclose(batches * run.sample_rate, 1.0, rel_tol=1e-9)
+    why = f"{batches} per epoch" if known else f"{batches} per epoch, as the loader may drop an incomplete batch"
+    updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
+    return (
+        "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
+        f"contains the target: {epochs} counted ({updates}, {why}). Batch boundaries must not depend on the "
+        "target."
+    )
+
+
+def batches_per_epoch(run: DPSGD) -> int:
+    """Noisy updates per pass over shuffled data: as recorded, else the fewest that there can be.
+
+    A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
+    fewer fit into an epoch, the more epochs were started.
+    """
+    return run.batches_per_epoch or max(1, math.floor((1.0 + 1e-12) / run.sample_rate))
+
+
+def accountable(run: DPSGD) -> DPSGD:
+    """The Poisson run whose curve holds for ``run``: shuffled epochs become full-batch releases.
+
+    A record appears at most once per epoch, so given the permutation only one noisy sum per epoch depends on
+    it; an epoch that was started counts in full. Poisson and fixed-size runs are returned as they are.
+    """
+    if run.sampler is not Sampler.SHUFFLED:
+        return run
+    epochs = -(-run.steps // batches_per_epoch(run))
+    return replace(run, sample_rate=1.0, steps=epochs, sampler=Sampler.POISSON, batches_per_epoch=None)
+
+
+def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
+    """How far the target moves the sum of one step, in clip norms.
+
+    In batches of fixed size the target takes another record's place, so the sum moves by up to 2 under every
+    relation.
+    """
+    return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity
+
+
+def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
+    """How far the target moves the sum of one step in a data set that exists; 0 where none is known.
+
+    Lower ends stand on this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
+    which a full batch without the target would contradict; under zero-out they are zero.
+    """
+    match run.sampler:
+        case Sampler.SHUFFLED:
+            return neighbouring.sensitivity if run.sample_rate == 1.0 else 0.0
+        case Sampler.FIXED_SIZE if neighbouring is Neighbouring.ADD_REMOVE:
+            return 2.0 if run.sample_rate < 1.0 else 0.0
+        case _:
+            return neighbouring.sensitivity

@@ -1,0 +1,52 @@
+"""Laplace noise on a scalar sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from reticent import _check
+from reticent._registry import described
+from reticent.errors import UnsupportedError
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
+from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.pairs import Disclosure, LaplacePair
+from reticent.mechanism.sampling import POISSON_NOTE
+
+
+@MECHANISMS.add
+@dataclass(frozen=True, slots=True)
+class Laplace(Mechanism):
+    """A scalar sum released with Laplace noise.
+
+    Attributes:
+        noise_multiplier: Laplace scale over the largest absolute contribution of one record, >= 0.
+        releases: number of independent noisy releases of the same data.
+        sample_rate: probability that one record takes part in one release (Poisson sampling), in (0, 1].
+    """
+
+    noise_multiplier: float = field(metadata=described("Noise over the largest contribution of one record."))
+    releases: int = field(default=1, metadata=described("Number of releases of the same data."))
+    sample_rate: float = field(default=1.0, metadata=described("Poisson inclusion probability."))
+
+    name: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise_multiplier)
+        _check.count(releases=self.releases)
+        check_rate(self.sample_rate)
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        sampled = self.sample_rate < 1.0
+        if sampled and neighbouring is Neighbouring.REPLACE:
+            raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
+        keys = ("DONG2022:Lemma A.6", *(("ZHU2022:Theorem 11",) if sampled else ()))
+        if self.noise_multiplier == 0.0:
+            return (Part(Disclosure(self.sample_rate), self.releases, keys),)
+        pair = LaplacePair(self.noise_multiplier, self.sample_rate, neighbouring.sensitivity)
+        return (Part(pair, self.releases, keys),)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        sampled = (POISSON_NOTE,) if self.sample_rate < 1.0 else ()
+        return sampled + ((NOISE_NOTE,) if self.noise_multiplier > 0.0 else ())

@@ -1,0 +1,36 @@
+"""Several mechanisms, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reticent.errors import ParameterError
+from reticent.mechanism.base import NOISE_NOTE, Mechanism, Part
+from reticent.mechanism.neighbouring import Neighbouring
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger(Mechanism):
+    """Several mechanisms run one after the other on the same data, adaptively or not.
+
+    Attributes:
+        parts: the mechanisms in the order in which they ran, at least one and no ledger among them.
+    """
+
+    parts: tuple[Mechanism, ...]
+
+    name: ClassVar[str] = "ledger"
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise ParameterError("parts", self.parts, "at least one mechanism")
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        return tuple(found for part in self.parts for found in part.parts_under(neighbouring, attained=attained))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Those of all parts, each once; what is said about the noise comes last."""
+        notes = dict.fromkeys(note for part in self.parts for note in part.notes)
+        return tuple(sorted(notes, key=lambda note: note == NOISE_NOTE))

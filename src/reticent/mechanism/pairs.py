@@ -1,0 +1,131 @@
+"""Pairs of laws that dominate one release, as data: H0, the target is absent, against H1, it is present.
+
+``reticent.composition`` knows how to compute with each; whatever has a trade-off curve of its own is a
+``CurvePair``. Lengths are in units of the largest contribution of one record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reticent.tradeoff import TradeOff
+
+
+class Pair:
+    """Two laws of one release.
+
+    Attributes:
+        sample_rate: probability that the target takes part in the release, in (0, 1].
+        largest_losses: the largest log likelihood ratio and the largest of its negative; infinite where there is
+            none.
+        unsampled_mu: mu of an attacker who is told whether the target took part; None unless the noise is Gaussian.
+    """
+
+    __slots__ = ()
+
+    sample_rate: float
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        return math.inf, math.inf
+
+    @property
+    def unsampled_mu(self) -> float | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianPair(Pair):
+    """N(0, noise^2) against the same, moved by ``shift`` with probability ``sample_rate``."""
+
+    noise_multiplier: float
+    sample_rate: float
+    shift: float
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        return math.inf, _absent(self.sample_rate)
+
+    @property
+    def unsampled_mu(self) -> float:
+        return self.shift / self.noise_multiplier
+
+
+@dataclass(frozen=True, slots=True)
+class AntipodalGaussianPair(Pair):
+    """Mixtures of N(0, noise^2) with N(-1, noise^2) and with N(+1, noise^2): replacement under Poisson sampling."""
+
+    noise_multiplier: float
+    sample_rate: float
+
+    @property
+    def unsampled_mu(self) -> float:
+        return 2.0 / self.noise_multiplier
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetrisedGaussianPair(Pair):
+    """A sampled Gaussian pair, worst of both directions: sampling without replacement, sizes agree."""
+
+    noise_multiplier: float
+    sample_rate: float
+    shift: float
+
+    @property
+    def unsampled_mu(self) -> float:
+        return self.shift / self.noise_multiplier
+
+
+@dataclass(frozen=True, slots=True)
+class LaplacePair(Pair):
+    """Laplace noise of scale ``noise_multiplier``, moved by ``shift`` with probability ``sample_rate``."""
+
+    noise_multiplier: float
+    sample_rate: float
+    shift: float
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        reach, rate = self.shift / self.noise_multiplier, self.sample_rate
+        if rate == 1.0:
+            return reach, reach
+        forward = math.log1p(rate * math.expm1(reach)) if reach < 700.0 else reach + math.log(rate)
+        return forward, min(-math.log1p(rate * math.expm1(-reach)), _absent(rate))
+
+
+@dataclass(frozen=True)
+class CurvePair(Pair):
+    """Any two laws with a known trade-off curve and bounded likelihood ratio.
+
+    Attributes:
+        curve: H0 = absent; give the same object for equal releases, so that they are counted together.
+        losses: the largest log likelihood ratio, and the largest of its negative.
+    """
+
+    curve: TradeOff
+    losses: tuple[float, float]
+    sample_rate: float = 1.0
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        return self.losses
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure(Pair):
+    """No noise: the target shows itself whenever it takes part.
+
+    Attributes:
+        displaces: in its place another record would show itself, so either answer can be seen.
+    """
+
+    sample_rate: float
+    displaces: bool = False
+
+
+def _absent(rate: float) -> float:
+    """Loss of a release that cannot contain the target: log of 1 / (1 - rate)."""
+    return -math.log1p(-rate) if rate < 1.0 else math.inf

@@ -1,0 +1,81 @@
+"""What a start may cost: the modules that each call loads, in a process of its own; and what bare calls say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from reticent.cli import main
+from reticent.cli._app import VERBS
+
+HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cryptography", "yaml", "torch", "dash"}
+MAY = {
+    "import reticent": set(),
+    "from reticent.cli import main; main(['--help'])": set(),
+    "from reticent.cli import main; main(['risk', '--help'])": {"numpy", "pydantic"},  # typer parses with pydantic
+    "from reticent.cli import main; main('risk dpsgd --noise-multiplier 2 --sample-rate 1 --steps 1'.split())": {
+        "numpy",
+        "scipy",
+        "pydantic",
+    },
+}
+NEVER = ("scipy.stats", "scipy.integrate", "scipy.optimize", "scipy.interpolate", "scipy.signal")
+
+
+@pytest.mark.parametrize("code", MAY, ids=["import", "help", "risk-help", "risk"])
+def test_a_call_loads_no_more_than_it_needs(code: str) -> None:
+    watch = f"import sys, atexit; atexit.register(lambda: print('LOADED', *sys.modules)); {code}"
+    done = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.partition("LOADED")[2].split())
+    assert "reticent" in loaded
+    assert loaded & HEAVY <= MAY[code]
+    assert not loaded & set(NEVER)
+
+
+@pytest.mark.parametrize("words", [[], ["risk"], ["compare"]])
+def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    lines = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert len(lines) == (len(VERBS) if not words else 4)
+    assert all(line.startswith("  ") and line[2] != " " and len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_that_is_listed_exists(verb: str, capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", ["80", "40"])
+def test_no_line_is_wider_than_the_terminal_and_no_digit_is_lost(width: str, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    words = "risk gaussian --noise-multiplier 1.2345 --adversary membership-game --fpr 0.001 --fpr 0.01 --fpr 0.1"
+    with pytest.raises(SystemExit):
+        main([*words.split(), "--delta", "1e-5", "--delta", "1e-6", "--delta", "1e-12"])
+    out = capsys.readouterr().out
+    assert max(len(line) for line in out.splitlines()) <= int(width)
+    for heading in ("@0.001", "@0.01", "@0.1", "@1e-05", "@1e-06", "@1e-12", "security", "mu"):
+        assert heading in out
+    assert out.count("membership-game replace") + out.count("membership-game bound") >= 2
+
+
+def test_an_infinite_epsilon_says_why(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["risk", "gaussian", "--noise-multiplier", "0"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "worst-case: epsilon is inf at delta 1e-05: what gives the record away" in out
+
+
+@pytest.mark.parametrize("noise", ["1e-300", "1e-160", "1e-29", "1e-12", "1e29"])
+@pytest.mark.parametrize("kind", ["gaussian", "laplace", "dpsgd"])
+def test_extreme_noise_ends_in_an_answer_or_in_one_line(kind: str, noise: str, capsys) -> None:
+    more = ["--sample-rate", "0.01", "--steps", "10"] if kind == "dpsgd" else []
+    with pytest.raises(SystemExit) as ended:
+        main(["risk", kind, "--noise-multiplier", noise, "--adversary", "all", *more])
+    output = capsys.readouterr()
+    assert ended.value.code == 0 or (ended.value.code == 2 and output.err.count("\n") == 1)
