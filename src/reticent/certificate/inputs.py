@@ -104,9 +104,16 @@ def _ledger(certificate: Certificate) -> PublicLedger | None:
 def _adversary(record: CertifiedAssessment) -> Adversary:
     kind = _known_adversary(record.adversary)
     try:
-        return kind(**{name: _parameter(value) for name, value in record.parameters.items()})
+        return kind(**{name: _whole(name, _parameter(value)) for name, value in record.parameters.items()})
     except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ArtifactError(inert(f"{record.adversary}: {error}")) from None
+
+
+def _whole(name: str, value: Any) -> Any:
+    """Counts are whole numbers again, however the record spells them."""
+    if name in _COUNTS and isinstance(value, float) and value.is_integer():
+        return _real(name, int(min(value, _LARGEST_COUNT)))
+    return value
 
 
 def _parameter(value: Any) -> Any:

@@ -26,7 +26,7 @@ from reticent.calibrate import (
     Unknown,
 )
 from reticent.calibrate import calibrate as solve
-from reticent.cli._options import adversaries_of, choice, is_terminal
+from reticent.cli._options import DIMENSION_HELP, adversaries_of, choice, is_terminal
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Method
@@ -46,7 +46,7 @@ OneAdversaryOption = Annotated[
 NoiseOption = Annotated[
     float | None, typer.Option("--noise-multiplier", help="Noise over one record's contribution, if it is known.")
 ]
-DimensionOption = Annotated[int | None, typer.Option("--dimension", help="Number of trained parameters.")]
+DimensionOption = Annotated[int | None, typer.Option("--dimension", help=DIMENSION_HELP)]
 CoordinatesOption = Annotated[int, typer.Option("--dimension", help="Released coordinates.")]
 RateOption = Annotated[float | None, typer.Option("--sample-rate", help="Poisson inclusion probability.")]
 StepsOption = Annotated[int | None, typer.Option("--steps", help="Number of noisy updates.")]
@@ -114,11 +114,15 @@ def unknown_of(text: str) -> Unknown:
     return kinds[text]
 
 
-def one_adversary(name: str, change: float | None, susceptibility: float | None, mix: float) -> Adversary:
+def one_adversary(
+    name: str, change: float | None, susceptibility: float | None, mix: float, dimension: int | None = None
+) -> Adversary:
     """The adversary called ``name``; "all" is for ``compare``."""
     if name == "all":
         raise ParameterError("adversary", name, "one adversary; `reticent compare` shows all of them")
-    chosen, _ = adversaries_of([name], gradient_change=change, susceptibility=susceptibility, relaxed_probability=mix)
+    chosen, _ = adversaries_of(
+        [name], gradient_change=change, susceptibility=susceptibility, relaxed_probability=mix, dimension=dimension
+    )
     return chosen[0]
 
 

@@ -37,6 +37,10 @@ NeighbouringOption = Annotated[
         help="add-remove, replace or zero-out; default: add-remove, and replace for attribute and membership-game.",
     ),
 ]
+DIMENSION_HELP = (
+    "Dimensions in which the direction of the record is unknown, for relaxed (default 1); trained parameters, for "
+    "membership-game."
+)
 MethodOption = Annotated[str, typer.Option("--method", help="exact, closed-form, clt, proven or published.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON and nothing else.")]
 
@@ -69,6 +73,7 @@ def adversaries_of(
     gradient_change: float | None = None,
     susceptibility: float | None = None,
     relaxed_probability: float = 0.5,
+    dimension: int | None = None,
     option: str = "adversary",
 ) -> tuple[tuple[Adversary, ...], bool]:
     """The adversaries named, in order and without repeats; and whether all of them were asked for.
@@ -78,6 +83,7 @@ def adversaries_of(
         gradient_change: largest change of one clipped gradient, for ``attribute``.
         susceptibility: squared Mahalanobis norm of the target's gradient, for ``membership-game``.
         relaxed_probability: for ``mixed``.
+        dimension: of the space in which the direction is unknown, for ``relaxed``.
         option: that the names come from.
 
     Raises:
@@ -85,7 +91,7 @@ def adversaries_of(
     """
     makers: dict[str, Callable[[], Adversary]] = {
         "worst-case": WorstCase,
-        "relaxed": Relaxed,
+        "relaxed": lambda: Relaxed(dimension=dimension),
         "membership": Membership,
         "attribute": lambda: Attribute(gradient_change=gradient_change),
         "membership-game": lambda: MembershipGame(susceptibility=susceptibility),

@@ -92,7 +92,7 @@ def dpsgd(
 ) -> None:
     """DP-SGD: noise multiplier, sample rate, steps or batch size."""
     run = dpsgd_of(unknown, noise_multiplier, sample_rate, steps, batch_size, dataset_size, dimension, sampler)
-    who = one_adversary(adversary, gradient_change, susceptibility, relaxed_probability)
+    who = one_adversary(adversary, gradient_change, susceptibility, relaxed_probability, dimension)
     _answer(run, unknown, target, who, neighbouring, method, json)
 
 

@@ -103,6 +103,7 @@ def dpsgd(
         gradient_change=gradient_change,
         susceptibility=susceptibility,
         relaxed_probability=relaxed_probability,
+        dimension=dimension,
     )
     _answer(run, target, chosen, neighbouring, method, json)
 

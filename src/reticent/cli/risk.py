@@ -9,6 +9,7 @@ import typer
 from reticent.certificate.numbers import Questions, risk_document
 from reticent.cli._app import app
 from reticent.cli._options import (
+    DIMENSION_HELP,
     AdversaryOption,
     JsonOption,
     MethodOption,
@@ -85,7 +86,7 @@ def dpsgd(
     noise_multiplier: NoiseOption,
     sample_rate: Annotated[float, typer.Option("--sample-rate", help="Poisson inclusion probability.")],
     steps: Annotated[int, typer.Option("--steps", help="Number of noisy updates.")],
-    dimension: Annotated[int | None, typer.Option("--dimension", help="Number of trained parameters.")] = None,
+    dimension: Annotated[int | None, typer.Option("--dimension", help=DIMENSION_HELP)] = None,
     batch_size: Annotated[int | None, typer.Option("--batch-size", help="Expected batch size.")] = None,
     max_grad_norm: Annotated[float, typer.Option("--max-grad-norm", help="Clip norm (L2).")] = 1.0,
     susceptibility: Annotated[
@@ -120,6 +121,7 @@ def dpsgd(
         gradient_change=gradient_change,
         susceptibility=susceptibility,
         relaxed_probability=relaxed_probability,
+        dimension=dimension,
     )
     _answer(mechanism, chosen, neighbouring, method, Questions.of(fpr, delta, epsilon, prior), json)
 

@@ -51,7 +51,7 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     high = np.append(low[1:] - 1, last)
     ends = [log_mass(side, count, rate) for side in (low, high)]
     inside = _inside(low, high, count, rate) if len(low) < last + 1 - first else None
-    rounding = 8.0 * EPS * (reach + 60.0)
+    rounding = 16.0 * EPS * (reach + 60.0 - np.minimum(*ends))
     width = np.log(high - low + 1.0)
     least = np.minimum(*ends) + width if inside is None else inside
     top = np.maximum(*ends) + width if inside is None else inside
@@ -106,9 +106,13 @@ def divergence(k: np.ndarray, count: int, rate: float) -> np.ndarray:
 
 
 def _deviance(x: np.ndarray, mean: float) -> np.ndarray:
-    """x log(x / mean) + mean - x >= 0; absolute rounding is that of mean - x."""
-    ratio = (mean - x) / np.where(x > 0, x, 1.0)
-    return np.where(x > 0, x * (ratio - np.log1p(ratio)), mean)
+    """x log(x / mean) + mean - x >= 0; absolute rounding is that of mean - x and of the result."""
+    some = np.where(x > 0, x, 1.0)
+    ratio = (mean - some) / some
+    near = np.abs(ratio) < 0.5
+    ratio = np.where(near, ratio, 0.0)
+    close, far = some * (ratio - np.log1p(ratio)), some * np.log(some / mean) + (mean - some)
+    return np.where(x > 0, np.where(near, close, far), mean)
 
 
 def _stirling(n: np.ndarray) -> np.ndarray:
