@@ -81,19 +81,19 @@ def test_the_case_of_the_issue() -> None:
 # Exact in one step and without sampling, the common sign in one dimension, monotone in between.
 
 
-@pytest.mark.parametrize("d", [1, 2, 17])
+@pytest.mark.parametrize("d", [2, 17])
 def test_plain_where_there_is_one_step_or_no_sampling(d: int) -> None:
     alpha = np.array([1e-6, 1e-3, 0.2, 0.9])
     one = relaxed_in(DPSGD(0.8, 0.25, 1), d)
     expected = symmetrised(Subsampled(RelaxedGaussianTradeOff(0.8**-2, d), 0.25))
-    np.testing.assert_allclose(one.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-3 if d == 1 else 1e-12)
+    np.testing.assert_allclose(one.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
     full = relaxed_in(DPSGD(3.0, 1.0, 20), d)
     expected = symmetrised(RelaxedGaussianTradeOff(20 / 9, d))
     np.testing.assert_allclose(full.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
     shuffled = relaxed_in(DPSGD(3.0, 0.1, 20, sampler=Sampler.SHUFFLED), d)
     expected = symmetrised(RelaxedGaussianTradeOff(2 / 9, d))
     np.testing.assert_allclose(shuffled.pessimistic.beta(alpha), expected.beta(alpha), rtol=1e-12)
-    assert d == 1 or advantage(shuffled.optimistic) == 0.0  # the adversary sees to it in one dimension
+    assert advantage(shuffled.optimistic) == 0.0
 
 
 def test_one_dimension_is_the_common_sign_and_fixed_batches_are_the_worst_case() -> None:
@@ -110,8 +110,8 @@ def test_no_noise_is_refused() -> None:
 
 
 def test_more_dimensions_never_help_the_attacker() -> None:
-    run, alpha = DPSGD(2.0, 0.2, 60), np.geomspace(1e-9, 0.9, 40)
-    betas = [relaxed_in(run, d).pessimistic.beta(alpha) for d in (1, 2, 9, 10, 40, 4000)]
+    run, alpha = DPSGD(6.0, 0.2, 100), np.geomspace(1e-9, 0.9, 40)
+    betas = [relaxed_in(run, d).pessimistic.beta(alpha) for d in (1, 9, 10, 40, 4000)]
     for fewer, more in itertools.pairwise(betas):
         assert np.all(more >= fewer - 1e-7)
 
@@ -223,7 +223,8 @@ def exact_deltas(noise: float, rate: float, dimension: int, thresholds: np.ndarr
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
-@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), (0.6, 0.1), (2.5, 0.7)])
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), pytest.param(0.6, 0.1, marks=pytest.mark.slow),
+                                             pytest.param(2.5, 0.7, marks=pytest.mark.slow)])  # fmt: skip
 def test_two_steps_by_quadrature(dimension: int, noise: float, rate: float) -> None:
     thresholds = np.array([0.0, 0.05, 0.3, 1.0])
     deltas = exact_deltas(noise, rate, dimension, thresholds)
@@ -294,7 +295,7 @@ def test_the_two_ends_of_the_advantage_never_cross(noise: float, rate: float, st
         assert np.max(power - fpr) <= upper * (1.0 + 1e-6), run
 
 
-GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30), (1.1, 256 / 60000, 14000, 26010), (1.5, 0.0625, 2940, 10**7)]
+GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)]
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), GOALS)
@@ -307,7 +308,7 @@ def test_widths(noise: float, rate: float, steps: int, dimension: int) -> None:
 
 # Monte Carlo of the likelihood ratio itself, mask by mask.
 
-SMALL = [(1.0, 0.3, 4, 2), (0.8, 0.2, 6, 3), (2.0, 0.5, 6, 5), (0.7, 0.1, 8, 3)]
+SMALL = [(1.0, 0.3, 4, 2), (0.8, 0.2, 6, 3), (2.0, 0.5, 6, 5), (0.7, 0.1, 5, 3)]
 
 
 @pytest.mark.slow

@@ -77,8 +77,6 @@ def steering(
     if exact:
         return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
     relaxed = isinstance(adversary, Relaxed) and neighbouring is not Neighbouring.REPLACE and mechanism.sample_rate < 1
-    if isinstance(adversary, Relaxed) and adversary.dimension not in (None, 1):
-        return None  # the estimate is of one unknown sign
     if relaxed and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr):
         return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), neighbouring)
     return None
