@@ -9,16 +9,18 @@ import pytest
 
 from reticent.calibrate import Advantage, EpsilonAtDelta, NoiseMultiplier, TprAtFpr, calibrate
 from reticent.certificate.build import certify
+from reticent.certificate.build import public as public_edition
 from reticent.certificate.numbers import Questions
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.certificate.verify import verify
 from reticent.cli import main
-from reticent.composition.relaxed_dimension import relaxed_in, relaxed_replace
+from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace
 from reticent.composition.relaxed_dimension.chain import chained
-from reticent.errors import ParameterError
+from reticent.composition.relaxed_dimension.second_moment import log_chi_square, uniform
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage, tpr_at_fpr
-from reticent.threat import Relaxed, WorstCase, assess
+from reticent.threat import Claim, Relaxed, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
 RUN = DPSGD(2.0, 0.2, 60, num_parameters=500)
@@ -116,17 +118,69 @@ def test_replacement_is_at_most_twice_and_never_above_the_worst_case() -> None:
     assert advantage(silent.curve) == advantage(worst.curve)
 
 
+# A law of directions.
+
+
+def uniform_rows(records: int, dimension: int) -> np.ndarray:
+    rows = np.random.default_rng(3).normal(size=(records, dimension))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def test_uniform_directions_reproduce_the_stated_dimension() -> None:
+    run, law = DPSGD(6.0, 0.2, 100), DirectionLaw.from_gradients(uniform_rows(200, 20), 1.0)
+    low, _, high = law.advantage(run)
+    exact = 0.5 * np.exp(0.5 * log_chi_square(6.0, 0.2, 100, uniform(20)))
+    assert low <= exact <= high
+    assert high <= 2.0 * exact
+    low, value, high = law.effective_dimension()
+    assert low <= 20.0 * 1.05
+    assert high >= 20.0 * 0.95
+    assert value == pytest.approx(20.0, rel=0.05)
+
+
+def test_a_common_mean_gradient_removes_the_relief() -> None:
+    run, rows = DPSGD(6.0, 0.2, 100), 0.05 * uniform_rows(60, 40)
+    rows[:, 0] += 1.0
+    shared = Relaxed(directions=DirectionLaw.from_gradients(rows, 0.5)).assess(run)
+    assert advantage(shared.curve) > 0.95 * advantage(WorstCase().assess(run).curve)
+    apart = Relaxed(directions=DirectionLaw.from_gradients(uniform_rows(60, 40), 1.0)).assess(run)
+    assert advantage(apart.curve) < 0.2 * advantage(shared.curve)
+
+
+def test_an_estimate_says_that_it_is_one_and_whose_it_is() -> None:
+    law = DirectionLaw.from_gradients(3.0 * uniform_rows(30, 10), 2.0)
+    np.testing.assert_allclose(np.diag(law.gram), 1.0)
+    private, public = (Relaxed(directions=DirectionLaw(law.gram, public)).assess(RUN) for public in (False, True))
+    assert private.claim is Claim.ESTIMATE
+    assert (private.data_dependent, public.data_dependent) == (True, False)
+    assert "effective dimension" in " ".join(private.notes)
+    with pytest.raises(ParameterError, match="left out"):
+        Relaxed(dimension=3, directions=law)
+    for mechanism, relation in ((Gaussian(1.0), Neighbouring.ADD_REMOVE), (RUN, Neighbouring.REPLACE)):
+        with pytest.raises(UnsupportedError, match="law of directions"):
+            Relaxed(directions=law).assess(mechanism, relation)
+
+
+@pytest.mark.parametrize("gram", [np.eye(3), np.ones((9, 8)), 2.0 * np.eye(9), np.triu(np.ones((9, 9))), np.full((9, 9), np.nan)])
+def test_a_law_is_a_gram_matrix_of_clipped_gradients(gram) -> None:
+    with pytest.raises(ParameterError, match="gram"):
+        DirectionLaw(gram)
+
+
 # Every verb.
 
 
 def test_certificates_state_both_numbers_and_verify() -> None:
+    law = DirectionLaw.from_gradients(uniform_rows(12, 10), 1.0)
     document = certify(
         RUN, Declaration(subject="a release", created="2026-11-22"),
-        adversaries=(WorstCase(), Relaxed(), Relaxed(dimension=40)), questions=QUICK,
+        adversaries=(WorstCase(), Relaxed(), Relaxed(dimension=40), Relaxed(directions=law)), questions=QUICK,
     )  # fmt: skip
-    known = {a.parameters.get("dimension", 0): a.advantage.value for a in document.assessments}
+    known = {a.parameters.get("dimension", 0): a.advantage.value for a in document.assessments if not a.do_not_publish}
     assert set(known) == {0, None, 40}
     assert known[40] < known[None] < known[0]
+    assert sum(a.do_not_publish for a in document.assessments) == 1
+    assert verify(public_edition(document)).accepted
     again = Certificate.parse(json.loads(document.to_json()))
     assert verify(again).accepted
     forged = json.loads(document.to_json())

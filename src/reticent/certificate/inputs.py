@@ -12,15 +12,16 @@ from reticent.certificate.numbers import Questions
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificate.text import inert
 from reticent.composition.gmip_spectrum import GradientSpectrum
+from reticent.composition.relaxed_dimension import DirectionLaw
 from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, first_problem
-from reticent.threat import Adversary, Attribute, MembershipGame
+from reticent.threat import Adversary, Attribute, MembershipGame, Relaxed
 from reticent.threat.attribute import Scope, SensitivityRecord
 
 _KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
-_MEASURED: dict[str, type] = {kind.__name__: kind for kind in (SensitivityRecord, SusceptibilityLaw, GradientSpectrum)}
+_MEASURED: dict[str, type] = {kind.__name__: kind for kind in (SensitivityRecord, SusceptibilityLaw, GradientSpectrum, DirectionLaw)}
 _COUNTS = {"steps", "releases", "dimension", "num_parameters", "batch_size", "dataset_size"}
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12
@@ -153,7 +154,7 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -
     """Whether the reason that the document gives for leaving ``name`` out is one that can be true."""
     reason = certificate.skipped[name]
     if reason == PRIVATE:
-        return certificate.edition is Edition.PUBLIC and name in (Attribute.name, MembershipGame.name)
+        return certificate.edition is Edition.PUBLIC and name in (Attribute.name, MembershipGame.name, Relaxed.name)
     if reason == NOT_MEASURED:
         return name == Attribute.name
     return reason == NOT_ASKED or reason in _refusals(_known_adversary(name), certificate, mechanism)

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.composition import Bracket, compose, mu_limits, noncentrality, relaxed_dpsgd, release_notes
-from reticent.composition.relaxed_dimension import relaxed_in, relaxed_replace
+from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.composition.sampling import attained_shift
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.references import cite
 from reticent.threat.base import Assessment, Claim, Method
@@ -30,6 +30,10 @@ _PARAMETERS = (
     "{} is the number of trained parameters. Gradients of records share directions, so the dimension that can be "
     "defended is mostly far smaller; docs/relaxed-dimension.md says how to look at it."
 )
+_DRAWN = (
+    "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
+    "knows more about it than their law gains more."
+)
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -47,14 +51,17 @@ class Relaxed:
         dimension: of the space in which the direction is unknown to the attacker: a statement of the user, not a
             fact of the model. None states nothing: 1 for DP-SGD, the released coordinates for plain Gaussian releases.
             The number of trained parameters is allowed and noted; related gradients make the honest number smaller.
+        directions: in place of a dimension, inner products of gradients of records that are drawn as the target is. The
+            curve is then an estimate, and private unless the law is declared public.
 
     Raises:
-        ParameterError: ``dimension`` is not a whole number >= 1.
+        ParameterError: ``dimension`` is not a whole number >= 1, or both are given.
     """
 
     dimension: int | None = field(
         default=None, metadata={"help": "Dimensions in which the direction of the record is unknown to the attacker."}
     )
+    directions: DirectionLaw | None = None
 
     name: ClassVar[str] = "relaxed"
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
@@ -65,6 +72,8 @@ class Relaxed:
     def __post_init__(self) -> None:
         if self.dimension is not None:
             _check.count(dimension=self.dimension)
+            if self.directions is not None:
+                raise ParameterError("dimension", self.dimension, "left out where a law of directions is given")
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -73,7 +82,10 @@ class Relaxed:
 
         Raises:
             ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
+            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise under add/remove or zero-out.
         """
+        if self.directions is not None:
+            return self._under(self.directions, mechanism, neighbouring)
         _within(self.dimension, mechanism)
         truth, keys, notes = _curve(mechanism, neighbouring, self.dimension)
         lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
@@ -87,6 +99,31 @@ class Relaxed:
             theorems=cite(*keys),
             notes=(_AVERAGE, *notes, *_stated(self.dimension, mechanism), *release_notes(mechanism)),
             mu_limits=(0.0 if isinstance(mechanism, Laplace) else lower, upper),
+        )
+
+    def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
+        """The estimate for a direction that is one more draw of ``law``."""
+        if not isinstance(mechanism, DPSGD) or neighbouring is Neighbouring.REPLACE:
+            raise UnsupportedError("a law of directions is answered for DP-SGD under add/remove and zero-out only")
+        curve = relaxed_under(mechanism, law)
+        low, value, high = law.advantage(mechanism)
+        around = law.effective_dimension()
+        notes = (
+            _DRAWN.format(len(law.gram)),
+            f"Resampling the records (95 %): bound on the advantage {low:.3g} to {high:.3g} around {value:.3g}; effective "
+            f"dimension 1 / E<u, u'>^2 {around[0]:.3g} to {around[2]:.3g} around {around[1]:.3g}.",
+        )
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=Method.EXACT,
+            claim=Claim.ESTIMATE,
+            curve=curve,
+            truth=None,
+            theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive"),
+            notes=notes + release_notes(mechanism),
+            mu_limits=(0.0, mu_limits(mechanism, neighbouring)[1]),
+            data_dependent=not law.public,
         )
 
 
