@@ -314,7 +314,8 @@ _THEOREMS = (
     ),
     Theorem(
         "RETICENT:chain",
-        "Two records are told apart no better than by way of neither: f >= f_add(1 - f_remove); docs/relaxed-dimension.md.",
+        "Two records are told apart no better than by way of neither: f >= f_add(1 - f_remove); "
+        "docs/relaxed-dimension.md.",
         "Replacement; the attacker knows the direction of neither record.",
     ),
 )

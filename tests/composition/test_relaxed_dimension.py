@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.composition import relaxed_dpsgd
-from reticent.composition.relaxed_dimension import _binomial, enclose, relaxed_advantage, relaxed_in, second_moment, told_mixture
+from reticent.composition.relaxed_dimension import (
+    _binomial,
+    enclose,
+    relaxed_advantage,
+    relaxed_in,
+    second_moment,
+    told_mixture,
+)
 from reticent.composition.relaxed_dimension import tests_from_below as attacks
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
@@ -45,7 +52,9 @@ def exact_chi_square(noise: float, rate: float, steps: int, dimension: int, orde
 # What the note states.
 
 
-@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['rate']}-{row['noise']}-{row['steps']}-{row['dimension']}")
+@pytest.mark.parametrize(
+    "row", TABLE, ids=lambda row: f"{row['rate']}-{row['noise']}-{row['steps']}-{row['dimension']}"
+)
 def test_numbers_of_the_note(row: dict) -> None:
     run, d = run_of(row), row["dimension"]
     case = run.noise_multiplier, run.sample_rate, run.steps
@@ -164,7 +173,9 @@ def test_blocks_of_counts_that_are_too_many_to_add_up(monkeypatch) -> None:
     exact = _binomial.blocks(5000, 0.2, 50)
     monkeypatch.setattr(_binomial, "_TERMS", 10)
     rough = _binomial.blocks(5000, 0.2, 50)
-    common, here, there = np.intersect1d(rough.low * 10_000 + rough.high, exact.low * 10_000 + exact.high, return_indices=True)
+    common, here, there = np.intersect1d(
+        rough.low * 10_000 + rough.high, exact.low * 10_000 + exact.high, return_indices=True
+    )
     assert len(common) > 40
     assert np.all(rough.log_least[here] <= exact.log_least[there])
     assert np.all(rough.log_most[here] >= exact.log_most[there])
@@ -215,7 +226,11 @@ def exact_deltas(noise: float, rate: float, dimension: int, thresholds: np.ndarr
     single = ratio(r, 1.0)
     both = np.sqrt(np.maximum(r[:, None, None] ** 2 + r[None, :, None] ** 2
                               + 2.0 * r[:, None, None] * r[None, :, None] * np.cos(angle), 0.0))  # fmt: skip
-    lr = (1 - rate) ** 2 + rate * (1 - rate) * (single[:, None, None] + single[None, :, None]) + rate**2 * ratio(both, 2.0)
+    lr = (
+        (1 - rate) ** 2
+        + rate * (1 - rate) * (single[:, None, None] + single[None, :, None])
+        + rate**2 * ratio(both, 2.0)
+    )
     mass = weight[:, None, None] * weight[None, :, None] * turn
     add = [np.sum(mass * np.maximum(lr - np.exp(t), 0.0)) for t in thresholds]
     remove = [np.sum(mass * np.maximum(1.0 - np.exp(t) * lr, 0.0)) for t in thresholds]
@@ -261,8 +276,8 @@ def test_attackers_reach_what_is_stated() -> None:
     rng = np.random.default_rng(7)
     noise_only, noisy = (rng.normal(size=(n, steps, d)) for _ in range(2))
     noisy[:, :, 0] += (rng.random((n, steps)) < rate) / noise  # rotation invariance: any direction will do
-    statistics = [(np.sum(y.sum(axis=1) ** 2, axis=1) / steps, np.sum(y * y, axis=(1, 2)), np.max(np.sum(y * y, axis=2), axis=1))
-                  for y in (noise_only, noisy)]  # fmt: skip
+    pairs = [(y, np.sum(y * y, axis=2)) for y in (noise_only, noisy)]
+    statistics = [(np.sum(y.sum(1) ** 2, axis=1) / steps, norm.sum(1), norm.max(1)) for y, norm in pairs]
     scale = attacks._direction(rate, steps)
     forms = [(b + scale * (total - b), b, total, loudest) for b, total, loudest in statistics]
     best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 400)))[:, None], axis=1)

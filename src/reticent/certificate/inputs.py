@@ -21,7 +21,9 @@ from reticent.threat import Adversary, Attribute, MembershipGame, Relaxed
 from reticent.threat.attribute import Scope, SensitivityRecord
 
 _KINDS: dict[str, type] = {"gaussian": Gaussian, "laplace": Laplace, "dpsgd": DPSGD}
-_MEASURED: dict[str, type] = {kind.__name__: kind for kind in (SensitivityRecord, SusceptibilityLaw, GradientSpectrum, DirectionLaw)}
+_MEASURED: dict[str, type] = {
+    kind.__name__: kind for kind in (SensitivityRecord, SusceptibilityLaw, GradientSpectrum, DirectionLaw)
+}
 _COUNTS = {"steps", "releases", "dimension", "num_parameters", "batch_size", "dataset_size"}
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12

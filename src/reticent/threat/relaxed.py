@@ -24,7 +24,8 @@ _LOG_2 = "For scalar releases, and under subsampling, the relief is at most log 
 _SUBSAMPLED = "One unknown sign shared by all steps, composed and enclosed; safe for any number of parameters."
 _STATED = (
     "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
-    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space smaller."
+    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
+    "smaller."
 )
 _PARAMETERS = (
     "{} is the number of trained parameters. Gradients of records share directions, so the dimension that can be "
@@ -82,7 +83,7 @@ class Relaxed:
 
         Raises:
             ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
-            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise under add/remove or zero-out.
+            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement.
         """
         if self.directions is not None:
             return self._under(self.directions, mechanism, neighbouring)
@@ -110,8 +111,8 @@ class Relaxed:
         around = law.effective_dimension()
         notes = (
             _DRAWN.format(len(law.gram)),
-            f"Resampling the records (95 %): bound on the advantage {low:.3g} to {high:.3g} around {value:.3g}; effective "
-            f"dimension 1 / E<u, u'>^2 {around[0]:.3g} to {around[2]:.3g} around {around[1]:.3g}.",
+            f"Resampling the records (95 %): bound on the advantage {low:.3g} to {high:.3g} around {value:.3g}; "
+            f"effective dimension 1 / E<u, u'>^2 {around[0]:.3g} to {around[2]:.3g} around {around[1]:.3g}.",
         )
         return Assessment(
             adversary=self,
@@ -152,7 +153,7 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
-    keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
+    keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
         keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
     if neighbouring is Neighbouring.REPLACE:

@@ -47,7 +47,9 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     first, last = max(0, int(np.floor(mean - reach))), min(count, int(np.ceil(mean + reach)))
     low = np.arange(first, last + 1)
     if len(low) > most:
-        low = np.unique(np.append(np.linspace(first, last + 1, most + 1).astype(np.int64)[:-1], int(mean)))
+        mode = int((count + 1) * rate)  # on its own, so that masses rise or fall inside every block
+        around = np.clip([mode - 1, mode, mode + 1, mode + 2], first, last)
+        low = np.unique(np.append(np.linspace(first, last + 1, most + 1).astype(np.int64)[:-1], around))
     high = np.append(low[1:] - 1, last)
     ends = [log_mass(side, count, rate) for side in (low, high)]
     inside = _inside(low, high, count, rate) if len(low) < last + 1 - first else None
@@ -55,8 +57,8 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     width = np.log(high - low + 1.0)
     least = np.minimum(*ends) + width if inside is None else inside
     top = np.maximum(*ends) + width if inside is None else inside
-    below = log_tail(first - 1, count, rate) if first > 0 else -np.inf
-    above = log_tail(last + 1, count, rate) if last < count else -np.inf
+    below = float(log_tail(first - 1, count, rate)) if first > 0 else -np.inf
+    above = float(log_tail(last + 1, count, rate)) if last < count else -np.inf
     return Blocks(low, high, least - rounding, top + rounding, below, above)
 
 
@@ -69,8 +71,8 @@ def grouped(count: int, rate: float, most: int, least: float, window: float = 1.
     ends = np.append(starts[1:], end) - 1
     below = np.logaddexp.reduce(np.append(fine.log_most[:start], fine.log_below))
     above = np.logaddexp.reduce(np.append(fine.log_most[end:], fine.log_above))
-    sums = (np.logaddexp.reduceat(logs[:end], starts) for logs in (fine.log_least, fine.log_most))
-    return Blocks(fine.low[starts], fine.high[ends], *sums, float(below), float(above))
+    sums = [np.logaddexp.reduceat(logs[:end], starts) for logs in (fine.log_least, fine.log_most)]
+    return Blocks(fine.low[starts], fine.high[ends], sums[0], sums[1], float(below), float(above))
 
 
 def _inside(low: np.ndarray, high: np.ndarray, count: int, rate: float) -> np.ndarray | None:

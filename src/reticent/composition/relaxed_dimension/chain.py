@@ -1,8 +1,8 @@
 """Replacement, where the attacker knows the direction of neither record: each is compared with "absent".
 
-From P (the first record present) by way of Q (absent) to R (the second one present): a test has P(A) <= e^s Q(A) + delta_1(s)
-and Q(A) <= e^t R(A) + delta_2(t), hence delta(s + t) <= delta_1(s) + e^s delta_2(t) for every split. This is the chain
-f >= f_add(1 - f_remove) of trade-off functions, by tangents.
+From P (the first record present) by way of Q (absent) to R (the second one present): a test has
+P(A) <= e^s Q(A) + delta_1(s) and Q(A) <= e^t R(A) + delta_2(t), hence delta(s + t) <= delta_1(s) + e^s delta_2(t) for
+every split. This is the chain f >= f_add(1 - f_remove) of trade-off functions, by tangents.
 """
 
 from __future__ import annotations

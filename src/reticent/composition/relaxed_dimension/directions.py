@@ -1,8 +1,9 @@
 """A law of directions from gradients of other records, instead of a uniform direction in a stated dimension.
 
-If the direction u of the target is drawn as that of the records at hand, the second moment of the likelihood ratio needs
-E exp(x <u, u'>) over two independent draws only: a mean over pairs of the Gram matrix. Nothing is assumed to be uniform, and what
-gradients share (a mean gradient) counts in full. An estimate from finitely many records, with a bootstrap over them.
+If the direction u of the target is drawn as that of the records at hand, the second moment of the likelihood ratio
+needs E exp(x <u, u'>) over two independent draws only: a mean over pairs of the Gram matrix. Nothing is assumed to be
+uniform, and what gradients share (a mean gradient) counts in full. An estimate from finitely many records, with a
+bootstrap over them.
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ class DirectionLaw:
         """From per-example gradients, one row each, clipped here to ``max_grad_norm`` (L2)."""
         rows = np.asarray(gradients, dtype=float)
         if rows.ndim != 2 or not np.all(np.isfinite(rows)):
-            raise ParameterError("gradients", f"an array of shape {rows.shape}", "a matrix of finite numbers, one row a record")
+            raise ParameterError("gradients", f"an array of shape {rows.shape}", "finite numbers, one row a record")
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.maximum(norms, _check.positive(max_grad_norm=max_grad_norm))
         gram = rows @ rows.T
         return cls(np.clip(0.5 * (gram + gram.T), -1.0, 1.0), public)
 
     def effective_dimension(self) -> tuple[float, float, float]:
-        """(lower, value, upper): 1 / E <u, u'>^2 with a 95 % bootstrap interval; d for uniform directions in d dimensions."""
+        """(lower, value, upper): 1 / E <u, u'>^2 with a 95 % bootstrap interval; d for uniform directions."""
 
         def dimension(counts: np.ndarray) -> float:
             weights, products = self._pairs(counts)
@@ -114,7 +115,9 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.
     """
     if run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
-        raise UnsupportedError("a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension")
+        raise UnsupportedError(
+            "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"
+        )
     norms = log_norms(run.noise_multiplier, run.sample_rate, run.steps, law.log_moment())
     thresholds = grid(norms)
     with np.errstate(all="ignore"):

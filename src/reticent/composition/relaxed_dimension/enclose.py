@@ -34,14 +34,14 @@ _LARGE = 0.1  # advantage from which the worst case is asked as well
 
 @lru_cache(maxsize=64)
 def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
-    """Enclosure of the curve over one unknown direction in ``dimension`` dimensions: add/remove and zero-out, symmetrised.
+    """Enclosure of the curve over one direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
     The common sign is left out where attackers who lack only the sign are seen to reach more than the other two bounds
     allow, at every threshold with delta above 1e-8.
 
-    Equal to ``relaxed_dpsgd`` for dimension 1, and the exact curve without sampling and for one step. Shuffled runs count
-    each started epoch as one release. Batches of fixed size get the worst case: the record that the target displaces has
-    a direction that the attacker knows.
+    Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
+    one step. Shuffled runs count each started epoch as one release. Batches of fixed size get the worst case: the
+    record that the target displaces has a direction that the attacker knows.
 
     Args:
         run: DP-SGD with noise_multiplier > 0.
@@ -75,7 +75,9 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
     with np.errstate(all="ignore"):
-        moment = 0.5 * second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension)) - math.log(2.0)
+        moment = 0.5 * second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension)) - math.log(
+            2.0
+        )
         told = told_mixture.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
         fpr, power = tests_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
     upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, told) if not math.isnan(log))])

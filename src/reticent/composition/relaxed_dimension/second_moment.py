@@ -61,7 +61,7 @@ def log_chi_square(
 
 
 def _beyond(first: int, steps: int, rate: float, moment: LogMoment, scale: float) -> np.ndarray:
-    """Counts beyond the window in blocks that grow: each with Chernoff's mass from its low end on, and M at its high end."""
+    """Counts beyond the window in growing blocks: Chernoff's mass from the low end on, and M at the high end."""
     grown = np.ceil(first * _FAR ** np.arange(1, int(math.log(steps / first + 1.0) / math.log(_FAR)) + 3))
     low = np.unique(np.append(first, grown[grown <= steps].astype(np.int64)))
     high = np.append(low[1:] - 1, steps)

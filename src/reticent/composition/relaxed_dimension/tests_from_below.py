@@ -1,9 +1,10 @@
 """Legal attacks with exact laws: the other end of the enclosure.
 
 With B = |sum_t y_t|^2 / (T s^2) and W = sum_t |y_t - mean|^2 / s^2, given the mask and for every direction,
-B ~ ncx2(d, K^2 / (T s^2)) and W ~ ncx2((T - 1) d, (K - K^2 / T) / s^2), independent. An attacker who rejects "absent" where
-one of them exceeds a level that falls with the cell of the other, in a fixed partition, uses both; which level is the
-attacker's choice, here that of the quadratic test that is optimal for small signals. His errors are finite sums of exact tails.
+B ~ ncx2(d, K^2 / (T s^2)) and W ~ ncx2((T - 1) d, (K - K^2 / T) / s^2), independent. An attacker who rejects "absent"
+where one of them exceeds a level that falls with the cell of the other, in a fixed partition, uses both; which level is
+the attacker's choice, here that of the quadratic test that is optimal for small signals. The errors are finite sums of
+exact tails.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ROUNDING = 4.0  # rtols, of each rate
 def error_rates(
     noise: float, rate: float, steps: int, dimension: int, levels: int = _LEVELS, groups: int = _GROUPS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(upper bounds on the false positive rate, lower bounds on the power) of attackers who look at both, or at one norm.
+    """(upper bounds on the false positive rate, lower bounds on the power) of four kinds of attackers.
 
     Args:
         noise: noise over the clip norm, > 0.
@@ -71,7 +72,7 @@ def _direction(rate: float, steps: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One statistic: weight in the quadratic form, degrees of freedom, noncentrality per group of counts and typical."""
+    """One statistic: its weight, degrees of freedom, noncentrality per group of counts, and a typical one."""
 
     scale: float
     degrees: int
@@ -124,7 +125,7 @@ def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: flo
 
 
 def _levels(kinds: Sequence[_Part], count: int) -> np.ndarray:
-    """Levels of the weighted sum: near the best one for the advantage if few are asked for, else far beyond both laws."""
+    """Levels of the weighted sum: near the best for the advantage if few are asked for, else beyond both laws."""
     centre = sum(part.scale * part.degrees for part in kinds)
     signal = sum(part.scale * part.typical for part in kinds)
     deviation = np.sqrt(sum(part.deviation**2 for part in kinds))
@@ -140,5 +141,6 @@ def _loudest(signal: float, rate: float, steps: int, dimension: int, levels: int
     top = dimension + 8.0 * np.sqrt(2.0 * dimension) + signal + 6.0 * np.sqrt(signal + 1.0)
     level = np.linspace(dimension, top, levels)
     absent, present = (np.exp(_ncx2.log_sf(level, dimension, nc, _RTOL[0])) for nc in (0.0, signal))
-    missed = (1.0 - rate) * absent + rate * present
-    return tuple(-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, missed))  # type: ignore[return-value]
+    sampled = (1.0 - rate) * absent + rate * present
+    fpr, power = (-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, sampled))
+    return fpr, power

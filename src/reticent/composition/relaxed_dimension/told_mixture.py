@@ -1,8 +1,8 @@
 """An attacker who is told in which steps the target was drawn, but not its direction.
 
 Given K = sum b_t the sum of the sampled steps is sufficient for an invariant test: chi-square against noncentral
-chi-square with noncentrality K / s^2, as without sampling. The mask is drawn in the same way under both hypotheses, so delta is the
-mean over K ~ Binomial(T, p) at every threshold. Loses the amplification by sampling, keeps exact tails.
+chi-square with noncentrality K / s^2, as without sampling. The mask is drawn in the same way under both hypotheses, so
+delta is the mean over K ~ Binomial(T, p) at every threshold. Loses the amplification by sampling, keeps exact tails.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def log_deltas(
     add = _delta(noncentrality, dimension, thresholds, removal=False)
     remove = _delta(noncentrality, dimension, thresholds, removal=True)
     with np.errstate(divide="ignore"):
-        return tuple(np.minimum(np.log(weight @ part + lost), 0.0) for part in (add, remove))  # type: ignore[return-value]
+        add, remove = (np.minimum(np.log(weight @ part + lost), 0.0) for part in (add, remove))
+    return add, remove
 
 
 def _delta(noncentrality: np.ndarray, dimension: int, thresholds: np.ndarray, *, removal: bool) -> np.ndarray:
