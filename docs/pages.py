@@ -57,7 +57,8 @@ def _catalogue() -> Iterator[str]:
 def _parameters(kind: type) -> Iterator[str]:
     for p in parameters_of(kind):
         default = "required" if p.required else f"default {p.default}" if p.default is not None else "optional"
-        yield f"- `--{p.option}` ({default}): {p.help}"
+        shown = f"`--{p.option}` ({default})" if p.typeable else f"`{p.name}` (measured, in Python)"
+        yield f"- {shown}: {p.help}"
 
 
 def _doc(kind: type) -> str:

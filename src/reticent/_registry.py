@@ -41,7 +41,7 @@ class Parameter:
 
     Attributes:
         name: of the field.
-        kind: ``float``, ``int``, ``bool``, ``str`` or a ``StrEnum``: what can be typed.
+        kind: ``float``, ``int``, ``bool``, ``str`` or a ``StrEnum``: what can be typed; ``NoneType`` if nothing can be.
         help: one sentence for people.
         option: the name on the command line, without dashes in front.
         required: no default exists.
@@ -58,6 +58,11 @@ class Parameter:
     default: Any
     measured: tuple[type, ...] = ()
     search: Search | None = None
+
+    @property
+    def typeable(self) -> bool:
+        """Whether a person can type a value, rather than measure one."""
+        return self.kind is not types.NoneType
 
     @classmethod
     def in_place(cls, name: str, kind: type, help: str) -> Parameter:
@@ -87,7 +92,7 @@ def _parameter(known: Any, hint: Any) -> Parameter:
     required = known.default is MISSING
     return Parameter(
         name=known.name,
-        kind=next(kind for kind in choices if kind in _PLAIN or issubclass(kind, StrEnum)),
+        kind=next((kind for kind in choices if kind in _PLAIN or issubclass(kind, StrEnum)), types.NoneType),
         help=known.metadata["help"],
         option=known.metadata["option"] or known.name.replace("_", "-"),
         required=required,

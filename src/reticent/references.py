@@ -108,6 +108,7 @@ _PAPERS = (
         "Journal of the American Statistical Association 60(309)",
     ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
+    Paper("NELSON1973", "Nelson", "The free Markoff field", 1973, "Journal of Functional Analysis 12(2)"),
 )
 
 _THEOREMS = (
@@ -305,6 +306,30 @@ _THEOREMS = (
         "RETICENT:composition-enclosure",
         "Composed curves are enclosed by certified numerical bounds.",
         "Double precision; error terms of docs/composition.md.",
+    ),
+    Theorem(
+        "RETICENT:second-moment",
+        "Over a common uniform direction in d dimensions chi-square is the mean of 0F1(; d/2; n^2/(4 s^4)) - 1 over "
+        "n ~ Binomial(T, p^2), and it bounds every test; docs/relaxed-dimension.md.",
+        "Poisson sampling; add/remove or zero-out; a direction that is uniform in d dimensions for the attacker.",
+    ),
+    Theorem(
+        "RETICENT:hypercontractive",
+        "Central moments of order q of the likelihood ratio are at most chi-square at noise s / sqrt(q - 1), to the "
+        "power q/2 (NELSON1973); docs/relaxed-dimension.md.",
+        "As RETICENT:second-moment; q >= 2.",
+    ),
+    Theorem(
+        "RETICENT:told-mask",
+        "An attacker who is told the sampling mask faces a public mixture of relaxed Gaussian curves over "
+        "K ~ Binomial(T, p); docs/relaxed-dimension.md.",
+        "As RETICENT:second-moment.",
+    ),
+    Theorem(
+        "RETICENT:chain",
+        "Two records are told apart no better than by way of neither: f >= f_add(1 - f_remove); "
+        "docs/relaxed-dimension.md.",
+        "Replacement; the attacker knows the direction of neither record.",
     ),
 )
 

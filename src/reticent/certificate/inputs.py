@@ -165,7 +165,7 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -
 
 def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
     """Why such an attacker cannot be answered, under each relation of the document."""
-    examples = [kind(), *(kind(**{p.name: 1.0}) for p in parameters_of(kind) if p.measured)]
+    examples = [kind(), *(kind(**{p.name: 1.0}) for p in parameters_of(kind) if p.measured and p.typeable)]
     found = set()
     for relation in sorted({record.neighbouring for record in certificate.assessments}):
         for example in examples:

@@ -19,8 +19,6 @@ from reticent.errors import ParameterError, ReticentError
 # typer ships its own click in some versions and depends on click in others: ask typer which one it raises.
 _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
-_OPTIONS = {"num_parameters": "dimension"}
-"""Arguments whose option has another name."""
 
 VERBS = {
     "risk": ("risk", "What each attacker can learn from a release."),
@@ -47,7 +45,6 @@ _MEANT = {
     "--eps": "--epsilon",
     "--iterations": "--steps",
     "--num-steps": "--steps",
-    "--num-parameters": "--dimension",
     "--clip-norm": "--max-grad-norm",
     "--clip": "--max-grad-norm",
     "--attacker": "--adversary",
@@ -141,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def one_line(error: ReticentError, words: Sequence[str]) -> str:
     """The error as one line; it names an option only if the command that was typed has it."""
     if isinstance(error, ParameterError):
-        option = "--" + _OPTIONS.get(error.name, error.name).replace("_", "-")
+        option = "--" + error.name.replace("_", "-")
         name = option if option in _options_of(words) else error.name
         got = "" if error.value is None else f", got {printable(repr(error.value), 200)}"
         return f"{name} must be {error.allowed}{got}"

@@ -23,7 +23,7 @@ from reticent.audit import (
     load_scores,
 )
 from reticent.audit.files import check_score_path
-from reticent.cli._options import adversaries_of, method_of, neighbouring_of
+from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Mechanism
 from reticent.threat import assess, assess_answerable
@@ -212,7 +212,9 @@ def claims_of(
     if mechanism is None and against:
         raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
     if mechanism is not None:
-        adversaries, everything = adversaries_of(against or ["worst-case"], given, option="against")
+        names = against or ["worst-case"]
+        _, attackers = told_apart(type(mechanism), names, given)
+        adversaries, everything = adversaries_of(names, attackers, option="against")
         relation, how = neighbouring_of(given["neighbouring"]), method_of(given["method"])
         if everything:
             results, _ = assess_answerable(mechanism, adversaries, relation, how)

@@ -184,6 +184,33 @@ def method_of(text: str | None) -> Any:
     return None if text is None else choice(Method, text, "method")
 
 
+_COUNTS_PARAMETERS = "membership-game"
+"""The attacker who takes the number of trained parameters from ``--dimension`` where nothing else states it."""
+
+
+def told_apart(
+    kind: type[Mechanism], names: Sequence[str], given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was typed for the mechanism, and what for the attackers. A field of the mechanism comes first.
+
+    ``--dimension`` states in how many dimensions the direction is unknown. Where no attacker asks for that, or the
+    membership game asks for the number of trained parameters and nothing states it, it is that number.
+    """
+    from reticent.threat.registry import ALL, adversary_parameters
+
+    own = {p.name for p in parameters_of(kind)}
+    release, attackers = dict(given), {name: value for name, value in given.items() if name not in own}
+    stated = attackers.get("dimension")
+    if stated is not None and "num_parameters" in own:
+        takers = {who for who, parameter in adversary_parameters() if parameter.name == "dimension"}
+        taken = bool(takers & set(names)) or ALL in names
+        if release.get("num_parameters") is None and (not taken or {_COUNTS_PARAMETERS, ALL} & set(names)):
+            release["num_parameters"] = stated
+        if not taken:
+            attackers["dimension"] = None
+    return release, attackers
+
+
 def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str = "adversary") -> Any:
     """The attackers named, with the parameters that were typed; and whether all of them were asked for.
 

@@ -24,6 +24,7 @@ from reticent.cli._options import (
     neighbouring_of,
     option,
     takes,
+    told_apart,
 )
 from reticent.cli._tables import print_json, say
 from reticent.errors import ParameterError
@@ -86,10 +87,11 @@ app.add_typer(
 def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     target = target_of(given["target"])
     name, unknown = unknown_of(kind, given["unknown"])
-    release = release_of(kind, name, given)
+    own, attackers = told_apart(kind, [given["adversary"]], given)
+    release = release_of(kind, name, own)
     if given["adversary"] == ALL:
         raise ParameterError("adversary", ALL, "one attacker; `reticent compare` shows all of them")
-    (who,), _ = adversaries_of([given["adversary"]], given)
+    (who,), _ = adversaries_of([given["adversary"]], attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     document = document_of(with_status(release, unknown, target, who, relation, method, json), name)
     if json:

@@ -25,6 +25,7 @@ from reticent.cli._options import (
     method_of,
     neighbouring_of,
     takes,
+    told_apart,
 )
 from reticent.cli._tables import print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
@@ -74,7 +75,8 @@ class _Compare(PerMechanism):
 
         @takes(TARGET, *own, *_who(own))
         def command(json: JsonOption = False, **given: Any) -> None:
-            _answer(release_of(kind, "noise-multiplier", given), json, given)
+            own, _ = told_apart(kind, given["adversary"] or [ALL], given)
+            _answer(release_of(kind, "noise-multiplier", own), json, given)
 
         return command
 
@@ -136,7 +138,9 @@ def compared(
 
 
 def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
-    chosen, _ = adversaries_of(given["adversary"] or [ALL], given)
+    names = given["adversary"] or [ALL]
+    _, attackers = told_apart(type(mechanism), names, given)
+    chosen, _ = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     document = compared(mechanism, target_of(given["target"]), chosen, relation, method, json)
     if json:

@@ -21,6 +21,7 @@ from reticent.cli._options import (
     neighbouring_of,
     option,
     takes,
+    told_apart,
 )
 from reticent.mechanism import Mechanism
 
@@ -52,8 +53,10 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     from reticent.cli._tables import print_json, print_risk
     from reticent.threat import assess, assess_answerable
 
-    mechanism = mechanism_given(kind, given)
-    adversaries, everything = adversaries_of(given["adversary"] or ["worst-case"], given)
+    names = given["adversary"] or ["worst-case"]
+    release, attackers = told_apart(kind, names, given)
+    mechanism = mechanism_given(kind, release)
+    adversaries, everything = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     questions = Questions.of(given["fpr"], given["delta"], given["epsilon"], given["prior"])
     if everything:

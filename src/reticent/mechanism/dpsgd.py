@@ -38,9 +38,7 @@ class DPSGD(Mechanism):
     sample_rate: float = field(metadata=described("Inclusion probability of one record per step."))
     steps: int = field(metadata=described("Number of noisy updates."))
     max_grad_norm: float = field(default=1.0, metadata=described("Clip norm (L2)."))
-    num_parameters: int | None = field(
-        default=None, metadata=described("Number of trained parameters.", option="dimension")
-    )
+    num_parameters: int | None = field(default=None, metadata=described("Number of trained parameters."))
     batch_size: int | None = field(default=None, metadata=described("Expected records per batch."))
     dataset_size: int | None = field(default=None, metadata=described("Number of training records."))
     sampler: Sampler = field(default=Sampler.POISSON, metadata=described("poisson, fixed-size or shuffled."))

@@ -25,7 +25,8 @@ def adversary_parameters() -> Iterator[tuple[str, Parameter]]:
     """(name of the attacker, parameter) for all that can be typed."""
     for name, kind in ADVERSARIES.items():
         for parameter in parameters_of(kind):
-            yield name, parameter
+            if parameter.typeable:
+                yield name, parameter
 
 
 def adversaries_named(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent.composition import Bracket, common_direction, compose, mu_limits, relaxed_dpsgd
+from reticent import _check
+from reticent._registry import described
+from reticent.composition import Bracket, compose, mu_limits, noncentrality, relaxed_dpsgd
+from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import attained_shift
 from reticent.references import cite
@@ -14,13 +18,26 @@ from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
 
-_MEANING = (
+_AVERAGE = (
     "The guarantee is over a direction that is unknown to the attacker and common to all releases; "
-    "a record whose direction can be guessed gets no relief.",
-    "For scalar releases, and under subsampling, the relief is at most log 2 in epsilon.",
+    "a record whose direction can be guessed gets no relief."
 )
-
+_LOG_2 = "For scalar releases, and under subsampling, the relief is at most log 2 in epsilon."
 _SUBSAMPLED = "One unknown sign shared by all steps, composed and enclosed; safe for any number of parameters."
+_STATED = (
+    "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
+    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
+    "smaller."
+)
+_PARAMETERS = (
+    "{} is the number of trained parameters. Gradients of records share directions, so the dimension that can be "
+    "defended is mostly far smaller; docs/relaxed-dimension.md says how to look at it."
+)
+_DRAWN = (
+    "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
+    "knows more about it than their law gains more."
+)
+_NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
 @ADVERSARIES.add
@@ -33,7 +50,24 @@ class Relaxed(Adversary):
     releases; which records were sampled; the noise.
     Claim: a bound on the power averaged over a uniform direction. The power against one fixed record can
     be that of the worst case: the one-sided test needs no magnitude.
+
+    Attributes:
+        dimension: of the space in which the direction is unknown to the attacker: a statement of the user, not a
+            fact of the model. None states nothing: 1 for DP-SGD, the released coordinates for plain Gaussian releases.
+            The number of trained parameters is allowed and noted; related gradients make the honest number smaller.
+        directions: in place of a dimension, inner products of gradients of records that are drawn as the target is. The
+            curve is then an estimate, and private unless the law is declared public.
+
+    Raises:
+        ParameterError: ``dimension`` is not a whole number >= 1, or both are given.
     """
+
+    dimension: int | None = field(
+        default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
+    )
+    directions: DirectionLaw | None = field(
+        default=None, metadata=described("Directions of gradients of other records, in place of a dimension.")
+    )
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
@@ -41,11 +75,25 @@ class Relaxed(Adversary):
     lacks: ClassVar[str] = "which way this record moves the result, which records each step drew, and the noise"
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
+    def __post_init__(self) -> None:
+        if self.dimension is not None:
+            _check.count(dimension=self.dimension)
+            if self.directions is not None:
+                raise ParameterError("dimension", self.dimension, "left out where a law of directions is given")
+
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
     ) -> Assessment:
-        """The maximin curve over a common unknown direction, or the worst case where none is proven."""
-        truth, keys, notes = _curve(mechanism, neighbouring)
+        """The maximin curve over a common unknown direction, or the worst case where none is proven.
+
+        Raises:
+            ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
+            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement.
+        """
+        if self.directions is not None:
+            return self._under(self.directions, mechanism, neighbouring)
+        _within(self.dimension, mechanism)
+        truth, keys, notes = _curve(mechanism, neighbouring, self.dimension)
         lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
         return Assessment(
             adversary=self,
@@ -55,41 +103,77 @@ class Relaxed(Adversary):
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite(*keys),
-            notes=_MEANING + notes + mechanism.notes,
+            notes=(_AVERAGE, *notes, *_stated(self.dimension, mechanism), *mechanism.notes),
             mu_limits=(0.0 if isinstance(mechanism, Laplace) else lower, upper),
         )
 
+    def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
+        """The estimate for a direction that is one more draw of ``law``."""
+        if not isinstance(mechanism, DPSGD) or neighbouring is Neighbouring.REPLACE:
+            raise UnsupportedError("a law of directions is answered for DP-SGD under add/remove and zero-out only")
+        curve = relaxed_under(mechanism, law)
+        low, value, high = law.advantage(mechanism)
+        around = law.effective_dimension()
+        notes = (
+            _DRAWN.format(len(law.gram)),
+            f"Resampling the records (95 %): bound on the advantage {low:.3g} to {high:.3g} around {value:.3g}; "
+            f"effective dimension 1 / E<u, u'>^2 {around[0]:.3g} to {around[2]:.3g} around {around[1]:.3g}.",
+        )
+        return Assessment(
+            adversary=self,
+            neighbouring=neighbouring,
+            method=Method.EXACT,
+            claim=Claim.ESTIMATE,
+            curve=curve,
+            truth=None,
+            theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive"),
+            notes=notes + mechanism.notes,
+            mu_limits=(0.0, mu_limits(mechanism, neighbouring)[1]),
+            data_dependent=not law.public,
+        )
 
-def _curve(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
+
+_Answer = tuple[Bracket, tuple[str, ...], tuple[str, ...]]
+"""The enclosure, the keys of what it stands on, and notes."""
+
+
+def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None) -> _Answer:
     size = neighbouring.sensitivity
     match mechanism:
-        case Gaussian(noise_multiplier=sigma, releases=n, dimension=d) if sigma > 0.0:
-            return _gaussian(n * (size / sigma) ** 2, d)
+        case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
+            return _common(noncentrality(mechanism, neighbouring), stated or d)
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return _worst_case(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
-            return _gaussian(n * (size / sigma) ** 2, mechanism.num_parameters or 1)
+            return _common(n * (size / sigma) ** 2, stated or 1)
         case Ledger(parts=parts) if _one_direction(parts):
-            return _common(common_direction(mechanism, neighbouring))
+            return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
         case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
-            return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), ()
-        case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and size == 1.0:
-            truth = relaxed_dpsgd(mechanism)
-            if attained_shift(mechanism, neighbouring) == 0.0:
-                truth = Bracket(pessimistic=truth.pessimistic, optimistic=GaussianTradeOff(0.0))
-            return truth, ("RETICENT:common-sign", "RETICENT:relaxed-meaning"), (_SUBSAMPLED,)
+            return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), (_LOG_2,)
+        case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
+            return _sampled(mechanism, neighbouring, stated or 1)
         case _:
             return _worst_case(mechanism, neighbouring)
 
 
-def _gaussian(noncentrality: float, dimension: int) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
-    return _common(RelaxedGaussianTradeOff(noncentrality, dimension))
+def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
+    if dimension > 1:
+        keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
+    if neighbouring is Neighbouring.REPLACE:
+        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
+    if dimension > 1:
+        return relaxed_in(run, dimension), keys, ()
+    truth = relaxed_dpsgd(run)
+    if attained_shift(run, neighbouring) == 0.0:
+        truth = Bracket(pessimistic=truth.pessimistic, optimistic=GaussianTradeOff(0.0))
+    return truth, keys, (_LOG_2, _SUBSAMPLED)
 
 
-def _common(curve: RelaxedGaussianTradeOff) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
+def _common(lam: float, dimension: int) -> _Answer:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
-    return Bracket.exact(symmetrised(curve)), keys, ()
+    return Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, (_LOG_2,)
 
 
 def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
@@ -98,7 +182,37 @@ def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
     return len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1
 
 
-def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[Bracket, tuple[str, ...], tuple[str, ...]]:
+def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
     what = "a ledger of several mechanisms" if isinstance(mechanism, Ledger) else "this release and relation"
     note = f"No relaxed curve is proven for {what}: the answer is the worst case, which is always safe."
-    return compose(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
+    return compose(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (_LOG_2, note)
+
+
+def _coordinates(mechanism: Mechanism) -> int | None:
+    """How many numbers each release has, where that is known."""
+    match mechanism:
+        case Gaussian(dimension=d):
+            return d
+        case DPSGD(num_parameters=d):
+            return d
+        case Laplace():
+            return 1
+        case Ledger(parts=parts):
+            return min((d for d in map(_coordinates, parts) if d is not None), default=None)
+        case _:
+            return None
+
+
+def _within(dimension: int | None, mechanism: Mechanism) -> None:
+    """A direction cannot be unknown in more dimensions than a release has."""
+    most = _coordinates(mechanism)
+    if dimension is not None and most is not None and dimension > most:
+        raise ParameterError("dimension", dimension, f"at most {most}, the number of released coordinates")
+
+
+def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[str, ...]:
+    """What a stated dimension means, and that of all parameters."""
+    if dimension is None or dimension == 1:
+        return ()
+    parameters = isinstance(mechanism, DPSGD) and dimension == mechanism.num_parameters
+    return (_STATED.format(dimension), *([_PARAMETERS.format(dimension)] if parameters else []))

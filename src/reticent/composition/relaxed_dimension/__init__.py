@@ -1,0 +1,7 @@
+"""The relaxed adversary of sampled runs in the dimension that the user states, from above and from below."""
+
+from reticent.composition.relaxed_dimension.chain import relaxed_replace
+from reticent.composition.relaxed_dimension.directions import DirectionLaw, relaxed_under
+from reticent.composition.relaxed_dimension.enclose import relaxed_advantage, relaxed_in
+
+__all__ = ["DirectionLaw", "relaxed_advantage", "relaxed_in", "relaxed_replace", "relaxed_under"]

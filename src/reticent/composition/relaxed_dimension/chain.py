@@ -1,0 +1,50 @@
+"""Replacement, where the attacker knows the direction of neither record: each is compared with "absent".
+
+From P (the first record present) by way of Q (absent) to R (the second one present): a test has
+P(A) <= e^s Q(A) + delta_1(s) and Q(A) <= e^t R(A) + delta_2(t), hence delta(s + t) <= delta_1(s) + e^s delta_2(t) for
+every split. This is the chain f >= f_add(1 - f_remove) of trade-off functions, by tangents.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from reticent.composition.bracket import Bracket
+from reticent.composition.compose import compose
+from reticent.composition.polygon import Polygon, polygon_above, strictest
+from reticent.composition.relaxed_dimension.enclose import relaxed_in
+from reticent.mechanism import DPSGD, Neighbouring, Sampler
+from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff._logs import log1mexp
+
+_THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))
+_SPLITS = np.linspace(0.0, 1.0, 17)
+
+
+@lru_cache(maxsize=64)
+def relaxed_replace(run: DPSGD, dimension: int) -> Bracket:
+    """A bound for replacement, never above the worst case; nothing is known from below.
+
+    Args:
+        run: DP-SGD with noise_multiplier > 0.
+        dimension: of the space in which both directions are unknown, >= 1.
+
+    Raises:
+        UnsupportedError: no noise, or no dominating pair is proven for the sampler.
+    """
+    worst = compose(run, Neighbouring.REPLACE)
+    if run.sampler is Sampler.FIXED_SIZE:
+        return worst
+    above = strictest([chained(relaxed_in(run, dimension).pessimistic), worst.pessimistic])
+    return Bracket(pessimistic=above, optimistic=GaussianTradeOff(0.0), notes=worst.notes)
+
+
+def chained(curve: TradeOff) -> Polygon:
+    """The chain of two steps, each of which has at most the symmetrised ``curve``."""
+    split = _THRESHOLDS[:, None] * _SPLITS
+    first, second = curve.log_delta(split), curve.log_delta(_THRESHOLDS[:, None] - split)
+    log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + 1e-15, 0.0)
+    both = np.concatenate([log_delta[:0:-1], log_delta])
+    return polygon_above(np.concatenate([-_THRESHOLDS[:0:-1], _THRESHOLDS]), both, log1mexp(both))

@@ -1,0 +1,146 @@
+"""Legal attacks with exact laws: the other end of the enclosure.
+
+With B = |sum_t y_t|^2 / (T s^2) and W = sum_t |y_t - mean|^2 / s^2, given the mask and for every direction,
+B ~ ncx2(d, K^2 / (T s^2)) and W ~ ncx2((T - 1) d, (K - K^2 / T) / s^2), independent. An attacker who rejects "absent"
+where one of them exceeds a level that falls with the cell of the other, in a fixed partition, uses both; which level is
+the attacker's choice, here that of the quadratic test that is optimal for small signals. The errors are finite sums of
+exact tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent.composition.relaxed_dimension import _binomial
+from reticent.composition.relaxed_dimension._binomial import EPS
+from reticent.tradeoff import ncx2
+
+_GROUPS = 40
+_FEW_CELLS, _MANY_CELLS = 24, 40
+_FAST_FROM = 400  # degrees of freedom from which tails need no contour
+_LEVELS, _FEW_LEVELS = 28, 12
+_RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
+_RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signal
+_SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost
+_ROUNDING = 4.0  # rtols, of each rate
+
+
+def error_rates(
+    noise: float, rate: float, steps: int, dimension: int, levels: int = _LEVELS, groups: int = _GROUPS
+) -> tuple[np.ndarray, np.ndarray]:
+    """(upper bounds on the false positive rate, lower bounds on the power) of four kinds of attackers.
+
+    Args:
+        noise: noise over the clip norm, > 0.
+        rate: Poisson inclusion probability, in (0, 1).
+        steps: number of noisy sums, >= 2.
+        dimension: of the space in which the direction is unknown.
+        levels: how many levels each attacker tries; few lie near the best for the advantage.
+        groups: most groups of counts; each takes the noncentralities of its weakest member.
+    """
+    law = _binomial.grouped(steps, rate, groups, _RARE)
+    low, high = law.low.astype(float), law.high.astype(float)
+    between = low**2 / steps / noise**2
+    # concave in K, so least at an end of the group
+    within = np.maximum(np.minimum(low - low**2 / steps, high - high**2 / steps), 0.0) / noise**2
+    weight, mean = np.exp(law.log_least), rate * steps
+    share = mean * mean / steps
+    kinds = (
+        _Part(1.0, dimension, between, share / noise**2),
+        _Part(_direction(rate, steps), (steps - 1) * dimension, within, (mean - share) / noise**2),
+        _Part(1.0, steps * dimension, low / noise**2, mean / noise**2),
+    )
+    rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *_RTOL))
+    found = (
+        _staircase(weight, kinds[:2], levels, rtol),
+        _norm(weight, kinds[0], levels, rtol),
+        _norm(weight, kinds[2], levels, rtol),
+        _loudest(1.0 / noise**2, rate, steps, dimension, levels),
+    )
+    fpr, power = (np.concatenate(part) for part in zip(*found, strict=True))
+    rounding = _ROUNDING * rtol
+    return np.clip(fpr * (1.0 + rounding), 0.0, 1.0), np.clip(power * (1.0 - rounding), 0.0, 1.0)
+
+
+def _direction(rate: float, steps: int) -> float:
+    """Weight of W for weight 1 of B: the quadratic form with p^2 on pairs of steps and p on squares."""
+    return (1.0 - rate) / (1.0 - rate + rate * steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One statistic: its weight, degrees of freedom, noncentrality per group of counts, and a typical one."""
+
+    scale: float
+    degrees: int
+    noncentrality: np.ndarray
+    typical: float
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of its share of the form under "absent"."""
+        return float(self.scale * np.sqrt(2.0 * self.degrees))
+
+    def partition(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of ``count`` cells, about even in normal quantiles (Wilson and Hilferty), and a label inside each."""
+        unit = 2.0 / (9.0 * self.degrees)
+        top = 1.0 + 5.5 * np.sqrt(unit) + self.typical / self.degrees
+        roots = np.linspace(max(1.0 - unit - 4.0 * np.sqrt(unit), 0.05), top, 2 * count - 1)
+        cubes = self.degrees * roots**3
+        return cubes[1::2], cubes[::2]
+
+
+def _norm(weight: np.ndarray, part: _Part, levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rates of "reject where this norm exceeds a level"."""
+    level = _levels([part], levels)
+    power = np.exp(ncx2.log_sf(level, part.degrees, part.noncentrality[:, None], rtol))
+    return np.exp(ncx2.log_sf(level, part.degrees, 0.0, rtol)), weight @ power
+
+
+def _staircase(weight: np.ndarray, kinds: Sequence[_Part], levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rates of "reject where B + scale * W exceeds a level", one of the two taken at the label of its cell.
+
+    What is rejected is an upper set in (B, W), so power grows with both noncentralities. The one that varies less is
+    cut, unless the tails of the other one would be slow.
+    """
+    cut, free = sorted(kinds, key=lambda part: part.deviation)
+    cells = _FEW_CELLS
+    if free.degrees < _FAST_FROM <= cut.degrees:
+        cut, free, cells = free, cut, _MANY_CELLS
+    edges, labels = cut.partition(cells)
+    needed = (_levels(kinds, levels)[:, None] - cut.scale * labels) / free.scale  # levels x cells
+    false = np.exp(ncx2.log_sf(needed, free.degrees, 0.0, rtol)) @ _cells(edges, cut.degrees, np.zeros(1), rtol)[0]
+    seen = np.exp(ncx2.log_sf(needed, free.degrees, free.noncentrality[:, None, None], rtol))
+    return false, np.einsum("k,kc,klc->l", weight, _cells(edges, cut.degrees, cut.noncentrality, rtol), seen)
+
+
+def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: float) -> np.ndarray:
+    """Mass of each cell, a row per noncentrality: [0, e_0], (e_0, e_1], ..., (e_n, inf)."""
+    cdf, sf = (np.exp(tail) for tail in ncx2.log_tails(edges, degrees, noncentrality[:, None], rtol))
+    inner = np.where(cdf[:, 1:] < 0.5, np.diff(cdf, axis=1), -np.diff(sf, axis=1))
+    return np.clip(np.hstack([cdf[:, :1], inner, sf[:, -1:]]), 0.0, 1.0)
+
+
+def _levels(kinds: Sequence[_Part], count: int) -> np.ndarray:
+    """Levels of the weighted sum: near the best for the advantage if few are asked for, else beyond both laws."""
+    centre = sum(part.scale * part.degrees for part in kinds)
+    signal = sum(part.scale * part.typical for part in kinds)
+    deviation = np.sqrt(sum(part.deviation**2 for part in kinds))
+    noisy = np.sqrt(deviation**2 + 4.0 * sum(part.scale**2 * part.typical for part in kinds))
+    if count < _FEW_LEVELS:
+        return np.asarray(centre + np.linspace(0.0, max(deviation, 0.7 * signal), count))
+    top = max(6.0 * deviation, signal + 3.0 * noisy)
+    return np.asarray(centre + np.append(-0.5 * deviation, np.linspace(0.0, top, count - 1)))
+
+
+def _loudest(signal: float, rate: float, steps: int, dimension: int, levels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rates of "reject where the loudest step |y_t|^2 exceeds a level": norms of different steps are independent."""
+    top = dimension + 8.0 * np.sqrt(2.0 * dimension) + signal + 6.0 * np.sqrt(signal + 1.0)
+    level = np.linspace(dimension, top, levels)
+    absent, present = (np.exp(ncx2.log_sf(level, dimension, nc, _RTOL[0])) for nc in (0.0, signal))
+    sampled = (1.0 - rate) * absent + rate * present
+    fpr, power = (-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, sampled))
+    return fpr, power
