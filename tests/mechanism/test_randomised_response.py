@@ -34,6 +34,14 @@ def test_it_is_the_binomial_experiment(flip, releases, epsilon, relation) -> Non
     assert bracket.notes == ()
 
 
+@pytest.mark.parametrize("side", [-1e-3, 1e-3])
+@pytest.mark.parametrize(("flip", "releases"), [(0.3, 1), (0.3, 2), (0.1, 5)])
+def test_slopes_change_at_the_likelihood_ratios(flip, releases, side) -> None:
+    epsilon = (releases - 2.0 * (releases > 2)) * float(np.log((1.0 - flip) / flip)) + side
+    curve = compose(RandomisedResponse(flip, releases), Neighbouring.REPLACE).pessimistic
+    assert float(curve.delta(epsilon)) == pytest.approx(binomial_delta(flip, releases, epsilon), rel=1e-10, abs=1e-16)
+
+
 def test_it_composes_with_others_and_one_by_one() -> None:
     split = Ledger((RandomisedResponse(0.3, 2), Gaussian(2.0), RandomisedResponse(0.3, 1)))
     whole = Ledger((RandomisedResponse(0.3, 3), Gaussian(2.0)))
