@@ -1,0 +1,129 @@
+"""What the page can set: mechanisms with their parameters, attackers with theirs, targets, and what may be searched.
+
+The one place to add to when the library learns a new mechanism or attacker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from reticent.calibrate import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.certificate.words import ATTACKERS as PLAIN_NAMES
+from reticent.threat import Adversary, Attribute, Membership, MembershipGame, Mixed, Relaxed, WorstCase
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that people set by a slider or by typing.
+
+    Attributes:
+        name: in the state, in the address, and in the library.
+        label: on the page.
+        start: as text; empty where nothing need be stated.
+        low: left end of the slider; typing may go beyond both ends.
+        high: right end of the slider.
+        log: the slider is even in the logarithm.
+        whole: whole numbers only.
+        hint: one line below the field.
+    """
+
+    name: str
+    label: str
+    start: str
+    low: float
+    high: float
+    log: bool = True
+    whole: bool = False
+    hint: str = ""
+
+
+PARAMETERS: dict[str, Parameter] = {
+    p.name: p
+    for p in (
+        Parameter(
+            "noise_multiplier", "Noise multiplier", "1.1", 0.3, 30.0, hint="noise over one record's contribution"
+        ),
+        Parameter("sample_rate", "Sample rate", "0.01", 1e-5, 1.0, hint="chance to be in a batch"),
+        Parameter("steps", "Steps", "1000", 1, 100_000, whole=True, hint="noisy updates"),
+        Parameter("dataset_size", "Records", "60000", 100, 10_000_000, whole=True),
+        Parameter("batch_size", "Batch size", "600", 1, 100_000, whole=True),
+        Parameter("epochs", "Epochs", "10", 0.1, 1000, hint="passes over the data"),
+        Parameter("releases", "Releases", "1", 1, 10_000, whole=True),
+        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="numbers released; optional"),
+        Parameter("relaxed_probability", "How often the direction is unknown", "0.5", 0.0, 1.0, log=False),
+        Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: the average record"),
+        Parameter("gradient_change", "Gradient change", "0.2", 0.001, 2.0, hint="in units of the clip norm"),
+    )
+}
+
+MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "dpsgd": (
+        "DP-SGD",
+        ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension"),
+    ),
+    "gaussian": ("Gaussian", ("noise_multiplier", "releases", "dimension")),
+    "laplace": ("Laplace", ("noise_multiplier", "releases")),
+}
+"""Label and parameters, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attacker:
+    """Who attacks.
+
+    Attributes:
+        label: in people's words, as on the certificate.
+        short: on a chip.
+        make: from the numbers given to the adversary.
+        parameter: the number that it takes, or None.
+    """
+
+    label: str
+    short: str
+    make: Callable[[Mapping[str, float | None]], Adversary]
+    parameter: str | None = field(default=None)
+
+
+ATTACKERS: dict[str, Attacker] = {
+    WorstCase.name: Attacker(PLAIN_NAMES[WorstCase.name], "Worst case", lambda n: WorstCase()),
+    Relaxed.name: Attacker(PLAIN_NAMES[Relaxed.name], "Unknown direction", lambda n: Relaxed()),
+    Mixed.name: Attacker(
+        PLAIN_NAMES[Mixed.name],
+        "Sometimes unknown",
+        lambda n: Mixed(0.5 if n["relaxed_probability"] is None else n["relaxed_probability"]),
+        "relaxed_probability",
+    ),
+    Membership.name: Attacker(PLAIN_NAMES[Membership.name], "Two candidates", lambda n: Membership()),
+    MembershipGame.name: Attacker(
+        PLAIN_NAMES[MembershipGame.name],
+        "Knows the population",
+        lambda n: MembershipGame(n["susceptibility"]),
+        "susceptibility",
+    ),
+    Attribute.name: Attacker(
+        PLAIN_NAMES[Attribute.name], "Wants one field", lambda n: Attribute(n["gradient_change"]), "gradient_change"
+    ),
+}
+"""By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
+
+TARGETS: dict[str, tuple[str, str | None, str, str]] = {
+    "advantage": ("Advantage", None, "0.1", "curves"),
+    "bayes-security": ("Bayes security", None, "0.9", "curves"),
+    "tpr": ("Found (TPR)", "at false alarms (FPR)", "0.01", "roc"),
+    "epsilon": ("Epsilon", "at delta", "1", "profile"),
+    "success": ("Right guesses", "at prior", "0.55", "guesses"),
+    "mu": ("mu", None, "1", "curves"),
+}
+"""Label, label of the place or None, first value, and the view that shows it; by name on the command line."""
+
+PLACES = {"tpr": "0.001", "epsilon": "1e-5", "success": "0.5"}
+"""Where a target is read unless something else is said."""
+
+UNKNOWNS: dict[str, tuple[str, str, Unknown]] = {
+    "noise-multiplier": ("Noise", "least noise multiplier", NoiseMultiplier()),
+    "sample-rate": ("Rate", "largest sample rate", SampleRate()),
+    "steps": ("Steps", "most steps", Steps()),
+    "batch-size": ("Batch", "largest batch", BatchSize()),
+}
+"""Label, what the answer is called, and the type; by name on the command line."""

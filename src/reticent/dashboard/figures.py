@@ -1,0 +1,163 @@
+"""Pictures for the browser, as plain dictionaries: the classes of plotly cost tens of milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reticent.dashboard.looks import GROUNDS, Look, look_of
+from reticent.dashboard.readings import Points, points
+from reticent.threat import Assessment, Claim
+
+Figure = dict[str, Any]
+
+_VISIBLE = 0.004
+"""Share of the axis at which an enclosure is wide enough to be seen."""
+_FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
+_LOWEST = 1e-10
+AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "curves": (
+        {"title": "false alarms (FPR)", "range": [0, 1], "tickformat": ".0%", "constrain": "domain"},
+        {"title": "members missed (FNR)", "range": [0, 1.005], "tickformat": ".0%"},
+    ),
+    "roc": (
+        {"title": "false alarms (FPR)", "type": "log", "range": [-5, 0]},
+        {"title": "members found (TPR)", "type": "log", "range": [-5, 0.05]},
+    ),
+    "profile": (
+        {"title": "epsilon", "range": [0, 12]},
+        {"title": "delta", "type": "log", "range": [-10, 0.1], "dtick": 2, "exponentformat": "power"},
+    ),
+    "guesses": (
+        {"title": "how likely it is beforehand", "range": [0, 1], "tickformat": ".0%"},
+        {"title": "right guesses", "range": [0.495, 1.005], "tickformat": ".0%"},
+    ),
+}
+"""Axes of each view."""
+_PERCENTS = {"tickvals": [10.0**-n for n in range(6)], "ticktext": ["100%", "10%", "1%", "0.1%", "0.01%", "0.001%"]}
+_HOVER = {
+    "curves": "Accusing %{{x:.3~%}} of outsiders wrongly, this attacker misses {least} %{{y:.1%}} of members",
+    "roc": "Accusing %{{x:.3~%}} of outsiders wrongly, this attacker finds {most} %{{y:.3~%}} of members",
+    "profile": "At epsilon %{{x:.2f}}, delta is {most} %{{y:.2e}}",
+    "guesses": "Likely with %{{x:.0%}} beforehand: guessed right from %{{customdata:.1%}} to {most} %{{y:.1%}}",
+}
+
+
+def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Figure:
+    """All attackers in one view, the worst case on top, with what guessing blindly would do."""
+    first = assessments[0].neighbouring if assessments else None
+    figure = empty(view, theme)
+    for assessment in sorted(assessments, key=lambda a: a.adversary.name == "worst-case"):
+        name = assessment.adversary.name
+        label = name if assessment.neighbouring is first else f"{name}, {assessment.neighbouring.value}"
+        figure["data"] += traces(assessment, view, look_of(name), label, theme)
+    return figure
+
+
+def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str, width: float = 0.0) -> list[Figure]:
+    """The line of one attacker; below it the enclosure where it can be seen."""
+    read = points(assessment, view)
+    wide = width or (3.0 if assessment.adversary.name == "worst-case" else 2.2)
+    estimate = assessment.claim is not Claim.BOUND
+    line = {
+        "type": "scatter",
+        "mode": "lines+markers" if estimate else "lines",
+        "x": read.x.tolist(),
+        "y": _shown(read.claimed, view),
+        "name": f"{label} ({'estimate' if estimate else 'bound'})",
+        "line": look.line(theme, wide),
+        "hovertemplate": _sentence(view, assessment.claim) + f"<extra>{label}</extra>",
+        "hoverlabel": {"namelength": -1},
+    }
+    if estimate:
+        line["marker"] = {"symbol": "circle-open", "size": 8, "maxdisplayed": 14, "color": look.colour(theme)}
+    if view == "guesses":
+        line["customdata"] = np.maximum(read.x, 1.0 - read.x).tolist()
+    return [*_band(read, view, look, label, theme), line]
+
+
+def empty(view: str, theme: str) -> Figure:
+    """The axes of a view with the line of a blind guess."""
+    ground = GROUNDS[theme]
+    x, y = ({**axis, "title": {"text": axis["title"], "standoff": 8}} for axis in AXES[view])
+    for axis in (x, y):
+        axis.update(
+            gridcolor=ground.line, zeroline=False, linecolor=ground.quiet, ticks="outside", tickcolor=ground.line
+        )
+        axis.update(automargin=True, tickfont={"size": 12})
+    if view == "roc":
+        x.update(_PERCENTS)
+        y.update(_PERCENTS)
+    layout = {**base_layout(theme), "xaxis": x, "yaxis": y, "hovermode": "closest", "uirevision": view}
+    return {"data": [_blind(view, ground.quiet)], "layout": layout}
+
+
+def base_layout(theme: str) -> Figure:
+    """Fonts and colours of every picture."""
+    ground = GROUNDS[theme]
+    return {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": _FONT, "size": 13, "color": ground.ink},
+        "margin": {"l": 56, "r": 14, "t": 10, "b": 48},
+        "showlegend": False,
+        "hoverlabel": {
+            "bgcolor": ground.label,
+            "bordercolor": ground.quiet,
+            "font": {"color": ground.ink, "family": _FONT, "size": 13},
+            "align": "left",
+        },
+        "autosize": True,
+    }
+
+
+def _blind(view: str, colour: str) -> Figure:
+    xs: Any
+    if view == "roc":
+        xs, ys = [1e-6, 1.0], [1e-6, 1.0]
+    elif view == "curves":
+        xs, ys = [0.0, 1.0], [1.0, 0.0]
+    elif view == "guesses":
+        xs, ys = [0.0, 0.5, 1.0], [1.0, 0.5, 1.0]
+    else:
+        xs, ys = [None], [None]
+    line = {"color": colour, "width": 1.2, "dash": "dot"}
+    return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "hoverinfo": "skip", "name": "guessing"}
+
+
+def _band(read: Points, view: str, look: Look, label: str, theme: str) -> list[Figure]:
+    if read.least is None or read.most is None or not _is_visible(read, view):
+        return []
+    ends = {"least": _shown(read.least, view), "most": _shown(read.most, view)}
+    common = {"type": "scatter", "mode": "lines", "x": read.x.tolist(), "hoverinfo": "skip", "line": {"width": 0}}
+    fill = {"fill": "tonexty", "fillcolor": _faint(look.colour(theme)), "name": f"{label}: enclosure of the truth"}
+    return [{**common, "y": ends["least"], "name": ""}, {**common, "y": ends["most"], **fill}]
+
+
+def _is_visible(read: Points, view: str) -> bool:
+    least, most = read.least, read.most
+    if view in ("roc", "profile"):
+        low, high = (np.log10(np.maximum(end, 1e-6 if view == "roc" else _LOWEST)) for end in (least, most))
+        return bool(np.max(high - low) > 10 * _VISIBLE)
+    return bool(np.max(most - least) > _VISIBLE)
+
+
+def _shown(values: np.ndarray, view: str) -> list[float | None]:
+    if view == "profile":
+        return [float(v) if v > _LOWEST / 100 else None for v in values]
+    if view == "roc":
+        return np.maximum(values, 1e-12).tolist()
+    return values.tolist()
+
+
+def _sentence(view: str, claim: Claim) -> str:
+    bound = claim is Claim.BOUND
+    text = _HOVER[view].format(least="at least" if bound else "about", most="at most" if bound else "about")
+    return text + f" ({claim.value})."
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.14)"
