@@ -64,6 +64,10 @@ class Asked:
             raise ParameterError("turn", str(turn)[:_SHORT], "a whole number")
         return cls(Settings.of(sent.get("settings")), sent["session"], turn, "dark" if theme == "dark" else "light")
 
+    def sent(self) -> dict[str, Any]:
+        """As the browser sends it: the question again."""
+        return {"settings": dict(self.settings.values), "session": self.page, "turn": self.turn}
+
 
 class Callbacks:
     """The callbacks of one server; they share the turns."""
@@ -79,12 +83,19 @@ class Callbacks:
         shown += ("left-out.children", "python.children", "command.children", "derived.children")
         first = [*_outputs(shown), Output("rest", "data")]
         app.callback(*first, state, theme, prevent_initial_call=True)(self.explore)
-        again = [Output(o.component_id, o.component_property, allow_duplicate=True) for o in _outputs(shown)]
-        app.callback(*again, rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
+        app.callback(*_again(shown), rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
         found = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
         found += ("calibrate-table.children", "calibrate-left-out.children")
-        texts = [Output(name, "children", allow_duplicate=True) for name in ("python", "command")]
-        app.callback(*_outputs(found), *texts, state, theme, prevent_initial_call=True)(self.calibrate)
+        texts = ("python.children", "command.children")
+        app.callback(
+            *_outputs(found), *_again(texts), Output("rest-calibrate", "data"), state, theme, prevent_initial_call=True
+        )(self.calibrate)
+        app.callback(
+            *_again((*found, *texts)),
+            Input("rest-calibrate", "data"),
+            State("theme", "data"),
+            prevent_initial_call=True,
+        )(self.calibrate_rest)
         compared = ("compared.children", "compare-message.children", "compare-figure.figure")
         compared += ("compare-table.children", "map.figure", "map-caption.children")
         app.callback(*_outputs(compared), state, theme, prevent_initial_call=True)(self.compare)
@@ -139,9 +150,8 @@ class Callbacks:
         with self.turns.turn(asked.page, asked.turn) as turn:
             quick, slow = _split(asked.settings)
             found = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
-        sent = {"settings": dict(asked.settings.values), "session": asked.page, "turn": asked.turn}
         wait = bool(slow) or asked.settings["view"] == "table"
-        return (*_explored(asked, found, slow, whole=not wait), sent if wait else no_update)
+        return (*_explored(asked, found, slow, whole=not wait), asked.sent() if wait else no_update)
 
     def explore_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """All attackers, and every number."""
@@ -154,27 +164,38 @@ class Callbacks:
             return _explored(asked, found, (), whole=True)
 
     def calibrate(self, sent: Any, theme: Any) -> tuple[Any, ...]:
-        """What each attacker would allow."""
-        return self._guarded("calibrate", sent, theme, self._calibrate, _calibrate_failed, 7)
+        """What the worst case allows, and who comes next."""
+        return self._guarded("calibrate", sent, theme, self._calibrate, _calibrate_failed, 8)
 
     def _calibrate(self, asked: Asked) -> tuple[Any, ...]:
+        who = adversaries_of(asked.settings)
+        more = asked.sent() if len(who) > 1 else no_update
+        return (*self._calibrated(asked, who[:1], waiting=tuple(w.name for w in who[1:])), more)
+
+    def calibrate_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
+        """What each attacker allows."""
+        return self._guarded(
+            "calibrate", sent, theme, self._calibrate_rest, lambda t, line: _calibrate_failed(t, line)[:-1], 7
+        )
+
+    def _calibrate_rest(self, asked: Asked) -> tuple[Any, ...]:
+        return self._calibrated(asked, adversaries_of(asked.settings))
+
+    def _calibrated(self, asked: Asked, who: tuple[Adversary, ...], waiting: tuple[str, ...] = ()) -> tuple[Any, ...]:
         settings, target, what = asked.settings, target_of(asked.settings), UNKNOWNS[asked.settings["unknown"]][1]
+        release, unknown, relation = mechanism_of(settings), unknown_of(settings), relation_of(settings)
         with self.turns.turn(asked.page, asked.turn) as turn:
-            found = calibrating.search(
-                mechanism_of(settings),
-                unknown_of(settings),
-                target,
-                adversaries_of(settings),
-                relation_of(settings),
-                turn.check,
-            )
-            if not found.found:
+            found = calibrating.search(release, unknown, target, who, relation, turn.check)
+            if not found.found and not waiting:
                 raise ReticentError("; ".join(found.skipped.values()))
-            best, figure = found.found[0], calibrating.calibration_figure(found, target, asked.theme)
-            table = words.calibration_table(found, target, what)
-        answer_line = f"{what.capitalize()} {best.value:.5g} keeps {_attacker_words(best.adversary)} within {target}."
-        code = calibration_python(settings, found.found), calibration_command(settings, found.found)
-        return answer_line, "", figure, table, words.left_out(found.skipped), *code
+            figure = calibrating.calibration_figure(found, target, asked.theme)
+            table = words.calibration_table(found, target, what, waiting)
+        line, code = f"No value is known that keeps {words.goal(target)} for any attacker.", ("", "")
+        if found.found:
+            best = found.found[0]
+            line = f"{what.capitalize()} {best.value:.5g}: {words.goal(target)} for {_attacker_words(best.adversary)}."
+            code = calibration_python(settings, found.found), calibration_command(settings, found.found)
+        return line, "", figure, table, words.left_out(found.skipped), *code
 
     def compare(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """Two settings, and where they lie on the map."""
@@ -302,7 +323,7 @@ def _explore_failed(theme: str, line: str) -> tuple[Any, ...]:
 
 
 def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:
-    return "No answer for this target", line, empty("curves", theme), [], [], "", ""
+    return "No answer for this target", line, empty("curves", theme), [], [], "", "", no_update
 
 
 def _compare_failed(theme: str, line: str) -> tuple[Any, ...]:
@@ -325,3 +346,8 @@ def _attacker_words(who: Adversary) -> str:
 
 def _outputs(names: tuple[str, ...]) -> list[Output]:
     return [Output(*name.split(".")) for name in names]
+
+
+def _again(names: tuple[str, ...]) -> list[Output]:
+    """The same outputs once more, for the answer that comes later."""
+    return [Output(*name.split("."), allow_duplicate=True) for name in names]

@@ -14,7 +14,7 @@ from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.threat import Assessment
 
 _POINTS = 28
-_LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
 _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
@@ -58,7 +58,14 @@ def map_figure(settings: dict[str, Mechanism], relation: Neighbouring, theme: st
     }
     lines = [_isoline(level, values, noises, rates, ground.ink) for level in _LEVELS]
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
-    axis = {"type": "log", "gridcolor": "rgba(0,0,0,0)", "zeroline": False, "automargin": True, "ticks": "outside"}
+    axis = {
+        "type": "log",
+        "gridcolor": "rgba(0,0,0,0)",
+        "zeroline": False,
+        "automargin": True,
+        "ticks": "outside",
+        "dtick": "D2",
+    }
     layout = {
         **base_layout(theme),
         "xaxis": {**axis, "title": {"text": "sample rate", "standoff": 8}},

@@ -101,7 +101,7 @@ def base_layout(theme: str) -> Figure:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": _FONT, "size": 13, "color": ground.ink},
-        "margin": {"l": 56, "r": 14, "t": 10, "b": 48},
+        "margin": {"l": 56, "r": 26, "t": 12, "b": 48},
         "showlegend": False,
         "hoverlabel": {
             "bgcolor": ground.label,

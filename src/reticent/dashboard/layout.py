@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, TARGETS, UNKNOWNS, Parameter
+from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS, Parameter
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanism import Neighbouring, Sampler
@@ -20,15 +20,16 @@ _PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare",
 _VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
 _RELATIONS = {
     OWN_RELATION: "each attacker's own",
-    Neighbouring.ADD_REMOVE.value: "add or remove one record",
-    Neighbouring.REPLACE.value: "replace one record",
-    Neighbouring.ZERO_OUT.value: "zero out one record",
+    Neighbouring.ADD_REMOVE.value: "add/remove",
+    Neighbouring.REPLACE.value: "replace",
+    Neighbouring.ZERO_OUT.value: "zero out",
 }
 _SAMPLERS = {
     Sampler.POISSON.value: "Poisson",
     Sampler.FIXED_SIZE.value: "fixed size",
     Sampler.SHUFFLED.value: "shuffled",
 }
+_LIVE: dict[str, Any] = {"aria-live": "polite"}
 _GRAPH = {
     "displayModeBar": False,
     "displaylogo": False,
@@ -45,6 +46,7 @@ def page(local: bool) -> html.Div:
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="state"),
             dcc.Store(id="rest"),
+            dcc.Store(id="rest-calibrate"),
             dcc.Store(id="theme"),
             dcc.Store(id="shared"),
             dcc.Store(id="facts", data=_facts()),
@@ -55,7 +57,7 @@ def page(local: bool) -> html.Div:
                     html.Main(
                         [_explore(), _calibrate(), _compare(), _open(local), _take_away()], id="main", tabIndex=-1
                     ),
-                    html.Aside(_settings(), **{"aria-label": "Settings"}),  # type: ignore[arg-type]
+                    html.Aside(_settings(), id="settings", tabIndex=-1, **{"aria-label": "Settings"}),  # type: ignore[arg-type]
                 ],
                 className="columns",
             ),
@@ -72,6 +74,7 @@ def _header() -> html.Header:
             _choice("panel", _PANELS, "Panel", "tabs"),
             html.Div(
                 [
+                    html.A("Settings", href="#settings", className="to-settings"),
                     html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)", disabled=True),
                     html.Button("Copy link", id="link", title="Copy an address that holds all settings"),
                 ],
@@ -88,7 +91,7 @@ def _settings() -> list[Any]:
                 html.H2("What was released"),
                 _choice("mechanism", {name: label for name, (label, _) in MECHANISMS.items()}, "Mechanism", "segments"),
                 html.Div(
-                    _choice("by", {"rate": "Rate and steps", "data": "Records and epochs"}, "Sampling", "segments"),
+                    _choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
                     className="for-dpsgd",
                 ),
                 *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
@@ -191,7 +194,7 @@ def style_of_swatches() -> str:
 def _explore() -> html.Section:
     return html.Section(
         [
-            html.H1(id="headline", className="answer"),
+            html.H1(id="headline", className="answer", **_LIVE),
             html.P(id="message", className="message", role="alert"),
             _choice("view", _VIEWS, "View", "segments views"),
             html.Div(_graph("figure", "Risk curves of all attackers"), id="picture"),
@@ -222,7 +225,7 @@ def _calibrate() -> html.Section:
                 ],
                 className="question",
             ),
-            html.H1(id="calibrated", className="answer"),
+            html.H1(id="calibrated", className="answer", **_LIVE),
             html.P(id="calibrate-message", className="message", role="alert"),
             _graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target"),
             html.Div(id="calibrate-table", className="scroll", tabIndex=0),
@@ -251,7 +254,7 @@ def _compare() -> html.Section:
                 ],
                 className="row buttons",
             ),
-            html.H1(id="compared", className="answer"),
+            html.H1(id="compared", className="answer", **_LIVE),
             html.P(id="compare-message", className="message", role="alert"),
             html.Div(id="compare-table", className="scroll", tabIndex=0),
             html.Div(
@@ -363,4 +366,5 @@ def _facts() -> dict[str, Any]:
         "defaults": DEFAULTS,
         "pinned": PINNED,
         "goals": goals,
+        "places": PLACES,
     }

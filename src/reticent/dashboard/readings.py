@@ -23,6 +23,7 @@ EPSILONS = np.linspace(0.0, 12.0, 73)
 PRIORS = np.linspace(0.01, 0.99, 99)
 QUESTIONS = Questions()
 _KEPT = 192
+_BY_POINT = ("success_at_prior", "tpr_at_fpr", "epsilon_at_delta", "delta_at_epsilon", "mu_at_rates_above")
 _NOTHING = Number(lower=None, value=None, upper=None)
 
 
@@ -127,9 +128,7 @@ def summary(assessment: Assessment) -> AssessmentRecord:
         "advantage": Number.of(assessment.measure(risk.advantage)),
         "bayes_security": _NOTHING,
         "mu": _NOTHING,
-        **dict.fromkeys(
-            ("success_at_prior", "tpr_at_fpr", "epsilon_at_delta", "delta_at_epsilon", "mu_at_rates_above"), {}
-        ),
+        **{name: {} for name in _BY_POINT},
     }
     return assessment_record(assessment, QUESTIONS, measured)
 

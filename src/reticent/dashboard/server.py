@@ -121,7 +121,7 @@ class Server:
 class _Quiet(WSGIRequestHandler):
     """Writes no line for each request: addresses hold settings."""
 
-    def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
+    def log(self, type: str, message: str, *args: Any) -> None:
         if type == "error":
             super().log(type, message, *args)
 

@@ -54,8 +54,9 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
     who = [c.adversary for c in found]
     used = [type(release).__name__, *_enums(release), *(["Neighbouring"] if relation else [])]
     names = sorted({type(a).__name__ for a in who})
+    kinds = sorted([type(target).__name__, type(unknown).__name__])
     return (
-        f"from reticent.calibrate import {', '.join(sorted([type(target).__name__, type(unknown).__name__]))}, calibrate\n"
+        f"from reticent.calibrate import {', '.join(kinds)}, calibrate\n"
         f"from reticent.mechanism import {', '.join(sorted(set(used)))}\n"
         f"from reticent.threat import {', '.join(names)}\n\n"
         f"release = {_written(release)}\n"

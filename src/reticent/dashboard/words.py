@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from dash import html
@@ -12,7 +13,7 @@ from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.certificate.sentences import even_guess, percent
 from reticent.certificate.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
-from reticent.dashboard.catalogue import ATTACKERS
+from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
 from reticent.errors import ParameterError, ReticentError
@@ -110,8 +111,8 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     return [html.P([html.Strong(_LABELS[name]), " is left out: ", reason]) for name, reason in skipped.items()]
 
 
-def calibration_table(searched: Searched, target: Target, what: str) -> html.Table:
-    """What each attacker would allow, and the worst case there."""
+def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
+    """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
     titles = ("attacker", what, "against worst case", f"achieved {target.name}", "worst case there")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
@@ -136,6 +137,9 @@ def calibration_table(searched: Searched, target: Target, what: str) -> html.Tab
                 ]
             )
         )
+    for name in waiting:
+        row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=4, className="quiet")]
+        body.append(html.Tr(row))
     return html.Table([html.Thead(head), html.Tbody(body)])
 
 
@@ -145,11 +149,19 @@ def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
     body = []
     for (title, _, one), (_, _, other) in zip(_columns(a), _columns(b), strict=True):
         known = one.value is not None and other.value is not None
-        difference = f"{other.value - one.value:+.3g}" if known else ""  # type: ignore[operator]
+        difference = f"{other.value - one.value:+.3g}".replace("-", "\u2212", 1) if known else ""  # type: ignore[operator]
         body.append(
             html.Tr([html.Th(title, scope="row"), _cell(one), _cell(other), html.Td(difference, className="n")])
         )
     return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def goal(target: Target) -> str:
+    """The target in words, such as *advantage at most 0.1*."""
+    label, place, _, _ = TARGETS[target.name]
+    where = "" if place is None else f" {place} {getattr(target, fields(target)[1].name):g}"  # type: ignore[arg-type]
+    limit = "at least" if target.name == "bayes-security" else "at most"
+    return f"{label[0].lower() + label[1:]}{where} {limit} {target.value:g}"
 
 
 def pairs(rows: Sequence[tuple[str, str]]) -> html.Dl:

@@ -54,6 +54,7 @@
     if (place) { place.textContent = text; setTimeout(() => { if (place.textContent === text) place.textContent = ""; }, 2500); }
   }
   async function copied(text, what) {
+    if (!text) { told("There is nothing to copy yet"); return; }
     try { await navigator.clipboard.writeText(text); told(what + " copied"); }
     catch (refused) {
       const area = document.createElement("textarea");
@@ -71,6 +72,18 @@
     const layout = Object.assign({}, plot.layout, { paper_bgcolor: ground, showlegend: true, legend: { orientation: "h", y: -0.2 } });
     window.Plotly.downloadImage({ data: plot.data, layout }, { format: kind, width: 1000, height: 640, filename: "reticent-" + panel });
   }
+
+  // Dash writes lists of options that hold radio buttons; screen readers need groups.
+  function mend() {
+    document.querySelectorAll(".dash-options-list[role=listbox]").forEach((list) => {
+      list.setAttribute("role", list.classList.contains("dash-checklist") ? "group" : "radiogroup");
+      list.setAttribute("aria-label", list.closest("fieldset").querySelector("legend").textContent);
+    });
+    document.querySelectorAll(".dash-options-list label").forEach((label) => {
+      for (const name of ["role", "aria-selected"]) if (label.hasAttribute(name)) label.removeAttribute(name);
+    });
+  }
+  new MutationObserver(mend).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, { reticent: {
     // [controls..., sliders...] in, the same and the state out.
@@ -102,7 +115,7 @@
             if (set) Object.assign(next, Object.fromEntries(Object.entries(set).filter(([k]) => k in defaults)));
           } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
         }
-        if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = ""; }
+        if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
         if (same(next, now)) { next = null; } else remember(now, by.join());
       }
       const out = new Array(given.length).fill(keep);
