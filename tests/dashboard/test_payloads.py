@@ -75,21 +75,19 @@ def send(client: Any, payload: Any) -> Any:
 
 
 def hostile(client: Any, known: list[dict[str, Any]], count: int, seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311
+    rng, answered = random.Random(seed), 0  # noqa: S311
     served = [d for d in known if not d["clientside_function"]]
     assert len(served) == 7
     for turn in range(count):
         dependency = rng.choice(served)
         if rng.random() < 0.6:
-            asked = cheap(rng, turn)
-            payload = payload_of(
-                dependency, lambda name: asked if name in ("state", "rest", "rest-calibrate") else None
-            )  # noqa: B023
+            payload = payload_of(dependency, dict.fromkeys(("state", "rest", "rest-calibrate"), cheap(rng, turn)).get)
         else:
             payload = payload_of(dependency, lambda name: rng.choice(THINGS))
             for _ in range(rng.randint(0, 3)):
                 payload[rng.choice(["output", "outputs", "inputs", "state", "changedPropIds"])] = rng.choice(THINGS)
-        send(client, payload)
+        answered += send(client, payload).status_code in (200, 204)
+    assert answered > 0.6 * count, "most payloads reach a callback"
 
 
 def test_hostile_payloads_end_in_sentences(client: Any, known: list[dict[str, Any]]) -> None:
@@ -117,7 +115,8 @@ def test_the_page_says_what_is_wrong_in_one_line(
     state = {"settings": {**DEFAULTS, "panel": panel, "noise_multiplier": text}, "session": "s", "turn": 1}
     state["settings"]["unknown"] = "steps"  # type: ignore[index]
     message = {"explore": "message", "calibrate": "calibrate-message", "compare": "compare-message"}[panel]
-    dependency = next(d for d in known if f".{message}.children" in d["output"] and "@" not in d["output"])
+    mine = [d for d in known if f".{message}.children" in d["output"]]
+    dependency = next(d for d in mine if d["inputs"][0]["id"] == "state")
     answer = send(client, payload_of(dependency, lambda name: state if name == "state" else "light"))
     line = answer.get_json()["response"][message]["children"]
     assert line.startswith("Noise multiplier must be")

@@ -12,6 +12,7 @@ from reticent.calibrate import Target
 from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.certificate.sentences import even_guess, percent
 from reticent.certificate.words import CLAIMS
+from reticent.certificate.text import inert
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
@@ -19,6 +20,7 @@ from reticent.dashboard.readings import record, summary, told
 from reticent.errors import ParameterError, ReticentError
 from reticent.threat import Assessment, Claim
 
+_LONGEST = 500
 _LABELS = {name: a.label for name, a in ATTACKERS.items()}
 
 
@@ -26,10 +28,10 @@ def one_line(error: BaseException) -> str:
     """An error as one line that names the field."""
     if isinstance(error, ParameterError):
         name = error.name.replace("_", " ")
-        shown = repr(error.value) if str(error.value) else "nothing"
-        return f"{name.capitalize()} must be {error.allowed}, got {shown[:80]}."
+        shown = inert(str(error.value), 80) or "nothing"
+        return f"{name.capitalize()} must be {error.allowed}, got {shown}."
     if isinstance(error, ReticentError):
-        return " ".join(str(error).split())
+        return inert(" ".join(str(error).split()), _LONGEST)
     return f"These numbers are too extreme to compute with ({type(error).__name__})."
 
 
