@@ -135,6 +135,7 @@ def test_damaged_files_end_in_sentences(client: Any, known: list[dict[str, Any]]
     }
     dependency = next(d for d in known if "open-message.children" in d["output"])
     payload = payload_of(dependency, lambda place: sent.get(place))
+    payload["changedPropIds"] = ["upload.contents"]
     for place in payload["state"]:
         if place["property"] == "filename":
             place["value"] = name

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, no_update
 
 from reticent.certificate.sentences import headline
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.catalogue import UNKNOWNS
-from reticent.dashboard.figures import empty, risk_figure
+from reticent.dashboard.figures import blank, empty, risk_figure
 from reticent.dashboard.layout import CONTROLS, SLIDERS
 from reticent.dashboard.readings import Answer, answer, assessed, is_known, record, summary
 from reticent.dashboard.state import State as Settings
@@ -104,7 +104,7 @@ class Callbacks:
             Input("open-path", "n_clicks"),
             Input("path", "n_submit"),
             Input("upload", "contents"),
-            theme,
+            State("theme", "data"),
             State("path", "value"),
             State("upload", "filename"),
             State("state", "data"),
@@ -225,7 +225,7 @@ class Callbacks:
             "",
             comparing.overlay(worst, view, asked.theme),
             table,
-            surface or empty("curves", asked.theme),
+            surface or blank(asked.theme),
             caption,
         )
 
@@ -234,7 +234,8 @@ class Callbacks:
     ) -> tuple[Any, ...]:
         """A file of a stranger, as curves and verdicts."""
         try:
-            source = opening.source_of(contents, name, path, local=self.local)
+            uploaded = ctx.triggered_id == "upload"
+            source = opening.source_of(contents if uploaded else None, name, path, local=self.local)
             if source is None:
                 return no_update, "", no_update, no_update
             asked = Asked.of(sent, theme)
@@ -327,7 +328,7 @@ def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:
 
 
 def _compare_failed(theme: str, line: str) -> tuple[Any, ...]:
-    return "No comparison of these settings", line, empty("curves", theme), [], empty("curves", theme), ""
+    return "No comparison of these settings", line, empty("curves", theme), [], blank(theme), ""
 
 
 def _compared(worst: dict[str, Assessment], *, pinned: bool) -> str:

@@ -94,6 +94,11 @@ def empty(view: str, theme: str) -> Figure:
     return {"data": [_blind(view, ground.quiet)], "layout": layout}
 
 
+def blank(theme: str) -> Figure:
+    """No picture at all."""
+    return {"data": [], "layout": {**base_layout(theme), "xaxis": {"visible": False}, "yaxis": {"visible": False}}}
+
+
 def base_layout(theme: str) -> Figure:
     """Fonts and colours of every picture."""
     ground = GROUNDS[theme]

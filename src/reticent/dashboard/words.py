@@ -11,8 +11,8 @@ from dash import html
 from reticent.calibrate import Target
 from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.certificate.sentences import even_guess, percent
-from reticent.certificate.words import CLAIMS
 from reticent.certificate.text import inert
+from reticent.certificate.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
