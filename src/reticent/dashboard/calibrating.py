@@ -68,7 +68,7 @@ def search(
     for who in adversaries:
         between()
         try:
-            found.append(_solved(mechanism, unknown, target, who, relation))
+            found.append(_solved(mechanism, unknown, target, who, relation))  # type: ignore[arg-type]
         except (UnsupportedError, UnreachableError, ParameterError, NumericalError) as error:
             skipped[who.name] = str(error)
     return Searched(tuple(found), skipped)

@@ -37,6 +37,19 @@ from reticent.threat import Adversary, Assessment, WorstCase
 
 TOO_EXTREME = (ArithmeticError, MemoryError, RecursionError, ValueError)
 """What numbers beyond all use end in, deep inside; shown as one line."""
+_EXPLORED: tuple[str, ...] = (
+    "headline.children",
+    "message.children",
+    "figure.figure",
+    "table.children",
+    "cards.children",
+)
+_EXPLORED += ("left-out.children", "python.children", "command.children", "derived.children")
+_CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
+_CALIBRATED += ("calibrate-table.children", "calibrate-left-out.children")
+_TEXTS = ("python.children", "command.children")
+_COMPARED: tuple[str, ...] = ("compared.children", "compare-message.children", "compare-figure.figure")
+_COMPARED += ("compare-table.children", "map.figure", "map-caption.children")
 _SHORT = 80
 _QUICK = ("worst-case", "membership", "membership-game")
 
@@ -79,26 +92,16 @@ class Callbacks:
         """Tie every callback to its controls."""
         self._in_the_browser(app)
         state, theme, rest = Input("state", "data"), Input("theme", "data"), Input("rest", "data")
-        shown = ("headline.children", "message.children", "figure.figure", "table.children", "cards.children")
-        shown += ("left-out.children", "python.children", "command.children", "derived.children")
-        first = [*_outputs(shown), Output("rest", "data")]
-        app.callback(*first, state, theme, prevent_initial_call=True)(self.explore)
-        app.callback(*_again(shown), rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
-        found = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
-        found += ("calibrate-table.children", "calibrate-left-out.children")
-        texts = ("python.children", "command.children")
-        app.callback(
-            *_outputs(found), *_again(texts), Output("rest-calibrate", "data"), state, theme, prevent_initial_call=True
-        )(self.calibrate)
-        app.callback(
-            *_again((*found, *texts)),
-            Input("rest-calibrate", "data"),
-            State("theme", "data"),
-            prevent_initial_call=True,
-        )(self.calibrate_rest)
-        compared = ("compared.children", "compare-message.children", "compare-figure.figure")
-        compared += ("compare-table.children", "map.figure", "map-caption.children")
-        app.callback(*_outputs(compared), state, theme, prevent_initial_call=True)(self.compare)
+        app.callback(*_outputs(_EXPLORED), Output("rest", "data"), state, theme, prevent_initial_call=True)(
+            self.explore
+        )
+        again = _outputs(_EXPLORED, again=True)
+        app.callback(*again, rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
+        first = [*_outputs(_CALIBRATED), *_outputs(_TEXTS, again=True), Output("rest-calibrate", "data")]
+        app.callback(*first, state, theme, prevent_initial_call=True)(self.calibrate)
+        again, more = _outputs((*_CALIBRATED, *_TEXTS), again=True), Input("rest-calibrate", "data")
+        app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
+        app.callback(*_outputs(_COMPARED), state, theme, prevent_initial_call=True)(self.compare)
         app.callback(
             *_outputs(("opened.children", "open-message.children", "open-figure.figure", "open-picture.className")),
             Input("open-path", "n_clicks"),
@@ -345,10 +348,6 @@ def _attacker_words(who: Adversary) -> str:
     return "any attacker" if isinstance(who, WorstCase) else f"the {who.name} attacker"
 
 
-def _outputs(names: tuple[str, ...]) -> list[Output]:
-    return [Output(*name.split(".")) for name in names]
-
-
-def _again(names: tuple[str, ...]) -> list[Output]:
-    """The same outputs once more, for the answer that comes later."""
-    return [Output(*name.split("."), allow_duplicate=True) for name in names]
+def _outputs(names: tuple[str, ...], *, again: bool = False) -> list[Output]:
+    """Places on the page; ``again`` where another callback writes them first."""
+    return [Output(name, kind, allow_duplicate=again) for name, kind in (place.split(".") for place in names)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -29,15 +29,15 @@ def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
     return figure
 
 
-def map_figure(settings: dict[str, Mechanism], relation: Neighbouring, theme: str) -> Figure | None:
+def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str) -> Figure | None:
     """The worst-case advantage over noise and rate, at the steps of B; None where no such map is known.
 
     Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8.
     """
     b = settings["B"]
-    if not _on_map(b):
+    if not (isinstance(b, DPSGD) and _on_map(b)):
         return None
-    marks = {name: m for name, m in settings.items() if _on_map(m)}
+    marks = {name: m for name, m in settings.items() if isinstance(m, DPSGD) and _on_map(m)}
     noises, rates = (
         _axis([m.noise_multiplier for m in marks.values()]),
         _axis([m.sample_rate for m in marks.values()], 1.0),
@@ -74,10 +74,9 @@ def map_figure(settings: dict[str, Mechanism], relation: Neighbouring, theme: st
     return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
 
 
-def _on_map(mechanism: Mechanism) -> Any:
+def _on_map(mechanism: DPSGD) -> bool:
     return (
-        isinstance(mechanism, DPSGD)
-        and mechanism.sampler is Sampler.POISSON
+        mechanism.sampler is Sampler.POISSON
         and 0.05 < mechanism.noise_multiplier < 1000.0
         and 1e-8 < mechanism.sample_rate < 1.0
     )

@@ -30,7 +30,8 @@ _SAMPLERS = {
     Sampler.SHUFFLED.value: "shuffled",
 }
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
-_GRAPH = {
+_NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
+_GRAPH: Any = {
     "displayModeBar": False,
     "displaylogo": False,
     "responsive": True,
@@ -127,11 +128,8 @@ def _field(p: Parameter) -> html.Div:
             html.Label([p.label, *hint], htmlFor=p.name),
             dcc.Input(
                 id=p.name,
-                type="text",
-                inputMode="decimal",
+                **_NUMBER,
                 value=p.start,
-                debounce=0.5,
-                maxLength=40,
                 spellCheck="false",
             ),
             html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen"),
@@ -237,7 +235,7 @@ def _calibrate() -> html.Section:
 
 
 def _text(name: str, label: str, value: str) -> html.Div:
-    field = dcc.Input(id=name, type="text", inputMode="decimal", value=value, debounce=0.5, maxLength=40)
+    field = dcc.Input(id=name, **_NUMBER, value=value)
     return html.Div(
         [html.Label(label, htmlFor=name, id=f"{name}-label"), field], className="inline-field", id=f"box-{name}"
     )

@@ -146,7 +146,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
         *[html.P(RunWarning(w).text, className="warning") for w in ledger.warnings],
         html.P(told(found.assessments[0])),
-        html.Button("Explore these settings", className="primary", **{"data-settings": _settings(release)}),
+        html.Button("Explore these settings", className="primary", **{"data-settings": _settings(release)})  # type: ignore[arg-type],
         words.pairs(facts),
     ]
     return Opened(page, risk_figure(found.assessments, "curves", theme))

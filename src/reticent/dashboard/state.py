@@ -177,11 +177,19 @@ def target_of(state: State) -> Target:
         ParameterError: a number cannot be read or cannot be reached by anybody.
     """
     goal, name = number(state, "goal"), state["target"]
-    plain = {"advantage": Advantage, "bayes-security": BayesSecurity, "mu": Mu}
+    plain: dict[str, type[Advantage | BayesSecurity | Mu]] = {
+        "advantage": Advantage,
+        "bayes-security": BayesSecurity,
+        "mu": Mu,
+    }
     if name in plain:
         return plain[name](goal)
     place = _number("place", state["place"] or PLACES[name])
-    placed = {"tpr": TprAtFpr, "epsilon": EpsilonAtDelta, "success": Success}
+    placed: dict[str, type[TprAtFpr | EpsilonAtDelta | Success]] = {
+        "tpr": TprAtFpr,
+        "epsilon": EpsilonAtDelta,
+        "success": Success,
+    }
     return placed[name](goal, place)
 
 
