@@ -141,12 +141,13 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
         ("trained parameters", f"{ledger.num_parameters:,}"),
         ("random numbers", ledger.randomness.value),
     ]
+    asked: dict[str, Any] = {"data-settings": _settings(release)}
     page = [
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
         *[html.P(RunWarning(w).text, className="warning") for w in ledger.warnings],
         html.P(told(found.assessments[0])),
-        html.Button("Explore these settings", className="primary", **{"data-settings": _settings(release)})  # type: ignore[arg-type],
+        html.Button("Explore these settings", className="primary", **asked),
         words.pairs(facts),
     ]
     return Opened(page, risk_figure(found.assessments, "curves", theme))

@@ -53,6 +53,8 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "target": tuple(TARGETS),
     "unknown": tuple(UNKNOWNS),
 }
+_PLAIN: dict[str, type[Advantage | BayesSecurity | Mu]] = {t.name: t for t in (Advantage, BayesSecurity, Mu)}
+_PLACED: dict[str, type[TprAtFpr | EpsilonAtDelta | Success]] = {t.name: t for t in (TprAtFpr, EpsilonAtDelta, Success)}
 _LONGEST = 40
 _LONGEST_LIST = 600
 _MOST = 10**9
@@ -177,20 +179,9 @@ def target_of(state: State) -> Target:
         ParameterError: a number cannot be read or cannot be reached by anybody.
     """
     goal, name = number(state, "goal"), state["target"]
-    plain: dict[str, type[Advantage | BayesSecurity | Mu]] = {
-        "advantage": Advantage,
-        "bayes-security": BayesSecurity,
-        "mu": Mu,
-    }
-    if name in plain:
-        return plain[name](goal)
-    place = _number("place", state["place"] or PLACES[name])
-    placed: dict[str, type[TprAtFpr | EpsilonAtDelta | Success]] = {
-        "tpr": TprAtFpr,
-        "epsilon": EpsilonAtDelta,
-        "success": Success,
-    }
-    return placed[name](goal, place)
+    if name in _PLAIN:
+        return _PLAIN[name](goal)
+    return _PLACED[name](goal, _number("place", state["place"] or PLACES[name]))
 
 
 def unknown_of(state: State) -> Unknown:
