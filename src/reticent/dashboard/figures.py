@@ -27,7 +27,7 @@ AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"title": "members found (TPR)", "type": "log", "range": [-5, 0.05]},
     ),
     "profile": (
-        {"title": "epsilon", "range": [0, 12]},
+        {"title": "epsilon", "range": [0, 6]},
         {"title": "delta", "type": "log", "range": [-10, 0.1], "dtick": 2, "exponentformat": "power"},
     ),
     "guesses": (
@@ -52,8 +52,18 @@ def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Fig
     for assessment in sorted(assessments, key=lambda a: a.adversary.name == "worst-case"):
         name = assessment.adversary.name
         label = name if assessment.neighbouring is first else f"{name}, {assessment.neighbouring.value}"
-        figure["data"] += traces(assessment, view, look_of(name), label, theme)
+        width = 0.0 if assessment.neighbouring is first else 1.6
+        figure["data"] += traces(assessment, view, look_of(name), label, theme, width)
+    if view == "profile":
+        figure["layout"]["xaxis"]["range"] = [0, _reach(assessments)]
     return figure
+
+
+def _reach(assessments: Sequence[Assessment]) -> float:
+    """How far the axis of epsilon goes: in a few steps, so that it does not move with every change."""
+    ends = [read.x[read.claimed > _LOWEST][-1:] for read in (points(a, "profile") for a in assessments)]
+    furthest = max((float(end[0]) for end in ends if len(end)), default=0.0)
+    return next((reach for reach in (3.0, 6.0, 12.0) if furthest < reach), 24.0)
 
 
 def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str, width: float = 0.0) -> list[Figure]:
@@ -88,7 +98,7 @@ def empty(view: str, theme: str) -> Figure:
         )
         axis.update(automargin=True, tickfont={"size": 12})
     if view == "roc":
-        x.update(_PERCENTS)
+        x.update(_PERCENTS, ticktext=[t if k % 2 == 0 else "" for k, t in enumerate(_PERCENTS["ticktext"])])
         y.update(_PERCENTS)
     layout = {**base_layout(theme), "xaxis": x, "yaxis": y, "hovermode": "closest", "uirevision": view}
     return {"data": [_blind(view, ground.quiet)], "layout": layout}

@@ -83,7 +83,10 @@
       for (const name of ["role", "aria-selected"]) if (label.hasAttribute(name)) label.removeAttribute(name);
     });
   }
-  new MutationObserver(mend).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
+  function name() {
+    document.querySelectorAll("#upload input:not([aria-label])").forEach((file) => file.setAttribute("aria-label", "Choose a file"));
+  }
+  new MutationObserver(() => { mend(); name(); }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, { reticent: {
     // [controls..., sliders...] in, the same and the state out.
