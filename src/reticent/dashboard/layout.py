@@ -97,8 +97,10 @@ def _settings() -> list[Any]:
                 ),
                 *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
                 html.P(id="derived", className="derived for-dpsgd"),
-                html.Div(_dropdown("sampler", "Sampler", _SAMPLERS), className="for-dpsgd"),
-                _dropdown("relation", "Neighbouring data sets", _RELATIONS),
+                html.Div(
+                    _choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
+                ),
+                _choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
             ]
         ),
         html.Section(
@@ -116,7 +118,8 @@ def _settings() -> list[Any]:
 
 
 def _parameters_of_mechanisms() -> list[str]:
-    return list(dict.fromkeys(name for _, names in MECHANISMS.values() for name in names))
+    used = {name for _, names in MECHANISMS.values() for name in names}
+    return [name for name in PARAMETERS if name in used]
 
 
 def _field(p: Parameter) -> html.Div:
@@ -140,18 +143,12 @@ def _field(p: Parameter) -> html.Div:
     )
 
 
-def _choice(name: str, options: dict[str, str], label: str, look: str) -> html.Fieldset:
+def _choice(name: str, options: dict[str, str], label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+    """One of several; the label is for screen readers unless the legend has another class."""
     chosen = dcc.RadioItems(
         [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
     )
-    return html.Fieldset([html.Legend(label, className="unseen"), chosen], className=look)
-
-
-def _dropdown(name: str, label: str, options: dict[str, str]) -> html.Fieldset:
-    chosen = dcc.RadioItems(
-        [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
-    )
-    return html.Fieldset([html.Legend(label, className="small-label"), chosen], className="options")
+    return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
 
 
 def _chips() -> html.Fieldset:

@@ -22,7 +22,7 @@ FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1
 EPSILONS = np.concatenate([np.linspace(0.0, 3.0, 37), np.linspace(3.0, 24.0, 64)[1:]])
 PRIORS = np.linspace(0.01, 0.99, 99)
 QUESTIONS = Questions()
-_KEPT = 192
+_KEPT = 96
 _BY_POINT = ("success_at_prior", "tpr_at_fpr", "epsilon_at_delta", "delta_at_epsilon", "mu_at_rates_above")
 _NOTHING = Number(lower=None, value=None, upper=None)
 
@@ -103,7 +103,7 @@ def answer(
     return Answer(tuple(found.values()), skipped)
 
 
-@lru_cache(maxsize=4 * _KEPT)
+@lru_cache(maxsize=2 * _KEPT)
 def points(assessment: Assessment, view: str) -> Points:
     """The curve at the points of a view: ``curves``, ``roc``, ``profile`` or ``guesses``."""
     truth = assessment.truth
