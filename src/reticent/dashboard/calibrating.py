@@ -92,7 +92,7 @@ def _line(target: Target, theme: str) -> dict[str, Any]:
     if ends is None:
         return {}
     accent = GROUNDS[theme].accent
-    shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "editable": True, "name": "target"}
+    shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "name": "target"}
     x, y = {"roc": (0.99, 0.02), "guesses": (0.5, 0.99)}.get(TARGETS[target.name][3], (0.99, 0.99))
     note = {"text": "the target: drag it", "xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
     return {"shapes": [shape], "annotations": [{**note, "font": {"color": accent}}], "meta": {"drag": target.name}}

@@ -11,7 +11,7 @@ from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanism import Neighbouring, Sampler
 
-SLIDER_STEPS = 1000
+SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name != "pinned")
 """The state in the order of the callback that keeps it; the pinned setting has no control."""
 SLIDERS = tuple(PARAMETERS)
@@ -38,6 +38,8 @@ _GRAPH: Any = {
     "scrollZoom": False,
     "doubleClick": "reset",
 }
+
+_DRAGGED: Any = {**_GRAPH, "edits": {"shapePosition": True}}
 
 
 def page(local: bool) -> html.Div:
@@ -222,7 +224,9 @@ def _calibrate() -> html.Section:
             ),
             html.H1(id="calibrated", className="answer", **_LIVE),
             html.P(id="calibrate-message", className="message", role="alert"),
-            _graph("calibrate-figure", "Worst-case curves at what each attacker would allow, with the target"),
+            _graph(
+                "calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED
+            ),
             html.Div(id="calibrate-table", className="scroll", tabIndex=0),
             html.Div(id="calibrate-left-out", className="quiet"),
         ],
@@ -334,8 +338,8 @@ def _take_away() -> html.Section:
     )
 
 
-def _graph(name: str, label: str) -> html.Div:
-    graph = dcc.Graph(id=name, config=_GRAPH, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
+def _graph(name: str, label: str, config: Any = _GRAPH) -> html.Div:
+    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
     return html.Div(graph, role="img", className="frame", **{"aria-label": label})  # type: ignore[arg-type]
 
 
