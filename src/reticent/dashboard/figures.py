@@ -36,7 +36,16 @@ AXES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
 }
 """Axes of each view."""
-_PERCENTS = {"tickvals": [10.0**-n for n in range(6)], "ticktext": ["100%", "10%", "1%", "0.1%", "0.01%", "0.001%"]}
+_DECADES = [10.0**-n for n in range(6)]
+_ACROSS = {"tickvals": _DECADES, "ticktext": ["100%", "", "1%", "", "0.01%", ""]}
+_UP = {"tickvals": _DECADES, "ticktext": ["100%", "10%", "1%", "0.1%", "0.01%", "0.001%"]}
+_GUESSING: dict[str, tuple[list[float], list[float]]] = {
+    "curves": ([0.0, 1.0], [1.0, 0.0]),
+    "roc": ([1e-6, 1.0], [1e-6, 1.0]),
+    "profile": ([], []),
+    "guesses": ([0.0, 0.5, 1.0], [1.0, 0.5, 1.0]),
+}
+"""What a guess without the release achieves."""
 _HOVER = {
     "curves": "Accusing %{{x:.3~%}} of outsiders wrongly, this attacker misses {least} %{{y:.1%}} of members",
     "roc": "Accusing %{{x:.3~%}} of outsiders wrongly, this attacker finds {most} %{{y:.3~%}} of members",
@@ -98,8 +107,8 @@ def empty(view: str, theme: str) -> Figure:
         )
         axis.update(automargin=True, tickfont={"size": 12})
     if view == "roc":
-        x.update(_PERCENTS, ticktext=[t if k % 2 == 0 else "" for k, t in enumerate(_PERCENTS["ticktext"])])
-        y.update(_PERCENTS)
+        x.update(_ACROSS)
+        y.update(_UP)
     layout = {**base_layout(theme), "xaxis": x, "yaxis": y, "hovermode": "closest", "uirevision": view}
     return {"data": [_blind(view, ground.quiet)], "layout": layout}
 
@@ -129,21 +138,13 @@ def base_layout(theme: str) -> Figure:
 
 
 def _blind(view: str, colour: str) -> Figure:
-    xs: Any
-    if view == "roc":
-        xs, ys = [1e-6, 1.0], [1e-6, 1.0]
-    elif view == "curves":
-        xs, ys = [0.0, 1.0], [1.0, 0.0]
-    elif view == "guesses":
-        xs, ys = [0.0, 0.5, 1.0], [1.0, 0.5, 1.0]
-    else:
-        xs, ys = [None], [None]
+    xs, ys = _GUESSING[view]
     line = {"color": colour, "width": 1.2, "dash": "dot"}
     return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "hoverinfo": "skip", "name": "guessing"}
 
 
 def _band(read: Points, view: str, look: Look, label: str, theme: str) -> list[Figure]:
-    if read.least is None or read.most is None or not _is_visible(read, view):
+    if read.least is None or read.most is None or not _is_visible(read.least, read.most, view):
         return []
     ends = {"least": _shown(read.least, view), "most": _shown(read.most, view)}
     common = {"type": "scatter", "mode": "lines", "x": read.x.tolist(), "hoverinfo": "skip", "line": {"width": 0}}
@@ -151,8 +152,7 @@ def _band(read: Points, view: str, look: Look, label: str, theme: str) -> list[F
     return [{**common, "y": ends["least"], "name": ""}, {**common, "y": ends["most"], **fill}]
 
 
-def _is_visible(read: Points, view: str) -> bool:
-    least, most = read.least, read.most
+def _is_visible(least: np.ndarray, most: np.ndarray, view: str) -> bool:
     if view in ("roc", "profile"):
         low, high = (np.log10(np.maximum(end, 1e-6 if view == "roc" else _LOWEST)) for end in (least, most))
         return bool(np.max(high - low) > 10 * _VISIBLE)
