@@ -92,9 +92,8 @@ class Callbacks:
         """Tie every callback to its controls."""
         self._in_the_browser(app)
         state, theme, rest = Input("state", "data"), Input("theme", "data"), Input("rest", "data")
-        app.callback(*_outputs(_EXPLORED), Output("rest", "data"), state, theme, prevent_initial_call=True)(
-            self.explore
-        )
+        first = [*_outputs(_EXPLORED), Output("rest", "data")]
+        app.callback(*first, state, theme, prevent_initial_call=True)(self.explore)
         again = _outputs(_EXPLORED, again=True)
         app.callback(*again, rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
         first = [*_outputs(_CALIBRATED), *_outputs(_TEXTS, again=True), Output("rest-calibrate", "data")]
@@ -164,7 +163,9 @@ class Callbacks:
         with self.turns.turn(asked.page, asked.turn) as turn:
             everybody = adversaries_of(asked.settings)
             found = answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
-            return _explored(asked, found, (), whole=True)
+            shown = _explored(asked, found, (), whole=True)
+            turn.check()  # nothing that is no longer asked reaches the page
+            return shown
 
     def calibrate(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """What the worst case allows, and who comes next."""
@@ -193,6 +194,7 @@ class Callbacks:
                 raise ReticentError("; ".join(found.skipped.values()))
             figure = calibrating.calibration_figure(found, target, asked.theme)
             table = words.calibration_table(found, target, what, waiting)
+            turn.check()
         line, code = f"No value is known that keeps {words.goal(target)} for any attacker.", ("", "")
         if found.found:
             best = found.found[0]
@@ -217,6 +219,7 @@ class Callbacks:
             turn.check()
             surface = comparing.map_figure(mechanisms, relation, asked.theme)
             table = words.comparison_table(record(worst["A"]), record(worst["B"]))
+            turn.check()
         view = "curves" if b["view"] == "table" else b["view"]
         caption = (
             f"Worst-case advantage at {getattr(mechanisms['B'], 'steps', 1)} steps, {relation.value} (estimate)"
