@@ -227,9 +227,10 @@ def test_comparing_keeps_a_and_swaps(opened: Callable[..., Any]) -> None:
     assert page.input_value("#noise_multiplier") == "2"
 
 
-def test_from_slider_to_figure(opened: Callable[..., Any]) -> None:
-    """Prints the time from a key on the slider to the redrawn worst case; asserted nowhere near the goal."""
-    page = opened("attackers=")
+@pytest.mark.parametrize("query", ["mechanism=gaussian&attackers=", "attackers="], ids=["page alone", "DP-SGD"])
+def test_from_slider_to_figure(opened: Callable[..., Any], query: str) -> None:
+    """Prints the time from a key on the slider to the redrawn worst case; machines are too different for a limit."""
+    page = opened(query)
     times = []
     page.focus("#noise_multiplier-slider")
     for _ in range(20):
@@ -248,6 +249,6 @@ def test_from_slider_to_figure(opened: Callable[..., Any]) -> None:
             page.wait_for_timeout(5)
         times.append(page.evaluate("window.redrawn - window.asked"))
     slow = sorted(times)[-2]
-    print(f"slider to figure: median {statistics.median(times):.0f} ms, 95th percentile {slow:.0f} ms")
+    print(f"slider to figure ({query}): median {statistics.median(times):.0f} ms, 95th percentile {slow:.0f} ms")
     assert min(times) > 0.0
     assert statistics.median(times) < 5000.0

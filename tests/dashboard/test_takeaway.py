@@ -42,7 +42,14 @@ CALIBRATIONS = {
     "noise": {"attackers": "membership", "sample_rate": "0.05", "steps": "20"},
     "steps": {"attackers": "", "unknown": "steps", "noise_multiplier": "3", "target": "epsilon", "goal": "1"},
     "rate": {"attackers": "", "unknown": "sample-rate", "noise_multiplier": "2", "steps": "50"},
-    "batch": {"by": "data", "attackers": "", "unknown": "batch-size", "dataset_size": "1000", "epochs": "2"},
+    "batch": {
+        "by": "data",
+        "attackers": "",
+        "unknown": "batch-size",
+        "dataset_size": "100",
+        "batch_size": "10",
+        "epochs": "0.5",
+    },
     "releases": {"mechanism": "gaussian", "attackers": "mixed", "unknown": "steps", "noise_multiplier": "9"},
 }
 

@@ -18,7 +18,7 @@ from reticent.mechanism import Mechanism, Neighbouring
 from reticent.threat import Adversary, Assessment, Method, WorstCase, check_dominance
 from reticent.tradeoff import TradeOff
 
-FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 61)]))
+FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 3.0, 37), np.linspace(3.0, 24.0, 64)[1:]])
 PRIORS = np.linspace(0.01, 0.99, 99)
 QUESTIONS = Questions()
