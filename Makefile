@@ -15,7 +15,7 @@ help:
 	@echo "make test    the whole default suite"
 	@echo "make check   tests, lint, types, import rules, documentation: what CI runs"
 	@echo "make slow    the longer experiments' tests, by name"
-	@echo "make browser the certificate's page in headless Chromium"
+	@echo "make browser the pages in headless Chromium"
 	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   the speed tables"
 

@@ -35,11 +35,12 @@ def takes(*more: inspect.Parameter) -> Callable[[Callable[..., None]], Callable[
     def extended(function: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(function, eval_str=True).parameters.values()
         named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD]
+        further = [p for p in more if p.name not in {known.name for known in named}]
 
         def command(**values: Any) -> None:
             function(**values)
 
-        shown = sorted([*named, *more], key=lambda p: p.name == "json")  # the same place everywhere
+        shown = sorted([*named, *further], key=lambda p: p.name == "json")  # the same place everywhere
         command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
         command.__annotations__ = {p.name: p.annotation for p in shown}
         command.__doc__ = function.__doc__

@@ -114,7 +114,7 @@ def audit_command(
     )
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
         raise ParameterError("guesses", guesses, _COINS)
-    claims = claims_of(mechanism, against_mu, given)
+    claims = claims_of(mechanism, against_mu, {**given, "dimension": dimension})
     if kind == "run":
         where = engine_of(engine, address, workers)
         scores = _attack(source, attack, records, models, canaries, seed, where, timeout, work, resume, quiet=json)

@@ -1,4 +1,4 @@
-"""``reticent dashboard``: the risk page in a browser, served to this machine only."""
+"""``reticent dashboard``: the risk of a release in a browser, served to this machine unless told otherwise."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from reticent.errors import ParameterError, UnsupportedError
 
 @app.command("dashboard")
 def dashboard(
-    port: Annotated[int, typer.Option("--port", help="Port on 127.0.0.1.")] = 8050,
+    port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8050,
+    host: Annotated[
+        str,
+        typer.Option("--host", help="Address to listen on; any but this machine's own needs a token, which is made."),
+    ] = "127.0.0.1",
 ) -> None:
-    """Serve the risk page on 127.0.0.1 until interrupted."""
+    """Serve the page until interrupted; it computes here and asks nobody else."""
     if not 1024 <= port <= 65535:
         raise ParameterError("port", port, "a whole number from 1024 to 65535")
     try:
-        from reticent.dashboard.app import build_app
+        from reticent.dashboard.server import Server
     except ImportError as error:
         raise UnsupportedError(f"the dashboard needs an extra: pip install 'reticent[dashboard]' ({error})") from None
-    typer.echo(f"open http://127.0.0.1:{port} (interrupt to stop)")
-    build_app().run(host="127.0.0.1", port=str(port), debug=False)
+    server = Server(host, port)
+    typer.echo(f"open {server.address} (interrupt to stop)")
+    server.serve()
+    typer.echo("stopped")

@@ -1,0 +1,183 @@
+// Keeps the settings: fields, sliders, address and history say the same. Computes nothing about privacy.
+(function () {
+  "use strict";
+  const session = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join("");
+  const past = [];
+  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0;
+
+  const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
+  function fromSlider(place, fact) {
+    const share = place / fact.steps;
+    const x = fact.log ? fact.low * Math.pow(fact.high / fact.low, share) : fact.low + (fact.high - fact.low) * share;
+    return shortest(x, fact.whole);
+  }
+  function toSlider(text, fact) {
+    const x = Number(text);
+    if (text === "" || !Number.isFinite(x) || (fact.log && x <= 0)) return 0;
+    const share = fact.log ? Math.log(x / fact.low) / Math.log(fact.high / fact.low) : (x - fact.low) / (fact.high - fact.low);
+    return Math.round(fact.steps * Math.min(1, Math.max(0, share)));
+  }
+  const asText = (value) => Array.isArray(value) ? value.filter((v) => v !== "worst-case").join(",") : String(value ?? "");
+  const asValue = (name, text) => name === "attackers" ? ["worst-case", ...text.split(",").filter((v) => v && v !== "worst-case")] : text;
+  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+  function remember(before, by) {
+    const soon = by === changedBy && Date.now() - changedAt < 900;
+    changedBy = by; changedAt = Date.now();
+    if (!soon && before) { past.push(before); if (past.length > 100) past.shift(); }
+  }
+  function address(settings, defaults) {
+    const query = new URLSearchParams();
+    for (const name of Object.keys(defaults)) if (settings[name] !== defaults[name]) query.set(name, settings[name]);
+    return query.toString();
+  }
+  function plain(settings) {
+    const rest = new URLSearchParams();
+    for (const name of known.pinned) rest.set(name, settings[name]);
+    return rest.toString();
+  }
+  function mark(settings) {
+    const data = document.body.dataset;
+    for (const name of ["panel", "mechanism", "by", "view", "target"]) data[name] = settings[name];
+    data.attackers = settings.attackers.split(",").join(" ");
+    document.querySelectorAll("input[type=range]").forEach((range) => {
+      const text = settings[range.id.replace("-slider", "")];
+      range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
+    });
+    const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
+    if (goal) goal.textContent = settings.target === "bayes-security" ? "at least" : "at most";
+    const words = { tpr: "at false alarms", epsilon: "at delta", success: "at prior" };
+    if (place) place.textContent = words[settings.target] || "at";
+  }
+  function told(text) {
+    const place = document.getElementById("told");
+    if (place) { place.textContent = text; setTimeout(() => { if (place.textContent === text) place.textContent = ""; }, 2500); }
+  }
+  async function copied(text, what) {
+    if (!text) { told("There is nothing to copy yet"); return; }
+    try { await navigator.clipboard.writeText(text); told(what + " copied"); }
+    catch (refused) {
+      const area = document.createElement("textarea");
+      area.value = text; document.body.append(area); area.select();
+      const done = document.execCommand("copy"); area.remove();
+      told(done ? what + " copied" : "Copying is not allowed here: select the text below");
+    }
+  }
+  function picture(kind) {
+    const panel = document.body.dataset.panel;
+    const name = { explore: "figure", calibrate: "calibrate-figure", compare: "compare-figure", open: "open-figure" }[panel];
+    const plot = document.querySelector("#" + name + " .js-plotly-plot");
+    if (!plot) return;
+    const ground = getComputedStyle(document.body).backgroundColor;
+    const layout = Object.assign({}, plot.layout, { paper_bgcolor: ground, showlegend: true, legend: { orientation: "h", y: -0.2 } });
+    window.Plotly.downloadImage({ data: plot.data, layout }, { format: kind, width: 1000, height: 640, filename: "reticent-" + panel });
+  }
+
+  // Dash writes lists of options that hold radio buttons; screen readers need groups.
+  function mend() {
+    document.querySelectorAll(".dash-options-list[role=listbox]").forEach((list) => {
+      list.setAttribute("role", list.classList.contains("dash-checklist") ? "group" : "radiogroup");
+      list.setAttribute("aria-label", list.closest("fieldset").querySelector("legend").textContent);
+    });
+    document.querySelectorAll(".dash-options-list label").forEach((label) => {
+      for (const name of ["role", "aria-selected"]) if (label.hasAttribute(name)) label.removeAttribute(name);
+    });
+  }
+  function name() {
+    document.querySelectorAll("#upload input:not([aria-label])").forEach((file) => file.setAttribute("aria-label", "Choose a file"));
+  }
+  new MutationObserver(() => { mend(); name(); }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
+
+  window.dash_clientside = Object.assign({}, window.dash_clientside, { reticent: {
+    // [controls..., sliders...] in, the same and the state out.
+    keep: function (...given) {
+      known = given.pop();
+      const search = given.pop();
+      given.splice(-4);  // undo, pin, swap, shared: only that they were touched matters
+      const { controls, sliders, defaults, fields } = known;
+      const keep = window.dash_clientside.no_update;
+      const by = window.dash_clientside.callback_context.triggered.map((t) => t.prop_id.split(".")[0]);
+      let next = now ? Object.assign({}, now) : null;
+      if (!next) {
+        next = Object.assign({}, defaults, Object.fromEntries([...new URLSearchParams(search || "")].filter(([k]) => k in defaults)));
+      } else if (by.includes("undo")) {
+        if (past.length) next = past.pop();
+        changedBy = null;
+      } else {
+        for (const name of by) {
+          if (name === "pin") next.pinned = plain(next);
+          else if (name === "swap" && next.pinned) {
+            const other = Object.fromEntries(new URLSearchParams(next.pinned));
+            next.pinned = plain(next);
+            Object.assign(next, Object.fromEntries(Object.entries(other).filter(([k]) => known.pinned.includes(k))));
+          } else if (name.endsWith("-slider")) {
+            const bare = name.replace("-slider", ""), place = given[controls.length + sliders.indexOf(bare)];
+            if (Number(place) !== toSlider(next[bare], fields[bare])) next[bare] = fromSlider(Number(place), fields[bare]);
+          } else if (name === "shared") {
+            const set = asked; asked = null;
+            if (set) Object.assign(next, Object.fromEntries(Object.entries(set).filter(([k]) => k in defaults)));
+          } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
+        }
+        if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
+        if (same(next, now)) { next = null; } else remember(now, by.join());
+      }
+      const out = new Array(given.length).fill(keep);
+      if (next === null) {
+        // What was typed says what is known already: fields and sliders may still differ from it.
+        controls.forEach((name, k) => { if (!same(given[k], asValue(name, now[name]))) out[k] = asValue(name, now[name]); });
+        return [...out, keep, keep];
+      }
+      now = next;
+      controls.forEach((name, k) => { const v = asValue(name, now[name]); if (!same(given[k], v)) out[k] = v; });
+      sliders.forEach((name, k) => {
+        const at = controls.length + k, v = toSlider(now[name], fields[name]);
+        if (Number(given[at]) !== v) out[at] = v;
+      });
+      mark(now);
+      const query = address(now, defaults);
+      window.history.replaceState(null, "", query ? "?" + query : window.location.pathname);
+      turn += 1;
+      return [...out, { settings: now, session, turn }, past.length === 0];
+    },
+    theme: function () {
+      return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    },
+    // A dragged target line becomes the field.
+    dragged: function (moved, figure) {
+      const keep = window.dash_clientside.no_update, kind = figure && figure.layout && figure.layout.meta && figure.layout.meta.drag;
+      if (!moved || !kind || !("shapes[0].x0" in moved || "shapes[0].y0" in moved)) return keep;
+      const line = figure.layout.shapes[0];
+      const at = (key) => Number(moved["shapes[0]." + key] ?? line[key]);
+      const sum = (at("x0") + at("y0") + at("x1") + at("y1")) / 2;
+      const value = { advantage: 1 - sum, "bayes-security": sum, epsilon: at("x0"), tpr: at("y0"), success: at("y0") }[kind];
+      return Number.isFinite(value) ? shortest(value, false) : keep;
+    },
+  } });
+
+  function theme() {
+    if (!window.dash_clientside.set_props) return;
+    const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
+    window.dash_clientside.set_props("theme", { data: dark ? "dark" : "light" });
+  }
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
+  document.addEventListener("click", (event) => {
+    const id = event.target.closest("button, a")?.id;
+    const text = (name) => document.getElementById(name)?.textContent || "";
+    if (id === "copy-python") copied(text("python"), "Python");
+    if (id === "copy-command") copied(text("command"), "Command");
+    if (id === "link") copied(window.location.href, "Link");
+    if (id === "png" || id === "svg") picture(id);
+    const set = event.target.closest("[data-settings]");
+    if (set) {
+      asked = Object.fromEntries(new URLSearchParams(set.dataset.settings));
+      window.dash_clientside.set_props("shared", { data: Date.now() });
+    }
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.matches("input[type=text], textarea");
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.shiftKey && !typing) {
+      event.preventDefault();
+      document.getElementById("undo")?.click();
+    }
+  });
+})();

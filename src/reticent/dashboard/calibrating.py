@@ -1,0 +1,115 @@
+"""The panel that searches: what each attacker would allow, and what the worst case has there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from reticent.calibrate import (
+    Advantage,
+    BayesSecurity,
+    Calibration,
+    EpsilonAtDelta,
+    Success,
+    Target,
+    TprAtFpr,
+    Unknown,
+    UnreachableError,
+    calibrate,
+)
+from reticent.dashboard.catalogue import TARGETS
+from reticent.dashboard.figures import Figure, empty, traces
+from reticent.dashboard.looks import GROUNDS, look_of
+from reticent.dashboard.readings import assessed
+from reticent.errors import NumericalError, ParameterError, UnsupportedError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.threat import Adversary, WorstCase
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What each attacker would allow, the worst case first; and why some allow nothing that is known."""
+
+    found: tuple[Calibration, ...]
+    skipped: dict[str, str]
+
+
+@lru_cache(maxsize=128)
+def _solved(
+    mechanism: Mechanism, unknown: Unknown, target: Target, who: Adversary, relation: Neighbouring | None
+) -> Calibration:
+    return calibrate(mechanism, unknown, target, who, relation)
+
+
+@lru_cache(maxsize=128)
+def worst_there(calibration: Calibration) -> float:
+    """The risk that the target limits, under the worst case, at the answer."""
+    return calibration.worst_case().value
+
+
+def search(
+    mechanism: Mechanism,
+    unknown: Unknown,
+    target: Target,
+    adversaries: tuple[Adversary, ...],
+    relation: Neighbouring | None,
+    between: Callable[[], None] = lambda: None,
+) -> Searched:
+    """Search for each attacker in turn.
+
+    Raises:
+        UnsupportedError: the mechanism has no such parameter.
+        ParameterError: a number is missing for the worst case.
+    """
+    unknown.put(mechanism, 1.0)
+    found, skipped = [], {}
+    for who in adversaries:
+        between()
+        try:
+            found.append(_solved(mechanism, unknown, target, who, relation))
+        except (UnsupportedError, UnreachableError, ParameterError, NumericalError) as error:
+            skipped[who.name] = str(error)
+    return Searched(tuple(found), skipped)
+
+
+def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
+    """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
+    view = TARGETS[target.name][3]
+    figure = empty(view, theme)
+    for c in reversed(searched.found):
+        worst = assessed(WorstCase(), c.mechanism, c.neighbouring)
+        label = f"worst case where {c.adversary.name} is content"
+        width = 3.0 if isinstance(c.adversary, WorstCase) else 2.2
+        figure["data"] += traces(worst, view, look_of(c.adversary.name), label, theme, width)
+    figure["layout"].update(_line(target, theme))
+    return figure
+
+
+def _line(target: Target, theme: str) -> dict[str, Any]:
+    ends = _ends(target)
+    if ends is None:
+        return {}
+    accent = GROUNDS[theme].accent
+    shape = {"type": "line", **ends, "line": {"color": accent, "width": 3}, "name": "target"}
+    x, y = {"roc": (0.99, 0.02), "guesses": (0.5, 0.99)}.get(TARGETS[target.name][3], (0.99, 0.99))
+    note = {"text": "the target: drag it", "xref": "paper", "yref": "paper", "x": x, "y": y, "showarrow": False}
+    return {"shapes": [shape], "annotations": [{**note, "font": {"color": accent}}], "meta": {"drag": target.name}}
+
+
+def _ends(target: Target) -> dict[str, float] | None:
+    """Where the line lies: errors that add up to at least 1 - advantage, or one rate, or one epsilon."""
+    match target:
+        case Advantage(value=value):
+            return {"x0": 0.0, "y0": 1.0 - value, "x1": 1.0 - value, "y1": 0.0}
+        case BayesSecurity(value=value):
+            return {"x0": 0.0, "y0": value, "x1": value, "y1": 0.0}
+        case TprAtFpr(value=value):
+            return {"x0": 1e-5, "y0": value, "x1": 1.0, "y1": value}
+        case EpsilonAtDelta(value=value):
+            return {"x0": value, "y0": 1e-10, "x1": value, "y1": 1.0}
+        case Success(value=value):
+            return {"x0": 0.0, "y0": value, "x1": 1.0, "y1": value}
+        case _:
+            return None

@@ -1,0 +1,356 @@
+"""What happens when a setting changes: the worst case at once, everybody else as soon as they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, no_update
+
+from reticent.certificate.sentences import headline
+from reticent.dashboard import calibrating, comparing, opening, words
+from reticent.dashboard.catalogue import UNKNOWNS
+from reticent.dashboard.figures import blank, empty, risk_figure
+from reticent.dashboard.layout import CONTROLS, SLIDERS
+from reticent.dashboard.readings import Answer, answer, assessed, is_known, record, summary
+from reticent.dashboard.state import State as Settings
+from reticent.dashboard.state import (
+    adversaries_of,
+    mechanism_of,
+    relation_of,
+    sampling_of,
+    target_of,
+    unknown_of,
+)
+from reticent.dashboard.takeaway import (
+    calibration_command,
+    calibration_python,
+    curves_csv,
+    risk_command,
+    risk_python,
+)
+from reticent.dashboard.turns import BusyError, SupersededError, Turns
+from reticent.errors import ParameterError, ReticentError
+from reticent.mechanism import Neighbouring
+from reticent.threat import Adversary, Assessment, WorstCase
+
+TOO_EXTREME = (ArithmeticError, MemoryError, RecursionError, ValueError)
+"""What numbers beyond all use end in, deep inside; shown as one line."""
+_EXPLORED: tuple[str, ...] = (
+    "headline.children",
+    "message.children",
+    "figure.figure",
+    "table.children",
+    "cards.children",
+)
+_EXPLORED += ("left-out.children", "python.children", "command.children", "derived.children")
+_CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
+_CALIBRATED += ("calibrate-table.children", "calibrate-left-out.children")
+_TEXTS = ("python.children", "command.children")
+_COMPARED: tuple[str, ...] = ("compared.children", "compare-message.children", "compare-figure.figure")
+_COMPARED += ("compare-table.children", "map.figure", "map-caption.children")
+_SHORT = 80
+_QUICK = ("worst-case", "membership", "membership-game")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question of one page."""
+
+    settings: Settings
+    page: str
+    turn: float
+    theme: str
+
+    @classmethod
+    def of(cls, sent: Any, theme: Any) -> Asked:
+        """From what a browser sent.
+
+        Raises:
+            ParameterError: it is not what the page sends.
+        """
+        if not isinstance(sent, dict) or not isinstance(sent.get("session"), str) or len(sent["session"]) > _SHORT:
+            raise ParameterError("settings", type(sent).__name__, "what the page sends")
+        turn = sent.get("turn")
+        if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < 2**53:
+            raise ParameterError("turn", str(turn)[:_SHORT], "a whole number")
+        return cls(Settings.of(sent.get("settings")), sent["session"], turn, "dark" if theme == "dark" else "light")
+
+    def sent(self) -> dict[str, Any]:
+        """As the browser sends it: the question again."""
+        return {"settings": dict(self.settings.values), "session": self.page, "turn": self.turn}
+
+
+class Callbacks:
+    """The callbacks of one server; they share the turns."""
+
+    def __init__(self, turns: Turns, local: bool) -> None:
+        self.turns, self.local = turns, local
+
+    def connect(self, app: Dash) -> None:
+        """Tie every callback to its controls."""
+        self._in_the_browser(app)
+        state, theme, rest = Input("state", "data"), Input("theme", "data"), Input("rest", "data")
+        first = [*_outputs(_EXPLORED), Output("rest", "data")]
+        app.callback(*first, state, theme, prevent_initial_call=True)(self.explore)
+        again = _outputs(_EXPLORED, again=True)
+        app.callback(*again, rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
+        first = [*_outputs(_CALIBRATED), *_outputs(_TEXTS, again=True), Output("rest-calibrate", "data")]
+        app.callback(*first, state, theme, prevent_initial_call=True)(self.calibrate)
+        again, more = _outputs((*_CALIBRATED, *_TEXTS), again=True), Input("rest-calibrate", "data")
+        app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
+        app.callback(*_outputs(_COMPARED), state, theme, prevent_initial_call=True)(self.compare)
+        app.callback(
+            *_outputs(("opened.children", "open-message.children", "open-figure.figure", "open-picture.className")),
+            Input("open-path", "n_clicks"),
+            Input("path", "n_submit"),
+            Input("upload", "contents"),
+            State("theme", "data"),
+            State("path", "value"),
+            State("upload", "filename"),
+            State("state", "data"),
+            prevent_initial_call=True,
+        )(self.open)
+        app.callback(
+            Output("download", "data"),
+            Input("csv", "n_clicks"),
+            State("state", "data"),
+            prevent_initial_call=True,
+        )(self.csv)
+
+    @staticmethod
+    def _in_the_browser(app: Dash) -> None:
+        kept = [*((name, "value") for name in CONTROLS), *((f"{name}-slider", "value") for name in SLIDERS)]
+        app.clientside_callback(
+            ClientsideFunction("reticent", "keep"),
+            *[Output(*pair) for pair in kept],
+            Output("state", "data"),
+            Output("undo", "disabled"),
+            *[Input(*pair) for pair in kept],
+            *[Input(name, "n_clicks") for name in ("undo", "pin", "swap")],
+            Input("shared", "data"),
+            State("address", "search"),
+            State("facts", "data"),
+        )
+        app.clientside_callback(
+            ClientsideFunction("reticent", "theme"), Output("theme", "data"), Input("address", "pathname")
+        )
+        app.clientside_callback(
+            ClientsideFunction("reticent", "dragged"),
+            Output("goal", "value", allow_duplicate=True),
+            Input("calibrate-figure", "relayoutData"),
+            State("calibrate-figure", "figure"),
+            prevent_initial_call=True,
+        )
+
+    def explore(self, sent: Any, theme: Any) -> tuple[Any, ...]:
+        """The worst case, and everybody whose answer is known already or costs nothing."""
+        return self._guarded("explore", sent, theme, self._explore, _explore_failed, 10)
+
+    def _explore(self, asked: Asked) -> tuple[Any, ...]:
+        with self.turns.turn(asked.page, asked.turn) as turn:
+            quick, slow = _split(asked.settings)
+            found = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
+        wait = bool(slow) or asked.settings["view"] == "table"
+        return (*_explored(asked, found, slow, whole=not wait), asked.sent() if wait else no_update)
+
+    def explore_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
+        """All attackers, and every number."""
+        return self._guarded("explore", sent, theme, self._explore_rest, lambda a, e: _explore_failed(a, e)[:-1], 9)
+
+    def _explore_rest(self, asked: Asked) -> tuple[Any, ...]:
+        with self.turns.turn(asked.page, asked.turn) as turn:
+            everybody = adversaries_of(asked.settings)
+            found = answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
+            shown = _explored(asked, found, (), whole=True)
+            turn.check()  # nothing that is no longer asked reaches the page
+            return shown
+
+    def calibrate(self, sent: Any, theme: Any) -> tuple[Any, ...]:
+        """What the worst case allows, and who comes next."""
+        return self._guarded("calibrate", sent, theme, self._calibrate, _calibrate_failed, 8)
+
+    def _calibrate(self, asked: Asked) -> tuple[Any, ...]:
+        who = adversaries_of(asked.settings)
+        more = asked.sent() if len(who) > 1 else no_update
+        return (*self._calibrated(asked, who[:1], waiting=tuple(w.name for w in who[1:])), more)
+
+    def calibrate_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
+        """What each attacker allows."""
+        return self._guarded(
+            "calibrate", sent, theme, self._calibrate_rest, lambda t, line: _calibrate_failed(t, line)[:-1], 7
+        )
+
+    def _calibrate_rest(self, asked: Asked) -> tuple[Any, ...]:
+        return self._calibrated(asked, adversaries_of(asked.settings))
+
+    def _calibrated(self, asked: Asked, who: tuple[Adversary, ...], waiting: tuple[str, ...] = ()) -> tuple[Any, ...]:
+        settings, target, what = asked.settings, target_of(asked.settings), UNKNOWNS[asked.settings["unknown"]][1]
+        release, unknown, relation = mechanism_of(settings), unknown_of(settings), relation_of(settings)
+        with self.turns.turn(asked.page, asked.turn) as turn:
+            found = calibrating.search(release, unknown, target, who, relation, turn.check)
+            if not found.found and not waiting:
+                raise ReticentError("; ".join(found.skipped.values()))
+            figure = calibrating.calibration_figure(found, target, asked.theme)
+            table = words.calibration_table(found, target, what, waiting)
+            turn.check()
+        line, code = f"No value is known that keeps {words.goal(target)} for any attacker.", ("", "")
+        if found.found:
+            best = found.found[0]
+            line = f"{what.capitalize()} {best.value:.5g}: {words.goal(target)} for {_attacker_words(best.adversary)}."
+            code = calibration_python(settings, found.found), calibration_command(settings, found.found)
+        return line, "", figure, table, words.left_out(found.skipped), *code
+
+    def compare(self, sent: Any, theme: Any) -> tuple[Any, ...]:
+        """Two settings, and where they lie on the map."""
+        return self._guarded("compare", sent, theme, self._compare, _compare_failed, 6)
+
+    def _compare(self, asked: Asked) -> tuple[Any, ...]:
+        b = asked.settings
+        a = b.pinned() or b
+        relation = relation_of(b) or Neighbouring.ADD_REMOVE
+        mechanisms = {"A": mechanism_of(a), "B": mechanism_of(b)}
+        with self.turns.turn(asked.page, asked.turn) as turn:
+            worst = {}
+            for name, mechanism in mechanisms.items():
+                turn.check()
+                worst[name] = assessed(WorstCase(), mechanism, relation)
+            turn.check()
+            surface = comparing.map_figure(mechanisms, relation, asked.theme)
+            table = words.comparison_table(record(worst["A"]), record(worst["B"]))
+            turn.check()
+        view = "curves" if b["view"] == "table" else b["view"]
+        caption = (
+            f"Worst-case advantage at {getattr(mechanisms['B'], 'steps', 1)} steps, {relation.value} (estimate)"
+            if surface
+            else "The map is known for DP-SGD with Poisson sampling at a rate below 1."
+        )
+        return (
+            _compared(worst, pinned=bool(b["pinned"])),
+            "",
+            comparing.overlay(worst, view, asked.theme),
+            table,
+            surface or blank(asked.theme),
+            caption,
+        )
+
+    def open(
+        self, clicks: Any, submitted: Any, contents: Any, theme: Any, path: Any, name: Any, sent: Any
+    ) -> tuple[Any, ...]:
+        """A file of a stranger, as curves and verdicts."""
+        try:
+            uploaded = ctx.triggered_id == "upload"
+            source = opening.source_of(contents if uploaded else None, name, path, local=self.local)
+            if source is None:
+                return no_update, "", no_update, no_update
+            asked = Asked.of(sent, theme)
+            with self.turns.turn(asked.page + "/open", asked.turn):
+                found = opening.opened(source, asked.settings, asked.theme)
+        except SupersededError:
+            return (no_update,) * 4
+        except (ReticentError, OSError, *TOO_EXTREME) as error:
+            return [], words.one_line(error), no_update, "unseen"
+        return found.page, "", found.figure, "" if found.figure["data"] else "unseen"
+
+    def csv(self, clicks: Any, sent: Any) -> Any:
+        """The shown curves as a file."""
+        try:
+            asked = Asked.of(sent, None)
+            with self.turns.turn(asked.page, asked.turn) as turn:
+                settings = asked.settings
+                who = adversaries_of(settings)
+                found = answer(who, mechanism_of(settings), relation_of(settings), turn.check)
+                view = "curves" if settings["view"] == "table" else settings["view"]
+                return dcc.send_string(curves_csv(found, view), f"reticent-{view}.csv")
+        except (ReticentError, *TOO_EXTREME):
+            return no_update
+
+    def _guarded(
+        self,
+        panel: str,
+        sent: Any,
+        theme: Any,
+        work: Callable[[Asked], tuple[Any, ...]],
+        failed: Callable[[str, str], tuple[Any, ...]],
+        outputs: int,
+    ) -> tuple[Any, ...]:
+        """Only the panel that is seen is computed; whatever goes wrong is one line on the page."""
+        seen = "light"
+        try:
+            asked = Asked.of(sent, theme)
+            seen = asked.theme
+            if asked.settings["panel"] != panel:
+                return (no_update,) * outputs
+            return work(asked)
+        except SupersededError:
+            return (no_update,) * outputs
+        except BusyError as error:
+            return failed(seen, str(error))
+        except (ReticentError, *TOO_EXTREME) as error:
+            return failed(seen, words.one_line(error))
+
+
+def _split(settings: Settings) -> tuple[tuple[Adversary, ...], tuple[str, ...]]:
+    """Attackers that answer at once, and the names of those that may take a second."""
+    everybody, release, relation = adversaries_of(settings), mechanism_of(settings), relation_of(settings)
+    quick = tuple(who for who in everybody if who.name in _QUICK or is_known(who, release, relation))
+    return quick, tuple(who.name for who in everybody if who not in quick)
+
+
+def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: bool) -> tuple[Any, ...]:
+    view, settings = asked.settings["view"], asked.settings
+    table: Any = []
+    if view == "table":
+        table = words.number_table(found.assessments) if whole else "computing every number …"
+    drawn = "curves" if view == "table" else view
+    return (
+        headline(summary(found.assessments[0])),
+        "",
+        risk_figure(found.assessments, drawn, asked.theme),
+        table,
+        words.cards(found.assessments, waiting),
+        words.left_out(found.skipped),
+        risk_python(settings, found) if whole else no_update,
+        risk_command(settings, found) if whole else no_update,
+        _derived(settings),
+    )
+
+
+def _derived(settings: Settings) -> str:
+    """What follows from records, batch and epochs; nothing where the rate is set itself."""
+    if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
+        return ""
+    rate, steps, _, _ = sampling_of(settings)
+    return f"sample rate {rate:.4g}, {steps:,} steps"
+
+
+def _explore_failed(theme: str, line: str) -> tuple[Any, ...]:
+    return "No answer for these settings", line, empty("curves", theme), [], [], [], "", "", "", no_update
+
+
+def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:
+    return "No answer for this target", line, empty("curves", theme), [], [], "", "", no_update
+
+
+def _compare_failed(theme: str, line: str) -> tuple[Any, ...]:
+    return "No comparison of these settings", line, empty("curves", theme), [], blank(theme), ""
+
+
+def _compared(worst: dict[str, Assessment], *, pinned: bool) -> str:
+    if not pinned:
+        return "Keep the settings as A, then change them: B is what they say now."
+    a, b = (summary(worst[name]).advantage.value or 0.0 for name in "AB")
+    if a == b:
+        return "A and B are alike for the worst case."
+    more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
+    return f"{more} tells the worst case more than {less}: advantage {high:.4g} against {low:.4g}."
+
+
+def _attacker_words(who: Adversary) -> str:
+    return "any attacker" if isinstance(who, WorstCase) else f"the {who.name} attacker"
+
+
+def _outputs(names: tuple[str, ...], *, again: bool = False) -> list[Output]:
+    """Places on the page; ``again`` where another callback writes them first."""
+    return [Output(name, kind, allow_duplicate=again) for name, kind in (place.split(".") for place in names)]

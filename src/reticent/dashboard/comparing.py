@@ -1,0 +1,132 @@
+"""The panel that compares two settings: their curves, their numbers, and where both lie on a map of the advantage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from reticent.composition.fast import advantage_map
+from reticent.dashboard.figures import Figure, base_layout, empty, traces
+from reticent.dashboard.looks import GROUNDS, SETTINGS
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.threat import Assessment
+
+_POINTS = 28
+_LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
+_SCALES = {
+    "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
+    "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
+}
+
+
+def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
+    """The worst case of both settings in one view."""
+    figure = empty(view, theme)
+    for name, assessment in worst.items():
+        figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
+    return figure
+
+
+def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme: str) -> Figure | None:
+    """The worst-case advantage over noise and rate, at the steps of B; None where no such map is known.
+
+    Known for DP-SGD with Poisson sampling. Values are estimates with an error below 1e-8.
+    """
+    b = settings["B"]
+    if not (isinstance(b, DPSGD) and _on_map(b)):
+        return None
+    marks = {name: m for name, m in settings.items() if isinstance(m, DPSGD) and _on_map(m)}
+    noises, rates = (
+        _axis([m.noise_multiplier for m in marks.values()]),
+        _axis([m.sample_rate for m in marks.values()], 1.0),
+    )
+    values = _map(noises, rates, b.steps, relation)
+    ground = GROUNDS[theme]
+    surface = {
+        "type": "heatmap",
+        "x": rates,
+        "y": noises,
+        "z": values,
+        "zmin": 0.0,
+        "zmax": 1.0,
+        "colorscale": _SCALES[theme],
+        "zsmooth": "best",
+        "colorbar": {"title": {"text": "advantage"}, "thickness": 12, "outlinewidth": 0, "tickformat": ".1f"},
+        "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
+    }
+    lines = [_isoline(level, values, noises, rates, ground.ink) for level in _LEVELS]
+    found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
+    axis = {
+        "type": "log",
+        "gridcolor": "rgba(0,0,0,0)",
+        "zeroline": False,
+        "automargin": True,
+        "ticks": "outside",
+        "dtick": "D2",
+    }
+    layout = {
+        **base_layout(theme),
+        "xaxis": {**axis, "title": {"text": "sample rate", "standoff": 8}},
+        "yaxis": {**axis, "title": {"text": "noise multiplier", "standoff": 8}},
+    }
+    return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
+
+
+def _on_map(mechanism: DPSGD) -> bool:
+    return (
+        mechanism.sampler is Sampler.POISSON
+        and 0.05 < mechanism.noise_multiplier < 1000.0
+        and 1e-8 < mechanism.sample_rate < 1.0
+    )
+
+
+def _axis(values: list[float], most: float = 1e4) -> tuple[float, ...]:
+    """Around all values, a decade and more wide, rounded so that a small change keeps the map."""
+    low, high = np.floor(4.0 * np.log10(min(values)) - 2.0) / 4.0, np.ceil(4.0 * np.log10(max(values)) + 2.0) / 4.0
+    high = min(high, np.log10(most) - 1e-3)
+    return tuple(float(x) for x in np.geomspace(10.0**low, 10.0**high, _POINTS))
+
+
+@lru_cache(maxsize=16)
+def _map(noises: tuple[float, ...], rates: tuple[float, ...], steps: int, relation: Neighbouring) -> list[list[float]]:
+    found: list[list[float]] = advantage_map(np.array(noises), np.array(rates), steps, relation).tolist()
+    return found
+
+
+def _isoline(
+    level: float, values: list[list[float]], noises: tuple[float, ...], rates: tuple[float, ...], colour: str
+) -> Figure:
+    """Where the advantage is ``level``: between two points of the map in each row; it grows with the rate."""
+    xs, ys = [], []
+    for noise, row in zip(noises, values, strict=True):
+        if row[0] <= level <= row[-1]:
+            xs.append(float(np.exp(np.interp(level, row, np.log(rates)))))
+            ys.append(noise)
+    label = [f"{level:g}" if k == len(xs) // 2 else "" for k in range(len(xs))]
+    return {
+        "type": "scatter",
+        "mode": "lines+text",
+        "x": xs,
+        "y": ys,
+        "text": label,
+        "textposition": "middle center",
+        "line": {"color": colour, "width": 0.8},
+        "hoverinfo": "skip",
+    }
+
+
+def _mark(name: str, mechanism: DPSGD, steps: int, theme: str) -> Figure:
+    note = "" if mechanism.steps == steps else f" ({mechanism.steps} steps; the map is for {steps})"
+    ground = GROUNDS[theme]
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [mechanism.sample_rate],
+        "y": [mechanism.noise_multiplier],
+        "text": [f"<b>{name}</b>"],
+        "marker": {"size": 26, "color": ground.label, "line": {"color": ground.ink, "width": 2}},
+        "textposition": "middle center",
+        "hovertemplate": f"{name}: noise %{{y:.4g}} at rate %{{x:.4g}}{note}<extra></extra>",
+    }

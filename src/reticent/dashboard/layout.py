@@ -1,0 +1,374 @@
+"""What stands where on the page; every control that holds a part of the state has its name as its id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+
+from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS, Parameter
+from reticent.dashboard.looks import look_of
+from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
+from reticent.mechanism import Neighbouring, Sampler
+
+SLIDER_STEPS = 400
+CONTROLS = tuple(name for name in DEFAULTS if name != "pinned")
+"""The state in the order of the callback that keeps it; the pinned setting has no control."""
+SLIDERS = tuple(PARAMETERS)
+
+_PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"}
+_VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
+_RELATIONS = {
+    OWN_RELATION: "each attacker's own",
+    Neighbouring.ADD_REMOVE.value: "add/remove",
+    Neighbouring.REPLACE.value: "replace",
+    Neighbouring.ZERO_OUT.value: "zero out",
+}
+_SAMPLERS = {
+    Sampler.POISSON.value: "Poisson",
+    Sampler.FIXED_SIZE.value: "fixed size",
+    Sampler.SHUFFLED.value: "shuffled",
+}
+_LIVE: dict[str, Any] = {"aria-live": "polite"}
+_NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}
+_GRAPH: Any = {
+    "displayModeBar": False,
+    "displaylogo": False,
+    "responsive": True,
+    "scrollZoom": False,
+    "doubleClick": "reset",
+}
+
+_DRAGGED: Any = {**_GRAPH, "edits": {"shapePosition": True}}
+
+
+def page(local: bool) -> html.Div:
+    """The whole page; paths can be opened only where the server is ``local``."""
+    return html.Div(
+        [
+            dcc.Location(id="address", refresh=False),
+            dcc.Store(id="state"),
+            dcc.Store(id="rest"),
+            dcc.Store(id="rest-calibrate"),
+            dcc.Store(id="theme"),
+            dcc.Store(id="shared"),
+            dcc.Store(id="facts", data=_facts()),
+            dcc.Download(id="download"),
+            _header(),
+            html.Div(
+                [
+                    html.Main(
+                        [_explore(), _calibrate(), _compare(), _open(local), _take_away()], id="main", tabIndex=-1
+                    ),
+                    html.Aside(_settings(), id="settings", tabIndex=-1, **{"aria-label": "Settings"}),  # type: ignore[arg-type]
+                ],
+                className="columns",
+            ),
+        ],
+        id="page",
+    )
+
+
+def _header() -> html.Header:
+    return html.Header(
+        [
+            html.A("Skip to the answer", href="#main", className="skip"),
+            html.Div([html.Span("reticent", className="word"), html.Span("privacy risk", className="sub")]),
+            _choice("panel", _PANELS, "Panel", "tabs"),
+            html.Div(
+                [
+                    html.A("Settings", href="#settings", className="to-settings"),
+                    html.Button("Undo", id="undo", title="Undo the last change (Ctrl+Z)", disabled=True),
+                    html.Button("Copy link", id="link", title="Copy an address that holds all settings"),
+                ],
+                className="buttons",
+            ),
+        ]
+    )
+
+
+def _settings() -> list[Any]:
+    return [
+        html.Section(
+            [
+                html.H2("What was released"),
+                _choice("mechanism", {name: label for name, (label, _) in MECHANISMS.items()}, "Mechanism", "segments"),
+                html.Div(
+                    _choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
+                    className="for-dpsgd",
+                ),
+                *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
+                html.P(id="derived", className="derived for-dpsgd"),
+                html.Div(
+                    _choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
+                ),
+                _choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
+            ]
+        ),
+        html.Section(
+            [
+                html.H2("Who attacks"),
+                _chips(),
+                *[
+                    html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
+                    for name, a in ATTACKERS.items()
+                    if a.parameter
+                ],
+            ]
+        ),
+    ]
+
+
+def _field_of_attacker(name: str) -> list[html.Div]:
+    """A field of the release serves the attacker too: it is shown once."""
+    return [] if name in _parameters_of_mechanisms() else [_field(PARAMETERS[name])]
+
+
+def _parameters_of_mechanisms() -> list[str]:
+    used = {name for _, names in MECHANISMS.values() for name in names}
+    return [name for name in PARAMETERS if name in used]
+
+
+def _field(p: Parameter) -> html.Div:
+    """A field and its slider; both carry the label."""
+    uses = [f"in-{kind}" for kind, (_, names) in MECHANISMS.items() if p.name in names]
+    hint = [html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
+    return html.Div(
+        [
+            html.Label([p.label, *hint], htmlFor=p.name),
+            dcc.Input(
+                id=p.name,
+                **_NUMBER,
+                value=p.start,
+                spellCheck="false",
+            ),
+            html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen"),
+            dcc.Input(id=f"{p.name}-slider", type="range", min=0, max=SLIDER_STEPS, step=1, value=0),
+        ],
+        className=" ".join(["field", f"f-{p.name}", *uses]),
+        id=f"field-{p.name}",
+    )
+
+
+def _choice(name: str, options: dict[str, str], label: str, look: str, *, legend: str = "unseen") -> html.Fieldset:
+    """One of several; the label is for screen readers unless the legend has another class."""
+    chosen = dcc.RadioItems(
+        [{"label": text, "value": key} for key, text in options.items()], DEFAULTS[name], id=name, inline=True
+    )
+    return html.Fieldset([html.Legend(label, className=legend), chosen], className=look)
+
+
+def _chips() -> html.Fieldset:
+    options = [
+        {
+            "label": html.Span([swatch(name), a.short], title=a.label),
+            "value": name,
+            "disabled": name == "worst-case",
+        }
+        for name, a in ATTACKERS.items()
+    ]
+    chosen = dcc.Checklist(options, ["worst-case"], id="attackers", inline=True)
+    return html.Fieldset([html.Legend("Attackers", className="unseen"), chosen], className="chips")
+
+
+def swatch(name: str) -> html.Span:
+    """A short piece of an attacker's line, drawn by the style sheet."""
+    return html.Span(className=f"swatch s-{name}", **{"aria-hidden": "true"})  # type: ignore[arg-type]
+
+
+def style_of_swatches() -> str:
+    """The style sheet's part that follows from the looks: a line of the right colour and dash."""
+    rules = []
+    for name in ATTACKERS:
+        look = look_of(name)
+        gaps = [int(n.removesuffix("px")) for n in look.dash.split(",")] if look.dash else []
+        stops, at = [], 0
+        for k, length in enumerate(gaps):
+            colour = "var(--c)" if k % 2 == 0 else "transparent"
+            stops.append(f"{colour} {at}px {at + length}px")
+            at += length
+        line = f"repeating-linear-gradient(90deg,{','.join(stops)})" if gaps else "var(--c)"
+        rules.append(f".s-{name}{{--c:{look.light};--swatch:{line}}}")
+        rules.append(f"@media(prefers-color-scheme:dark){{.s-{name}{{--c:{look.dark}}}}}")
+    return "".join(rules)
+
+
+def _explore() -> html.Section:
+    return html.Section(
+        [
+            html.H1(id="headline", className="answer", **_LIVE),
+            html.P(id="message", className="message", role="alert"),
+            _choice("view", _VIEWS, "View", "segments views"),
+            html.Div(_graph("figure", "Risk curves of all attackers"), id="picture"),
+            html.Div(id="table", className="scroll", tabIndex=0),
+            html.Div(id="cards", className="cards"),
+            html.Div(id="left-out", className="quiet"),
+        ],
+        className="panel p-explore",
+        **{"aria-label": "Explore"},  # type: ignore[arg-type]
+    )
+
+
+def _calibrate() -> html.Section:
+    targets = {name: label for name, (label, *_) in TARGETS.items()}
+    return html.Section(
+        [
+            html.Div(
+                [
+                    _choice("target", targets, "Target", "segments"),
+                    html.Div(
+                        [
+                            _text("goal", "at most", DEFAULTS["goal"]),
+                            _text("place", "at", ""),
+                            _choice("unknown", {k: v[0] for k, v in UNKNOWNS.items()}, "What is searched", "segments"),
+                        ],
+                        className="row",
+                    ),
+                ],
+                className="question",
+            ),
+            html.H1(id="calibrated", className="answer", **_LIVE),
+            html.P(id="calibrate-message", className="message", role="alert"),
+            _graph(
+                "calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED
+            ),
+            html.Div(id="calibrate-table", className="scroll", tabIndex=0),
+            html.Div(id="calibrate-left-out", className="quiet"),
+        ],
+        className="panel p-calibrate",
+        **{"aria-label": "Calibrate"},  # type: ignore[arg-type]
+    )
+
+
+def _text(name: str, label: str, value: str) -> html.Div:
+    field = dcc.Input(id=name, **_NUMBER, value=value)
+    return html.Div(
+        [html.Label(label, htmlFor=name, id=f"{name}-label"), field], className="inline-field", id=f"box-{name}"
+    )
+
+
+def _compare() -> html.Section:
+    return html.Section(
+        [
+            html.Div(
+                [
+                    html.Button("Keep these settings as A", id="pin", className="primary"),
+                    html.Button("Swap A and B", id="swap"),
+                    html.Span("B is what the settings say now.", className="quiet"),
+                ],
+                className="row buttons",
+            ),
+            html.H1(id="compared", className="answer", **_LIVE),
+            html.P(id="compare-message", className="message", role="alert"),
+            html.Div(id="compare-table", className="scroll", tabIndex=0),
+            html.Div(
+                [
+                    html.Figure(
+                        [
+                            _graph("compare-figure", "Worst-case curves of A and B"),
+                            html.Figcaption("Errors of the worst case"),
+                        ]
+                    ),
+                    html.Figure(
+                        [
+                            _graph("map", "Worst-case advantage over sample rate and noise, with A and B marked"),
+                            html.Figcaption(id="map-caption"),
+                        ]
+                    ),
+                ],
+                className="two",
+            ),
+        ],
+        className="panel p-compare",
+        **{"aria-label": "Compare"},  # type: ignore[arg-type]
+    )
+
+
+def _open(local: bool) -> html.Section:
+    path = html.Div(
+        [
+            html.Label("Path on this machine", htmlFor="path"),
+            html.Div(
+                [dcc.Input(id="path", type="text", maxLength=1000), html.Button("Open", id="open-path")],
+                className="row",
+            ),
+        ],
+        className="path" if local else "unseen",
+    )
+    upload = dcc.Upload(
+        html.Div([html.Strong("Choose a file"), " or drop it here"], className="drop"), id="upload", max_size=8 << 20
+    )
+    return html.Section(
+        [
+            html.H1("Open a run, a ledger, a certificate or an audit", className="answer"),
+            html.P(
+                "A run folder, ledger.json, certificate.json or its page, the JSON of an audit, or a score file "
+                "(.npz, .csv). Files stay on the machine that serves this page.",
+                className="quiet",
+            ),
+            html.Div([path, upload], className="open"),
+            html.P(id="open-message", className="message", role="alert"),
+            html.Div(id="opened"),
+            html.Div(_graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
+        ],
+        className="panel p-open",
+        **{"aria-label": "Open"},  # type: ignore[arg-type]
+    )
+
+
+def _take_away() -> html.Section:
+    return html.Section(
+        [
+            html.Div(
+                [
+                    html.Button("Copy as Python", id="copy-python"),
+                    html.Button("Copy as command", id="copy-command"),
+                    html.Button("PNG", id="png", title="Download the picture as PNG"),
+                    html.Button("SVG", id="svg", title="Download the picture as SVG"),
+                    html.Button("CSV", id="csv", title="Download the shown curves as CSV"),
+                    html.Span(id="told", role="status"),
+                ],
+                className="buttons",
+            ),
+            html.Details(
+                [
+                    html.Summary("The same numbers without this page"),
+                    html.Pre(id="python", tabIndex=0, **{"aria-label": "Python"}),  # type: ignore[arg-type]
+                    html.Pre(id="command", tabIndex=0, **{"aria-label": "Command"}),  # type: ignore[arg-type]
+                ]
+            ),
+        ],
+        className="take-away",
+        **{"aria-label": "Take away"},  # type: ignore[arg-type]
+    )
+
+
+def _graph(name: str, label: str, config: Any = _GRAPH) -> html.Div:
+    graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
+    return html.Div(graph, role="img", className="frame", **{"aria-label": label})  # type: ignore[arg-type]
+
+
+_BLANK = {
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "xaxis": {"visible": False},
+    "yaxis": {"visible": False},
+}
+
+
+def _facts() -> dict[str, Any]:
+    """What the browser must know to keep fields, sliders and address in step."""
+    fields = {
+        p.name: {"low": p.low, "high": p.high, "log": p.log, "whole": p.whole, "steps": SLIDER_STEPS}
+        for p in PARAMETERS.values()
+    }
+    goals = {name: goal for name, (_, _, goal, _) in TARGETS.items()}
+    return {
+        "fields": fields,
+        "controls": CONTROLS,
+        "sliders": SLIDERS,
+        "defaults": DEFAULTS,
+        "pinned": PINNED,
+        "goals": goals,
+        "places": PLACES,
+    }

@@ -1,0 +1,60 @@
+"""How curves look: one colour and dash for each attacker, and the colours of the page in both themes.
+
+The same palette as the certificate; black (white in the dark) and solid is the worst case, everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colour on light and on dark ground, and the dash as plotly and SVG write it (empty: solid)."""
+
+    light: str
+    dark: str
+    dash: str = ""
+
+    def colour(self, theme: str) -> str:
+        """On this ground."""
+        return self.dark if theme == "dark" else self.light
+
+    def line(self, theme: str, width: float = 2.0) -> dict[str, object]:
+        """The ``line`` of a plotly trace."""
+        return {"color": self.colour(theme), "dash": self.dash or "solid", "width": width}
+
+
+LOOKS = {
+    "worst-case": Look("#111111", "#f2f2f2"),
+    "relaxed": Look("#b84700", "#ff9a5c", "8px,3px"),
+    "mixed": Look("#0067a8", "#6bb8f2", "3px,3px"),
+    "membership": Look("#00724f", "#5fd0a5", "12px,3px,3px,3px"),
+    "membership-game": Look("#98467a", "#e59ac8", "2px,2px"),
+    "attribute": Look("#7a5600", "#e0b34d", "14px,4px"),
+}
+OTHER = Look("#3a3fae", "#a7abff", "6px,2px,2px,2px")
+SETTINGS = {"A": Look("#3a3fae", "#a7abff", "8px,3px"), "B": LOOKS["worst-case"]}
+"""The two settings of a comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a picture is drawn on."""
+
+    ink: str
+    quiet: str
+    line: str
+    accent: str
+    label: str
+
+
+GROUNDS = {
+    "light": Ground("#1b1b1b", "#5a5f66", "#e3e5e8", "#00508a", "#ffffff"),
+    "dark": Ground("#ececec", "#a9afb7", "#343a42", "#7cc0f5", "#1d2126"),
+}
+
+
+def look_of(attacker: str) -> Look:
+    """The look of an attacker; one common look for a name that is not known."""
+    return LOOKS.get(attacker, OTHER)

@@ -1,0 +1,227 @@
+"""Files that people open: runs, ledgers, certificates, audits, scores. Read by the library's strict readers only."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dash import html
+
+from reticent._strict import loads, read_bytes
+from reticent.audit import audit, load_scores
+from reticent.certificate import page as certificate_page
+from reticent.certificate.ledger_rules import contradictions
+from reticent.certificate.schema import Certificate, Edition
+from reticent.certificate.text import inert
+from reticent.certificate.verify import verify
+from reticent.dashboard import opening_audit, words
+from reticent.dashboard.figures import Figure, empty, risk_figure
+from reticent.dashboard.looks import look_of
+from reticent.dashboard.readings import answer, told
+from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
+from reticent.errors import ArtifactError, UnsupportedError
+from reticent.mechanism import DPSGD
+from reticent.mechanism.run_ledger import RunLedger, RunWarning
+from reticent.threat import WorstCase
+
+LARGEST = 8 << 20
+"""Bytes of a file that a page may send or open."""
+_SCORES = (".npz", ".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is to be opened: bytes with the name they came with, or a folder of this machine."""
+
+    name: str
+    content: bytes = b""
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a file says, as pieces of the page."""
+
+    page: list[Any]
+    figure: Figure = field(default_factory=lambda: {"data": []})
+
+
+def source_of(contents: Any, name: Any, path: Any, *, local: bool) -> Source | None:
+    """What a browser asks to open; the upload goes first. None where it asks for nothing.
+
+    Raises:
+        ArtifactError: it is too large, not encoded as browsers do, or a path where paths are not allowed.
+    """
+    if isinstance(contents, str):
+        if len(contents) > LARGEST * 4 // 3 + 1000:
+            raise ArtifactError(f"the file is larger than the {LARGEST >> 20} MiB that can be opened here")
+        try:
+            content = base64.b64decode(contents.partition(",")[2], validate=True)
+        except (binascii.Error, ValueError):
+            raise ArtifactError("the file did not arrive whole") from None
+        return Source(inert(str(name), 80), content)
+    if not path:
+        return None
+    if not local:
+        raise ArtifactError("paths can be opened only where the page is served to this machine alone: upload the file")
+    return _at(path)
+
+
+def _at(path: Any) -> Source:
+    if not isinstance(path, str) or len(path) > 1000 or "\0" in path:
+        raise ArtifactError("this is not a path")
+    place = Path(path).expanduser()
+    if place.is_dir():
+        return Source(inert(place.name, 80), folder=place)
+    return Source(inert(place.name, 80), read_bytes(place, LARGEST))
+
+
+def opened(source: Source, settings: State, theme: str) -> Opened:
+    """Read it and show what it says.
+
+    Raises:
+        ArtifactError: it is nothing that is known, or damaged.
+    """
+    if source.folder is not None:
+        return _ledger(_run(source.folder), f"run {source.name}", theme)
+    if Path(source.name).suffix in _SCORES:
+        return _scores(source, settings, theme)
+    text = _text(source)
+    if certificate_page.is_page(text):
+        document = certificate_page.embedded(text, source.name)
+        return _certificate(document, certificate_page.first_difference(text, document), theme)
+    return _document(loads(text, source.name), text, source.name, settings, theme)
+
+
+def _document(document: Any, text: str, name: str, settings: State, theme: str) -> Opened:
+    schema = document.get("schema") if isinstance(document, dict) else None
+    readers: dict[str, Callable[[], Opened]] = {
+        "reticent.ledger/1": lambda: _ledger(RunLedger.from_json(text, name), name, theme),
+        "reticent.certificate/2": lambda: _certificate(Certificate.parse(document, name), None, theme),
+        "reticent.audit/1": lambda: _audit(document, settings, theme),
+    }
+    if not isinstance(schema, str) or schema not in readers:
+        known = ", ".join(readers)
+        raise ArtifactError(f"{name}: its schema is none of {known}")
+    return readers[schema]()
+
+
+def _run(folder: Path) -> RunLedger:
+    try:
+        from reticent.train import load_run
+    except ImportError:
+        raise UnsupportedError("a run folder needs reticent[train]: open its ledger.json instead") from None
+    return load_run(folder).ledger
+
+
+def _text(source: Source) -> str:
+    try:
+        return source.content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ArtifactError(f"{source.name}: not UTF-8 text") from None
+
+
+def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
+    """What ran, what is wrong with it, and who learns what from it."""
+    release = ledger.mechanism()
+    wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger, Edition.COMPLETE)]
+    found = answer((WorstCase(),), release, None)
+    facts = [
+        ("data", inert(ledger.data.name)),
+        ("records", f"{ledger.data.dataset_size:,}"),
+        ("sampler", release.sampler.value),
+        ("noise multiplier", f"{release.noise_multiplier:g}"),
+        ("sample rate", f"{release.sample_rate:.4g}"),
+        ("steps", f"{ledger.steps:,} of {ledger.planned_steps:,} planned"),
+        ("trained parameters", f"{ledger.num_parameters:,}"),
+        ("random numbers", ledger.randomness.value),
+    ]
+    asked: dict[str, Any] = {"data-settings": _settings(release)}
+    page = [
+        html.H2(title),
+        *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
+        *[html.P(RunWarning(w).text, className="warning") for w in ledger.warnings],
+        html.P(told(found.assessments[0])),
+        html.Button("Explore these settings", className="primary", **asked),
+        words.pairs(facts),
+    ]
+    return Opened(page, risk_figure(found.assessments, "curves", theme))
+
+
+def _settings(release: DPSGD) -> str:
+    """The address of a page that is set to this release."""
+    return State.of(
+        {
+            "mechanism": "dpsgd",
+            "noise_multiplier": repr(release.noise_multiplier),
+            "sample_rate": repr(release.sample_rate),
+            "steps": str(release.steps),
+            "dimension": str(release.num_parameters or ""),
+            "sampler": release.sampler.value,
+        }
+    ).address_of("mechanism", "by", "noise_multiplier", "sample_rate", "steps", "dimension", "sampler", "panel")
+
+
+def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Opened:
+    """What it states, whether everything in it follows, and its curves."""
+    outcome = verify(certificate)
+    wrong = [inert(f"{d.leaf}: says {d.stated}, derived {d.found}") for d in outcome.differences if outcome.refuses(d)]
+    wrong += [] if difference is None else [f"the page is not what its document renders to: {inert(difference)}"]
+    signed = (
+        "signed: check it with the issuer's key by reticent verify --key" if certificate.signature else "not signed"
+    )
+    declared = {k: inert(str(v)) for k, v in certificate.declared.model_dump(mode="json").items() if v is not None}
+    page = [
+        html.H2(inert(certificate.headline)),
+        *_faults(
+            wrong, "This certificate is refused", f"All {outcome.equal} numbers and texts that can be derived agree."
+        ),
+        html.Ul([html.Li([inert(a.sentence), " ", html.Em(a.claim)]) for a in certificate.assessments]),
+        words.pairs([("edition", certificate.edition.value), ("signature", signed), *declared.items()]),
+    ]
+    figure = empty("curves", theme)
+    for record in certificate.assessments:
+        figure["data"].append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [0.0, *record.curve.fpr],
+                "y": [1.0, *record.curve.fnr],
+                "line": look_of(record.adversary).line(theme),
+                "name": f"{inert(record.adversary)} ({record.claim})",
+            }
+        )
+    return Opened(page, figure)
+
+
+def _scores(source: Source, settings: State, theme: str) -> Opened:
+    """Audit scores against the claims of the settings of this page."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / f"scores{Path(source.name).suffix}"
+        place.write_bytes(source.content)
+        try:
+            scores = load_scores(place)
+        except ArtifactError as error:
+            raise ArtifactError(str(error).replace(str(place), source.name)) from None
+    found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
+    claims = {a.adversary.name: a.curve for a in found.assessments}
+    return _audit(audit(scores, claims).to_json(), settings, theme)
+
+
+def _audit(document: Any, settings: State, theme: str) -> Opened:
+    """The measured curve with its band, beside the claims of the settings of this page, and the verdicts."""
+    report = opening_audit.parsed(document)
+    found = answer(adversaries_of(settings), mechanism_of(settings), relation_of(settings))
+    return Opened(opening_audit.page(report), opening_audit.figure(report, found.assessments, theme))
+
+
+def _faults(wrong: list[str], bad: str, good: str) -> list[Any]:
+    if not wrong:
+        return [html.P(["✓ ", good], className="good")]
+    more = [] if len(wrong) <= 20 else [html.Li(f"and {len(wrong) - 20} more")]
+    return [html.Div([html.Strong(bad), html.Ul([*[html.Li(w) for w in wrong[:20]], *more])], className="warning")]

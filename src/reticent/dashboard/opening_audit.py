@@ -1,0 +1,120 @@
+"""The document of an audit, read strictly, and shown against what is claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from dash import html
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from reticent.audit.curve import EmpiricalTradeOff
+from reticent.certificate.text import inert
+from reticent.dashboard import words
+from reticent.dashboard.figures import Figure, risk_figure
+from reticent.dashboard.looks import GROUNDS
+from reticent.errors import ArtifactError
+from reticent.mechanism.run_ledger import first_problem
+from reticent.threat import Assessment
+
+_Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+_Shares = Annotated[list[_Share], Field(min_length=1, max_length=1000)]
+_Text = Annotated[str, Field(max_length=1000)]
+_MOST = 50
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _Curve(_Read):
+    alpha: _Shares
+    beta: _Shares
+    alpha_radius: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    beta_radius: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    confidence: _Share
+
+
+class _Verdict(_Read):
+    finding: Literal["consistent", "inconsistent", "no power"]
+    p_value: _Share
+    reason: _Text
+
+
+class Report(_Read):
+    """What the page shows of ``reticent.audit/1``."""
+
+    design: _Text
+    members: Annotated[int, Field(ge=1)]
+    non_members: Annotated[int, Field(ge=1)]
+    confidence: _Share
+    curve: _Curve
+    meta: dict[_Text, str | int | float | bool | None]
+    notes: Annotated[list[_Text], Field(max_length=_MOST)]
+    verdicts: Annotated[dict[_Text, _Verdict], Field(max_length=_MOST)]
+
+
+def parsed(document: Any) -> Report:
+    """The document, if it is one.
+
+    Raises:
+        ArtifactError: it is not; the text names the first key that is wrong.
+    """
+    try:
+        report = Report.model_validate(document)
+    except ValidationError as error:
+        raise ArtifactError(inert(f"audit: {first_problem(error)}")) from None
+    if len(report.curve.alpha) != len(report.curve.beta) or np.any(np.diff(report.curve.alpha) < 0):
+        raise ArtifactError("audit: the curve has as many alphas as betas, in growing order")
+    return report
+
+
+def page(report: Report) -> list[Any]:
+    """Verdicts first, then what was measured."""
+    looks = {"consistent": "good", "inconsistent": "warning", "no power": "quiet"}
+    verdicts = [
+        html.P([html.Strong(f"{inert(name, 60)}: {v.finding}. "), inert(v.reason)], className=looks[v.finding])
+        for name, v in report.verdicts.items()
+    ]
+    facts = [
+        ("attack", inert(str(report.meta.get("attack", "not stated")), 80)),
+        ("scores", f"{report.members:,} members, {report.non_members:,} non-members"),
+        ("design", inert(report.design, 80)),
+        ("confidence", f"{report.confidence:g} for each statement"),
+    ]
+    return [
+        html.H2("What the attack achieved"),
+        *(verdicts or [html.P("No claim was tested.", className="quiet")]),
+        words.pairs(facts),
+        html.P(
+            "Beside the measured curve: the claims of the settings of this page. They are those of the audited model "
+            "only if you set them so.",
+            className="quiet",
+        ),
+        *[html.P(inert(note), className="quiet") for note in report.notes],
+    ]
+
+
+def figure(report: Report, claims: Sequence[Assessment], theme: str) -> Figure:
+    """The measured curve with its band over the claims."""
+    c = report.curve
+    measured = EmpiricalTradeOff(np.array(c.alpha), np.array(c.beta), c.alpha_radius, c.beta_radius, c.confidence)
+    drawn, x, ground = risk_figure(claims, "curves", theme), np.linspace(0.0, 1.0, 401), GROUNDS[theme]
+    common = {"type": "scatter", "mode": "lines", "x": x.tolist()}
+    quiet = {"line": {"width": 0}, "hoverinfo": "skip"}
+    band = f"band at confidence {c.confidence:g}"
+    drawn["data"] += [
+        {**common, **quiet, "y": measured.lower(x).tolist(), "name": ""},
+        {**common, **quiet, "y": measured.upper(x).tolist(), "fill": "tonexty", "name": band},
+        {
+            **common,
+            "y": measured.estimate(x).tolist(),
+            "line": {"color": ground.accent, "width": 2.4},
+            "name": "measured (empirical)",
+            "hovertemplate": "Accusing %{x:.1%} of outsiders wrongly, the attack missed %{y:.1%} of members"
+            " (empirical).<extra>measured</extra>",
+        },
+    ]
+    drawn["data"][-2]["fillcolor"] = "rgba(90,150,200,0.22)"
+    return drawn

@@ -1,0 +1,151 @@
+"""What the library says, read at the points that the page shows, and kept for the next question."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from reticent import risk
+from reticent.certificate.numbers import AssessmentRecord, Number, Questions, assessment_record
+from reticent.certificate.sentences import sentence
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.threat import Adversary, Assessment, Method, WorstCase, check_dominance
+from reticent.tradeoff import TradeOff
+
+FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
+EPSILONS = np.concatenate([np.linspace(0.0, 3.0, 37), np.linspace(3.0, 24.0, 64)[1:]])
+PRIORS = np.linspace(0.01, 0.99, 99)
+QUESTIONS = Questions()
+_KEPT = 96
+_BY_POINT = ("success_at_prior", "tpr_at_fpr", "epsilon_at_delta", "delta_at_epsilon", "mu_at_rates_above")
+_NOTHING = Number(lower=None, value=None, upper=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """One curve in one view: what is claimed, and both ends of what is enclosed (None where nothing is)."""
+
+    x: np.ndarray
+    claimed: np.ndarray
+    least: np.ndarray | None
+    most: np.ndarray | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who could be answered, in order, and why the others could not."""
+
+    assessments: tuple[Assessment, ...]
+    skipped: dict[str, str]
+
+
+_Case = tuple[Adversary, Mechanism, Neighbouring]
+_assessed: OrderedDict[_Case, Assessment] = OrderedDict()
+_mutex = threading.Lock()
+
+
+def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
+    """One attacker against one release, never above the worst case; kept for the next question.
+
+    Raises:
+        UnsupportedError: nothing is proven for this combination.
+        ParameterError: the attacker needs a number that the release does not state.
+    """
+    case = adversary, mechanism, relation
+    if (known := _assessed.get(case)) is not None:
+        return known
+    result = adversary.assess(mechanism, relation, Method.EXACT)
+    if not isinstance(adversary, WorstCase):
+        check_dominance(result, assessed(WorstCase(), mechanism, result.neighbouring))
+    with _mutex:
+        _assessed[case] = result
+        while len(_assessed) > _KEPT:
+            _assessed.popitem(last=False)
+    return result
+
+
+def is_known(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring | None) -> bool:
+    """Whether ``assessed`` would answer without computing anything."""
+    return (adversary, mechanism, relation or adversary.relation) in _assessed
+
+
+def answer(
+    adversaries: tuple[Adversary, ...],
+    mechanism: Mechanism,
+    relation: Neighbouring | None,
+    between: Callable[[], None] = lambda: None,
+) -> Answer:
+    """Each attacker in turn, with the worst case of every relation used.
+
+    Args:
+        between: called before each attacker; what it raises ends the work.
+    """
+    found: dict[tuple[str, Neighbouring], Assessment] = {}
+    skipped: dict[str, str] = {}
+    for adversary in adversaries:
+        between()
+        try:
+            result = assessed(adversary, mechanism, relation or adversary.relation)
+            worst = assessed(WorstCase(), mechanism, result.neighbouring)
+        except (UnsupportedError, ParameterError) as error:
+            if isinstance(adversary, WorstCase):
+                raise
+            skipped[adversary.name] = str(error)
+            continue
+        found.setdefault((result.adversary.name, result.neighbouring), result)
+        found.setdefault((worst.adversary.name, worst.neighbouring), worst)
+    return Answer(tuple(found.values()), skipped)
+
+
+@lru_cache(maxsize=2 * _KEPT)
+def points(assessment: Assessment, view: str) -> Points:
+    """The curve at the points of a view: ``curves``, ``roc``, ``profile`` or ``guesses``."""
+    truth = assessment.truth
+    claimed = _read(assessment.curve, view)
+    if truth is None or (truth.optimistic is assessment.curve and truth.pessimistic is assessment.curve):
+        return Points(_GRIDS[view], claimed, None, None)
+    one = _read(truth.optimistic, view)
+    other = claimed if truth.pessimistic is assessment.curve else _read(truth.pessimistic, view)
+    return Points(_GRIDS[view], claimed, np.minimum(one, other), np.maximum(one, other))
+
+
+@lru_cache(maxsize=_KEPT)
+def record(assessment: Assessment) -> AssessmentRecord:
+    """Every number of one attacker, as ``reticent risk`` prints them."""
+    return assessment_record(assessment, QUESTIONS)
+
+
+@lru_cache(maxsize=_KEPT)
+def summary(assessment: Assessment) -> AssessmentRecord:
+    """Only the advantage is read: enough for a sentence, and it costs a millisecond. The rest stands empty."""
+    measured = {
+        "advantage": Number.of(assessment.measure(risk.advantage)),
+        "bayes_security": _NOTHING,
+        "mu": _NOTHING,
+        **{name: {} for name in _BY_POINT},
+    }
+    return assessment_record(assessment, QUESTIONS, measured)
+
+
+def told(assessment: Assessment) -> str:
+    """The sentence for people."""
+    return sentence(summary(assessment))
+
+
+def _read(curve: TradeOff, view: str) -> np.ndarray:
+    return _READERS[view](curve)
+
+
+_GRIDS = {"curves": np.append(0.0, FPRS), "roc": FPRS, "profile": EPSILONS, "guesses": PRIORS}
+_READERS: dict[str, Callable[[TradeOff], np.ndarray]] = {
+    "curves": lambda curve: curve.beta(np.append(0.0, FPRS)),
+    "roc": lambda curve: curve.power(FPRS),
+    "profile": lambda curve: curve.delta(EPSILONS),
+    "guesses": lambda curve: np.array([risk.success(curve, float(p)) for p in PRIORS]),
+}

@@ -1,0 +1,178 @@
+"""Serving the page: to this machine alone unless told otherwise, with a token then, and without any debug mode."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
+
+from dash import Dash
+from flask import Flask
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from reticent.dashboard.callbacks import Callbacks
+from reticent.dashboard.guard import protect
+from reticent.dashboard.layout import page, style_of_swatches
+from reticent.dashboard.turns import Turns
+from reticent.errors import ParameterError, UnsupportedError
+
+_FURTHER = 50
+_INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<title>{%title%}</title>
+{%favicon%}
+{%css%}
+<link rel="stylesheet" href="swatches.css">
+</head>
+<body>
+{%app_entry%}
+<noscript>This page computes on the machine that serves it and draws with JavaScript: please allow it.</noscript>
+<footer>{%config%}{%scripts%}{%renderer%}</footer>
+</body>
+</html>
+"""
+
+
+def build_app(*, local: bool = True) -> Dash:
+    """The application, not yet serving and not yet protected. Assets come from this machine; nothing is fetched."""
+    app = Dash(
+        "reticent.dashboard.server",
+        title="reticent: privacy risk",
+        update_title="",
+        serve_locally=True,
+        index_string=_INDEX,
+        enable_mcp=False,
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+        add_log_handler=False,
+    )
+    app.layout = page(local)
+    Callbacks(Turns(), local).connect(app)
+    app.server.add_url_rule(
+        "/swatches.css", "swatches", lambda: app.server.response_class(style_of_swatches(), mimetype="text/css")
+    )
+    return app
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach a server on ``host``."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def free_port(host: str, after: int) -> int | None:
+    """The first port above ``after`` that nobody uses; None where there is none near."""
+    for port in range(after + 1, min(after + _FURTHER, 65535) + 1):
+        if _is_free(host, port):
+            return port
+    return None
+
+
+class Server:
+    """A server that has its port and may start.
+
+    Attributes:
+        address: to open in a browser; it carries the token where one is needed.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        """Take the port.
+
+        Raises:
+            ParameterError: somebody uses it, or the host is none of this machine.
+        """
+        local = is_local(host)
+        token = None if local else secrets.token_urlsafe(24)
+        app = build_app(local=local)
+        self._server = _listening(host, port, app.server)
+        protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=self._server.server_port, token=token)
+        shown = f"[{host}]" if ":" in host else host
+        self.address = f"http://{shown}:{self._server.server_port}/" + (f"?token={token}" if token else "")
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._server.server_port)
+
+    def serve(self) -> None:
+        """Answer until ``stop`` or until interrupted; a second interrupt is not needed."""
+        with _stopping(self.stop):
+            try:
+                self._server.serve_forever()
+            finally:
+                self._server.server_close()
+
+    def stop(self) -> None:
+        """End ``serve`` from another thread."""
+        self._server.shutdown()
+
+
+class _Quiet(WSGIRequestHandler):
+    """Writes no line for each request: addresses hold settings."""
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        if type == "error":
+            super().log(type, message, *args)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
+
+
+def _listening(host: str, port: int, app: Flask) -> BaseWSGIServer:
+    if port and not _is_free(host, port):
+        nearest = free_port(host, port)
+        hint = f"; --port {nearest} is free" if nearest else ""
+        raise ParameterError("port", port, f"a port that nobody uses{hint}")
+    server = make_server(host, port, app, threaded=True, request_handler=_Quiet)
+    server.daemon_threads = True  # type: ignore[attr-defined]
+    return server
+
+
+def _is_free(host: str, port: int) -> bool:
+    """Whether we could listen there.
+
+    Raises:
+        ParameterError: this machine has no such address.
+        UnsupportedError: the system refuses for another reason.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return False
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise ParameterError("host", host, "an address of this machine") from None
+        raise UnsupportedError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return True
+
+
+@contextmanager
+def _stopping(stop: Callable[[], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT end the server without a traceback; only the main thread may listen to them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ask(signum: int, frame: Any) -> None:
+        threading.Thread(target=stop, daemon=True).start()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,240 @@
+"""Everything that the page is set to, as text: what is typed, what the address says, what Undo goes back to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from reticent.calibrate import (
+    Advantage,
+    BayesSecurity,
+    EpsilonAtDelta,
+    Mu,
+    Success,
+    Target,
+    TprAtFpr,
+    Unknown,
+)
+from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS
+from reticent.errors import ParameterError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
+from reticent.threat import Adversary
+
+OWN_RELATION = "own"
+"""Each attacker's own neighbouring relation."""
+VIEWS = ("curves", "roc", "profile", "guesses", "table")
+PANELS = ("explore", "calibrate", "compare", "open")
+
+DEFAULTS: dict[str, str] = {
+    "panel": "explore",
+    "mechanism": "dpsgd",
+    "by": "rate",
+    **{p.name: p.start for p in PARAMETERS.values()},
+    "sampler": Sampler.POISSON.value,
+    "relation": OWN_RELATION,
+    "attackers": "relaxed",
+    "view": "curves",
+    "target": "advantage",
+    "goal": "0.1",
+    "place": "",
+    "unknown": "noise-multiplier",
+    "pinned": "",
+}
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "panel": PANELS,
+    "mechanism": tuple(MECHANISMS),
+    "by": ("rate", "data"),
+    "sampler": tuple(Sampler),
+    "relation": (OWN_RELATION, *Neighbouring),
+    "view": VIEWS,
+    "target": tuple(TARGETS),
+    "unknown": tuple(UNKNOWNS),
+}
+_PLAIN: dict[str, type[Advantage | BayesSecurity | Mu]] = {t.name: t for t in (Advantage, BayesSecurity, Mu)}
+_PLACED: dict[str, type[TprAtFpr | EpsilonAtDelta | Success]] = {t.name: t for t in (TprAtFpr, EpsilonAtDelta, Success)}
+_LONGEST = 40
+_LONGEST_LIST = 600
+_MOST = 10**9
+"""Counts above this are not computed here: they would keep the server busy for minutes."""
+
+PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "relation")
+"""What is kept of setting A in a comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The settings of one page.
+
+    Attributes:
+        values: text by name; every name of ``DEFAULTS``, and no other.
+    """
+
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: Any) -> State:
+        """From whatever a browser sent: unknown names are dropped, what cannot be chosen is the default.
+
+        Raises:
+            ParameterError: something is no text, or longer than any sensible one.
+        """
+        if not isinstance(given, Mapping):
+            raise ParameterError("settings", type(given).__name__, "names with texts")
+        values = dict(DEFAULTS)
+        for name in DEFAULTS.keys() & given.keys():
+            text = given[name]
+            if isinstance(text, (int, float)) and not isinstance(text, bool):
+                text = repr(text)
+            longest = _LONGEST_LIST if name in ("pinned", "attackers") else _LONGEST
+            if not isinstance(text, str) or len(text) > longest:
+                raise ParameterError(name, _shown(text), f"a text of at most {longest} characters")
+            if name not in _CHOICES or text in _CHOICES[name]:
+                values[name] = text.strip()
+        return cls(values)
+
+    @classmethod
+    def of_address(cls, query: str) -> State:
+        """From the part of an address after the question mark."""
+        return cls.of(dict(parse_qsl(query.removeprefix("?")[:4000], keep_blank_values=True, max_num_fields=64)))
+
+    def __getitem__(self, name: str) -> str:
+        return self.values[name]
+
+    def address(self) -> str:
+        """The part of an address after the question mark: only what is not the default."""
+        return urlencode({name: text for name, text in self.values.items() if text != DEFAULTS[name]})
+
+    def address_of(self, *names: str) -> str:
+        """Those values, whether they are the default or not: laid over other settings they change them."""
+        return urlencode({name: self.values[name] for name in names})
+
+    def having(self, **changes: str) -> State:
+        """With some values changed."""
+        return replace(self, values={**self.values, **changes})
+
+    def pinned(self) -> State | None:
+        """Setting A of a comparison, or None where none is pinned."""
+        return State.of_address(self["pinned"]) if self["pinned"] else None
+
+
+def mechanism_of(state: State) -> DPSGD | Gaussian | Laplace:
+    """What was released.
+
+    Raises:
+        ParameterError: a field is empty, no number, or out of its domain.
+    """
+    noise = number(state, "noise_multiplier")
+    if state["mechanism"] == "gaussian":
+        return Gaussian(noise, count(state, "releases"), optional_count(state, "dimension") or 1)
+    if state["mechanism"] == "laplace":
+        return Laplace(noise, count(state, "releases"))
+    rate, steps, batch, size = sampling_of(state)
+    return DPSGD(
+        noise,
+        rate,
+        steps,
+        num_parameters=_num_parameters(state),
+        batch_size=batch,
+        dataset_size=size,
+        sampler=Sampler(state["sampler"]),
+    )
+
+
+def _num_parameters(state: State) -> int | None:
+    """The dimension, where no attacker asks in how many the direction is unknown, or the membership game needs it."""
+    wanted = set(state["attackers"].split(","))
+    asked = any(ATTACKERS[name].parameter == "dimension" for name in wanted & set(ATTACKERS))
+    return optional_count(state, "dimension") if "membership-game" in wanted or not asked else None
+
+
+def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
+    """(sample rate, steps, batch size, number of records); the last two where the page states them."""
+    if state["by"] == "rate":
+        return number(state, "sample_rate"), count(state, "steps"), None, None
+    size, batch, epochs = count(state, "dataset_size"), count(state, "batch_size"), number(state, "epochs")
+    if batch > size:
+        raise ParameterError("batch_size", batch, f"at most the number of records, {size}")
+    if not 0.0 < epochs * size <= _MOST * batch:
+        raise ParameterError("epochs", epochs, "a number > 0 that asks for at most a billion steps")
+    return batch / size, max(1, round(epochs * size / batch)), batch, size
+
+
+def adversaries_of(state: State) -> tuple[Adversary, ...]:
+    """Who attacks, in the order of the page; the worst case is always the first.
+
+    Raises:
+        ParameterError: the number that an attacker takes cannot be read.
+    """
+    wanted = set(state["attackers"].split(","))
+    chosen = [(name, a) for name, a in ATTACKERS.items() if name in wanted or name == "worst-case"]
+    own = MECHANISMS[state["mechanism"]][1] if state["mechanism"] != "dpsgd" else ()
+    return tuple(a.make(_stated(state, a.parameter, own)) for _, a in chosen)
+
+
+def _stated(state: State, name: str | None, own: Sequence[str]) -> float | None:
+    """The number of an attacker; None where it takes none, or where the field is the mechanism's."""
+    if name is None or name in own:
+        return None
+    return optional_count(state, name) if PARAMETERS[name].whole else optional_number(state, name)
+
+
+def relation_of(state: State) -> Neighbouring | None:
+    """Between which data sets; None leaves it to each attacker."""
+    return None if state["relation"] == OWN_RELATION else Neighbouring(state["relation"])
+
+
+def target_of(state: State) -> Target:
+    """What a calibration must reach.
+
+    Raises:
+        ParameterError: a number cannot be read or cannot be reached by anybody.
+    """
+    goal, name = number(state, "goal"), state["target"]
+    if name in _PLAIN:
+        return _PLAIN[name](goal)
+    return _PLACED[name](goal, _number("place", state["place"] or PLACES[name]))
+
+
+def unknown_of(state: State) -> Unknown:
+    """What a calibration searches."""
+    return UNKNOWNS[state["unknown"]][2]
+
+
+def number(state: State, name: str) -> float:
+    """A finite number from a field."""
+    return _number(name, state[name])
+
+
+def count(state: State, name: str) -> int:
+    """A whole number from 1 to a billion from a field."""
+    value = _number(name, state[name])
+    if not (1 <= value <= _MOST and value == int(value)):
+        raise ParameterError(name, state[name], "a whole number from 1 to a billion")
+    return int(value)
+
+
+def optional_count(state: State, name: str) -> int | None:
+    """The same, or None for an empty field."""
+    return count(state, name) if state[name] else None
+
+
+def optional_number(state: State, name: str) -> float | None:
+    """A finite number, or None for an empty field."""
+    return number(state, name) if state[name] else None
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ParameterError(name, _shown(text), "a number, such as 1.5 or 1e-5")
+    return value
+
+
+def _shown(value: object) -> str:
+    return str(value)[:60]

@@ -1,0 +1,177 @@
+"""What people take away: Python and shell text that give the same numbers, and the shown curves as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Sequence
+from dataclasses import MISSING, fields
+from enum import Enum
+from typing import Any
+
+from reticent.calibrate import Calibration, Target, Unknown
+from reticent.dashboard.readings import Answer, points
+from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring
+from reticent.threat import Adversary
+
+_Release = DPSGD | Gaussian | Laplace
+_PRINTED = (
+    "    risks = [a.measure(number).value for number in (advantage, bayes_security)]\n"
+    "    print(a.adversary.name, a.neighbouring, a.claim, *risks)\n"
+)
+
+
+def risk_python(state: State, answer: Answer) -> str:
+    """A script that prints advantage and Bayes security of everybody who was answered."""
+    release, relation = mechanism_of(state), relation_of(state)
+    who = _answered(state, answer)
+    used = [type(release).__name__, *_enums(release), *(["Neighbouring"] if relation else [])]
+    names = sorted({type(a).__name__ for a in who})
+    return (
+        f"from reticent.mechanism import {', '.join(sorted(set(used)))}\n"
+        "from reticent.risk import advantage, bayes_security\n"
+        f"from reticent.threat import {', '.join([*names, 'assess'])}\n\n"
+        f"release = {_written(release)}\n"
+        f"attackers = [{', '.join(_written(a) for a in who)}]\n"
+        f"for a in assess(release, attackers{_relation_python(relation)}):\n" + _PRINTED
+    )
+
+
+def risk_command(state: State, answer: Answer) -> str:
+    """The command line with the same numbers."""
+    release = mechanism_of(state)
+    who = _answered(state, answer)
+    words = ["reticent", "risk", _kind(release), *_options(release, leave=("dataset_size", "batches_per_epoch"))]
+    return _joined([*words, *_who(who), *_relation(relation_of(state))])
+
+
+def calibration_python(state: State, found: Sequence[Calibration]) -> str:
+    """A script that prints what each attacker would allow, and the worst case there."""
+    release, relation, target, unknown = mechanism_of(state), relation_of(state), target_of(state), unknown_of(state)
+    who = [c.adversary for c in found]
+    used = [type(release).__name__, *_enums(release), *(["Neighbouring"] if relation else [])]
+    names = sorted({type(a).__name__ for a in who})
+    kinds = sorted([type(target).__name__, type(unknown).__name__])
+    return (
+        f"from reticent.calibrate import {', '.join(kinds)}, calibrate\n"
+        f"from reticent.mechanism import {', '.join(sorted(set(used)))}\n"
+        f"from reticent.threat import {', '.join(names)}\n\n"
+        f"release = {_written(release)}\n"
+        f"target = {_written(target)}\n"
+        f"for who in [{', '.join(_written(a) for a in who)}]:\n"
+        f"    found = calibrate(release, {type(unknown).__name__}(), target, who{_relation_python(relation)})\n"
+        "    print(who.name, found.value, found.achieved.value, found.worst_case().value)\n"
+    )
+
+
+def calibration_command(state: State, found: Sequence[Calibration]) -> str:
+    """One command for each attacker."""
+    release, target, unknown = mechanism_of(state), target_of(state), unknown_of(state)
+    searched = {
+        "sample_rate": ("sample_rate", "batch_size"),
+        "batch_size": ("sample_rate", "batch_size"),
+        "steps": ("steps", "releases"),
+    }.get(unknown.name, (unknown.name,))
+    known = _options(release, leave=(*searched, "batches_per_epoch"))
+    shared = ["--target", _target(target), "--unknown", _unknown(unknown, release), *known]
+    return "\n".join(
+        _joined(
+            ["reticent", "calibrate", _kind(release), *shared, *_who([c.adversary]), *_relation(relation_of(state))]
+        )
+        for c in found
+    )
+
+
+def curves_csv(answer: Answer, view: str) -> str:
+    """The shown curves: one row for each point; empty ends where nothing is enclosed."""
+    names = {
+        "curves": ("false_positive_rate", "false_negative_rate"),
+        "roc": ("false_positive_rate", "true_positive_rate"),
+        "profile": ("epsilon", "delta"),
+        "guesses": ("prior", "right_guesses"),
+    }[view]
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["attacker", "neighbouring", "claim", *names, "enclosed_from", "enclosed_to"])
+    for assessment in answer.assessments:
+        read = points(assessment, view)
+        head = [assessment.adversary.name, assessment.neighbouring.value, assessment.claim.value]
+        exact = read.least is None or read.most is None
+        for k, x in enumerate(read.x):
+            ends = ["", ""] if exact else [repr(float(read.least[k])), repr(float(read.most[k]))]  # type: ignore[index]
+            rows.writerow([*head, repr(float(x)), repr(float(read.claimed[k])), *ends])
+    return text.getvalue()
+
+
+def _answered(state: State, answer: Answer) -> list[Adversary]:
+    return [a for a in adversaries_of(state) if a.name not in answer.skipped]
+
+
+def _written(thing: Any) -> str:
+    """A frozen dataclass as the call that makes it, without what is the default."""
+    parts = [
+        f"{f.name}={_value(getattr(thing, f.name))}"
+        for f in fields(thing)
+        if f.default is MISSING or getattr(thing, f.name) != f.default
+    ]
+    return f"{type(thing).__name__}({', '.join(parts)})"
+
+
+def _value(value: Any) -> str:
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
+
+
+def _enums(release: _Release) -> list[str]:
+    values = [getattr(release, f.name) for f in fields(release) if getattr(release, f.name) != f.default]
+    return [type(value).__name__ for value in values if isinstance(value, Enum)]
+
+
+def _options(release: _Release, leave: Sequence[str]) -> list[str]:
+    """``--name value`` for what is not the default."""
+    words = []
+    for f in fields(release):
+        value = getattr(release, f.name)
+        if f.name not in leave and (f.default is MISSING or value != f.default):
+            words += [_option(f.name), str(value) if isinstance(value, Enum) else repr(value)]
+    return words
+
+
+def _who(adversaries: Sequence[Adversary]) -> list[str]:
+    words = [word for a in adversaries for word in ("--adversary", a.name)]
+    for adversary in adversaries:
+        for f in fields(adversary):  # type: ignore[arg-type]
+            if (value := getattr(adversary, f.name)) != f.default:
+                words += [_option(f.name), repr(value)]
+    return words
+
+
+def _relation(relation: Neighbouring | None) -> list[str]:
+    return [] if relation is None else ["--neighbouring", relation.value]
+
+
+def _relation_python(relation: Neighbouring | None) -> str:
+    return "" if relation is None else f", {_value(relation)}"
+
+
+def _target(target: Target) -> str:
+    values = [repr(getattr(target, f.name)) for f in fields(target)]  # type: ignore[arg-type]
+    return f"{target.name}={'@'.join(values)}"
+
+
+def _unknown(unknown: Unknown, release: _Release) -> str:
+    name = unknown.name if isinstance(release, DPSGD) or unknown.name != "steps" else "releases"
+    return name.replace("_", "-")
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _kind(release: _Release) -> str:
+    return type(release).__name__.lower()
+
+
+def _joined(words: Sequence[str]) -> str:
+    return shlex.join(words)

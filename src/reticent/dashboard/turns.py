@@ -1,0 +1,107 @@
+"""Who may compute: one computation for each page at a time, the newest question wins, and a few at once in all."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from reticent.errors import ReticentError
+
+_PATIENCE = 120.0
+
+
+class SupersededError(ReticentError):
+    """The page has asked something else since: nobody waits for this answer any more."""
+
+
+class BusyError(ReticentError):
+    """More pages wait than this server answers; the text says so."""
+
+
+@dataclass
+class _Page:
+    computing: threading.Lock = field(default_factory=threading.Lock)
+    newest: float = -1.0
+
+
+class Turns:
+    """Lets one computation of a page run at a time, and only ever the newest.
+
+    A computation that runs cannot be stopped from outside; it asks ``check`` between its parts.
+
+    Args:
+        at_once: computations of all pages together that may run.
+        waiting: computations that may wait.
+        pages: pages that are remembered; the one that was quiet longest is forgotten.
+    """
+
+    def __init__(self, at_once: int = 2, waiting: int = 32, pages: int = 256) -> None:
+        self._mutex = threading.Lock()
+        self._slots = threading.BoundedSemaphore(at_once)
+        self._queued, self._most_queued, self._most_pages = 0, waiting + at_once, pages
+        self._pages: OrderedDict[str, _Page] = OrderedDict()
+
+    @contextmanager
+    def turn(self, page: str, number: float) -> Iterator[Turn]:
+        """Wait until it is this question's turn.
+
+        Raises:
+            SupersededError: a newer question of the same page came first.
+            BusyError: too many wait.
+        """
+        entry = self._enter(page, number)
+        try:
+            with _held(entry.computing):
+                self._check(entry, number)
+                with _held(self._slots):
+                    self._check(entry, number)
+                    yield Turn(entry, number)
+        finally:
+            with self._mutex:
+                self._queued -= 1
+
+    def _enter(self, page: str, number: float) -> _Page:
+        with self._mutex:
+            if self._queued >= self._most_queued:
+                raise BusyError("many pages are waiting for an answer: try again in a moment")
+            entry = self._pages.setdefault(page, _Page())
+            self._pages.move_to_end(page)
+            while len(self._pages) > self._most_pages:
+                self._pages.popitem(last=False)
+            entry.newest = max(entry.newest, number)
+            self._queued += 1
+            return entry
+
+    @staticmethod
+    def _check(entry: _Page, number: float) -> None:
+        if number < entry.newest:
+            raise SupersededError("the page has asked something else since")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A computation that runs."""
+
+    entry: _Page
+    number: float
+
+    def check(self) -> None:
+        """Stop here if the page has asked something else since.
+
+        Raises:
+            SupersededError: it has.
+        """
+        Turns._check(self.entry, self.number)
+
+
+@contextmanager
+def _held(lock: threading.Lock | threading.Semaphore) -> Iterator[None]:
+    if not lock.acquire(timeout=_PATIENCE):
+        raise BusyError("the computations before this one take too long: try again in a moment")
+    try:
+        yield
+    finally:
+        lock.release()

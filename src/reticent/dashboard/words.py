@@ -1,0 +1,171 @@
+"""Pieces of the page that are made of words and numbers: cards, tables, lists of what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from dash import html
+
+from reticent.calibrate import Target
+from reticent.certificate.numbers import AssessmentRecord, Number
+from reticent.certificate.sentences import even_guess, percent
+from reticent.certificate.text import inert
+from reticent.certificate.words import CLAIMS
+from reticent.dashboard.calibrating import Searched, worst_there
+from reticent.dashboard.catalogue import ATTACKERS, TARGETS
+from reticent.dashboard.layout import swatch
+from reticent.dashboard.readings import record, summary, told
+from reticent.errors import ParameterError, ReticentError
+from reticent.threat import Assessment, Claim
+
+_LONGEST = 500
+_LABELS = {name: a.label for name, a in ATTACKERS.items()}
+
+
+def one_line(error: BaseException) -> str:
+    """An error as one line that names the field."""
+    if isinstance(error, ParameterError):
+        name = error.name.replace("_", " ")
+        shown = inert(str(error.value), 80) or "nothing"
+        return f"{name.capitalize()} must be {error.allowed}, got {shown}."
+    if isinstance(error, ReticentError):
+        return inert(" ".join(str(error).split()), _LONGEST)
+    return f"These numbers are too extreme to compute with ({type(error).__name__})."
+
+
+def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any]:
+    """One card for each attacker: who, from where to where, how strong the claim is."""
+    return [_card(a) for a in assessments] + [_waiting(name) for name in waiting]
+
+
+def _card(assessment: Assessment) -> html.Article:
+    name, read = assessment.adversary.name, summary(assessment)
+    bound = assessment.claim is Claim.BOUND
+    strength = "at most" if bound else "about"
+    return html.Article(
+        [
+            html.H2([swatch(name), _LABELS[name]]),
+            html.P(
+                ["50% → ", strength, " ", html.Strong(percent(even_guess(read), up=bound))],
+                className="guess",
+            ),
+            html.P([claim_badge(assessment.claim), html.Span(assessment.neighbouring.value, className="tag")]),
+            html.P(told(assessment), className="quiet"),
+        ],
+        className="card",
+    )
+
+
+def _waiting(name: str) -> html.Article:
+    return html.Article(
+        [html.H2([swatch(name), _LABELS[name]]), html.P("computing …", className="quiet")], className="card waiting"
+    )
+
+
+def claim_badge(claim: Claim) -> html.Span:
+    """The strength of a claim in people's words."""
+    return html.Span(CLAIMS[claim.value], className=f"claim {claim.value}", title=f"claim: {claim.value}")
+
+
+def number_table(assessments: Sequence[Assessment]) -> html.Table:
+    """Every number of every attacker, as ``reticent risk`` prints them, with enclosures below."""
+    rows = [(assessment, record(assessment)) for assessment in assessments]
+    first = rows[0][1]
+    columns = [(title, read) for title, read, _ in _columns(first)]
+    head = html.Tr([html.Th("attacker", scope="col"), *[html.Th(title, scope="col") for title, _ in columns]])
+    body = [html.Tr([_attacker(a), *[_cell(number) for _, _, number in _columns(r)]]) for a, r in rows]
+    return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def _columns(r: AssessmentRecord) -> list[tuple[str, None, Number]]:
+    found = [("advantage", r.advantage), ("Bayes security", r.bayes_security)]
+    found += [(f"right at prior {float(k):g}", n) for k, n in r.success_at_prior.items()]
+    found += [(f"TPR at FPR {float(k):g}", n) for k, n in r.tpr_at_fpr.items()]
+    found += [(f"epsilon at delta {float(k):g}", n) for k, n in r.epsilon_at_delta.items()]
+    found += [(f"delta at epsilon {float(k):g}", n) for k, n in r.delta_at_epsilon.items()]
+    return [(title, None, number) for title, number in [*found, ("mu", r.mu)]]
+
+
+def _attacker(assessment: Assessment) -> html.Th:
+    name = assessment.adversary.name
+    return html.Th(
+        [swatch(name), name, html.Small(f"{assessment.neighbouring.value}, {assessment.claim.value}")], scope="row"
+    )
+
+
+def _cell(number: Number) -> html.Td:
+    ends = (number.lower, number.upper)
+    enclosed = None not in ends and ends != (number.value, number.value)
+    same = shown(number.lower) == shown(number.value) == shown(number.upper)
+    small = [] if not enclosed or same else [html.Small(f"{shown(number.lower)} to {shown(number.upper)}")]
+    return html.Td([shown(number.value), *small], className="n")
+
+
+def shown(value: float | None) -> str:
+    """Four digits; null is infinite."""
+    return "∞" if value is None else f"{value:.4g}"
+
+
+def left_out(skipped: Mapping[str, str]) -> list[Any]:
+    """Who could not be answered, and why."""
+    return [html.P([html.Strong(_LABELS[name]), " is left out: ", reason]) for name, reason in skipped.items()]
+
+
+def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
+    """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
+    reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
+    titles = ("attacker", what, "against worst case", f"achieved {target.name}", "worst case there")
+    head = html.Tr([html.Th(title, scope="col") for title in titles])
+    body = []
+    for c in searched.found:
+        worst, base = worst_there(c), reference.get(c.neighbouring)
+        unsafe = not target.met_by(worst)
+        ratio = "" if base is None else f"× {c.value / base:.3g}"
+        body.append(
+            html.Tr(
+                [
+                    html.Th(
+                        [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
+                    ),
+                    html.Td(html.Strong(f"{c.value:.6g}"), className="n"),
+                    html.Td(ratio, className="n"),
+                    html.Td(f"{c.achieved.value:.4g}", className="n"),
+                    html.Td(
+                        [f"{worst:.4g}", *([html.Small("beyond the target")] if unsafe else [])],
+                        className="n beyond" if unsafe else "n",
+                    ),
+                ]
+            )
+        )
+    for name in waiting:
+        row = [html.Th([swatch(name), name], scope="row"), html.Td("computing …", colSpan=4, className="quiet")]
+        body.append(html.Tr(row))
+    return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
+    """The worst case of two settings, number by number."""
+    head = html.Tr([html.Th(t, scope="col") for t in ("worst case", "A", "B", "B − A")])
+    body = []
+    for (title, _, one), (_, _, other) in zip(_columns(a), _columns(b), strict=True):
+        known = one.value is not None and other.value is not None
+        difference = f"{other.value - one.value:+.3g}".replace("-", "\u2212", 1) if known else ""  # type: ignore[operator]
+        body.append(
+            html.Tr([html.Th(title, scope="row"), _cell(one), _cell(other), html.Td(difference, className="n")])
+        )
+    return html.Table([html.Thead(head), html.Tbody(body)])
+
+
+def goal(target: Target) -> str:
+    """The target in words, such as *advantage at most 0.1*."""
+    label, place, _, _ = TARGETS[target.name]
+    where = "" if place is None else f" {place} {getattr(target, fields(target)[1].name):g}"  # type: ignore[arg-type]
+    limit = "at least" if target.name == "bayes-security" else "at most"
+    return f"{label[0].lower() + label[1:]}{where} {limit} {target.value:g}"
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> html.Dl:
+    """Facts, name by name."""
+    return html.Dl([html.Div([html.Dt(name), html.Dd(value)]) for name, value in rows], className="facts")

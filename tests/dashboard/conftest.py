@@ -1,0 +1,55 @@
+"""A server of the dashboard for each test that wants one."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    pytest.importorskip("dash")
+
+from reticent.dashboard.callbacks import Callbacks
+from reticent.dashboard.guard import protect
+from reticent.dashboard.server import Server, build_app
+from reticent.dashboard.turns import Turns
+
+PORT = 8050
+
+
+@pytest.fixture(scope="session")
+def served() -> Iterator[Server]:
+    """A server on a free port of this machine."""
+    server = Server("127.0.0.1", 0)
+    thread = threading.Thread(target=server.serve, daemon=True)
+    thread.start()
+    yield server
+    server.stop()
+    thread.join(timeout=10)
+    assert not thread.is_alive(), "the server stops when it is told to"
+
+
+@pytest.fixture
+def callbacks() -> Callbacks:
+    return Callbacks(Turns(), local=True)
+
+
+@pytest.fixture(scope="session")
+def client_of() -> Callable[..., Any]:
+    """Makes a test client of a protected application."""
+
+    def make(host: str = "127.0.0.1", token: str | None = None, local: bool = True) -> Any:
+        app = build_app(local=local)
+        protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=PORT, token=token)
+        return app.server.test_client()
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def client(client_of: Callable[..., Any]) -> Any:
+    return client_of()

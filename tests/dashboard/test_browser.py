@@ -1,0 +1,254 @@
+"""The page in a real browser: every panel at three widths in both themes, by hand and by keyboard.
+
+Run by name with ``pytest -m browser``. Chromium is looked for as ``$RETICENT_CHROMIUM`` or on the path; with
+``RETICENT_SCREENSHOTS=FOLDER`` the pictures are kept there to look at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from reticent.dashboard.server import Server
+from reticent.dashboard.state import State, mechanism_of
+from reticent.risk import advantage
+from reticent.threat import WorstCase
+
+CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync"]
+WAIT = 60_000
+SETTLED = {"explore": "#figure", "calibrate": "#calibrate-figure", "compare": "#map", "open": "#upload"}
+PLAIN = "mechanism=gaussian&noise_multiplier=2&attackers=membership"
+PANELS = {
+    "explore": "panel=explore&attackers=relaxed",
+    "log-log": "panel=explore&view=roc&" + PLAIN,
+    "profile": "panel=explore&view=profile&" + PLAIN,
+    "guesses": "panel=explore&view=guesses&" + PLAIN,
+    "table": "panel=explore&view=table&" + PLAIN,
+    "estimate": "panel=explore&attackers=membership-game,attribute&sampler=shuffled&by=data&epochs=1&dimension=1000",
+    "wrong": "panel=explore&noise_multiplier=1e-300",
+    "calibrate": "panel=calibrate&attackers=relaxed",
+    "compare": "panel=compare&pinned=noise_multiplier%3D2%26sample_rate%3D0.02%26steps%3D1000",
+    "open": "panel=open",
+}
+TOO_WIDE = """() => [...document.querySelectorAll('body *')]
+  .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
+  .filter(e => !e.closest('.scroll, svg, .js-plotly-plot') && getComputedStyle(e).clipPath === 'none')
+  .map(e => e.tagName + ': ' + e.className + ' ' + e.textContent.slice(0, 60))"""
+DRAWN = "() => document.querySelectorAll('#figure .scatterlayer .trace').length"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'reticent[browser]'")
+    with playwright.sync_playwright() as engine:
+        running = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def opened(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
+    contexts, asked, complaints = [], [], []
+
+    def open_page(query: str = "", width: int = 1440, scheme: str = "light") -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        page.set_default_timeout(WAIT)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
+        page.goto(f"{served.address}?{query}")
+        page.wait_for_selector("body[data-panel]")
+        settle(page)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    hosts = {urlsplit(url).netloc for url in asked if not url.startswith(("data:", "blob:"))}
+    assert hosts <= {urlsplit(served.address).netloc}, "no request to any other host"
+    assert complaints == []
+
+
+def settle(page: Any) -> None:
+    """Wait until the answer of the panel is there."""
+    panel = page.get_attribute("body", "data-panel")
+    if panel == "explore":
+        page.wait_for_selector("#headline:not(:empty)")
+        if page.get_attribute("body", "data-view") == "table" and not page.inner_text("#message"):
+            page.wait_for_selector("#table table")
+    elif panel == "calibrate":
+        page.wait_for_selector("#calibrated:not(:empty)")
+    elif panel == "compare":
+        page.wait_for_selector("#compared:not(:empty)")
+    page.wait_for_selector(".waiting, #calibrate-table td[colspan]", state="detached")
+    if not (panel == "explore" and page.get_attribute("body", "data-view") == "table"):
+        page.wait_for_selector(f"{SETTLED[panel]} .main-svg" if panel != "open" else SETTLED[panel])
+    page.wait_for_timeout(250)
+
+
+def keep(page: Any, name: str) -> None:
+    if folder := os.environ.get("RETICENT_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"dashboard-{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_every_panel_fits_and_reads(opened: Callable[..., Any], width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    for name, query in PANELS.items():
+        page = opened(query, width, scheme)
+        keep(page, f"{name}-{width}-{scheme}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+        assert page.evaluate(TOO_WIDE) == [], name
+        if name in ("explore", "calibrate", "compare", "open", "table"):
+            found = axe.Axe().run(page).response["violations"]
+            bad = {v["id"]: v["nodes"][0]["html"][:200] for v in found if v["impact"] in ("serious", "critical")}
+            assert bad == {}, name
+        page.context.close()
+
+
+def test_sliders_fields_address_and_undo_say_the_same(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    assert page.input_value("#noise_multiplier") == "2"
+    before = page.input_value("#noise_multiplier-slider")
+    page.fill("#noise_multiplier", "4")
+    page.press("#noise_multiplier", "Enter")
+    page.wait_for_url("**noise_multiplier=4**")
+    assert int(page.input_value("#noise_multiplier-slider")) > int(before)
+    page.focus("#noise_multiplier-slider")
+    page.keyboard.press("End")
+    page.wait_for_url("**noise_multiplier=30**")
+    assert page.input_value("#noise_multiplier") == "30"
+    assert page.get_attribute("#noise_multiplier-slider", "aria-valuetext") == "30"
+    page.click("#undo")
+    page.wait_for_url("**noise_multiplier=4**")
+    page.keyboard.press("Control+z")
+    page.wait_for_url("**noise_multiplier=2**")
+    assert page.input_value("#noise_multiplier") == "2"
+
+
+def test_what_is_shown_is_what_the_library_says(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN + "&view=table")
+    wanted = WorstCase().assess(mechanism_of(State.of_address(PLAIN))).measure(advantage).value
+    assert page.inner_text("#table tbody tr:first-child td").split()[0] == f"{wanted:.4g}"
+    assert "at most" in page.inner_text("#headline")
+
+
+def test_the_worst_case_cannot_be_switched_off(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    assert page.is_disabled("#attackers input[value=worst-case]")
+    page.click("#attackers label:has(input[value=membership])")
+    page.wait_for_url(lambda url: "attackers=&" in url or url.endswith("attackers="))
+    settle(page)
+    assert page.evaluate(DRAWN) >= 1
+    assert page.inner_text("#cards .card h2") == "Any attacker (worst case)"
+
+
+def test_the_keyboard_is_enough(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    page.focus("#view input[value=curves]")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("body[data-view=roc]")
+    page.focus("#panel input[value=explore]")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector("body[data-panel=calibrate]")
+    page.focus("#attackers input[value=mixed]")
+    page.keyboard.press("Space")
+    page.wait_for_selector("body[data-attackers~=mixed]")
+
+
+def test_a_bad_field_is_one_line_and_mending_it_brings_the_answer_back(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    for text in ("1e-300", "abc", ""):
+        page.fill("#noise_multiplier", text)
+        page.press("#noise_multiplier", "Enter")
+        page.wait_for_selector("#message:not(:empty)")
+        assert page.inner_text("#message").startswith("Noise multiplier must be")
+        page.fill("#noise_multiplier", "2")
+        page.press("#noise_multiplier", "Enter")
+        page.wait_for_selector("#message:empty", state="attached")
+        assert "at most" in page.inner_text("#headline")
+
+
+def test_copies_and_downloads(opened: Callable[..., Any]) -> None:
+    page = opened(PLAIN)
+    page.click("#copy-command")
+    page.wait_for_selector("#told:not(:empty)")
+    assert page.evaluate("navigator.clipboard.readText()").startswith("reticent risk gaussian --noise-multiplier 2.0")
+    page.click("#copy-python")
+    page.wait_for_timeout(200)
+    assert "assess(release, attackers)" in page.evaluate("navigator.clipboard.readText()")
+    for button, ending in (("#csv", ".csv"), ("#png", ".png"), ("#svg", ".svg")):
+        with page.expect_download() as caught:
+            page.click(button)
+        assert caught.value.suggested_filename.endswith(ending)
+
+
+def test_dragging_the_target_moves_the_answer(opened: Callable[..., Any]) -> None:
+    page = opened("panel=calibrate&" + PLAIN)
+    line = page.locator("#calibrate-figure .shapelayer path").first
+    box = line.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x - 40, y + 40, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**goal=**")
+    settle(page)
+    assert float(page.input_value("#goal")) > 0.1
+
+
+def test_comparing_keeps_a_and_swaps(opened: Callable[..., Any]) -> None:
+    page = opened("panel=compare&" + PLAIN)
+    page.click("#pin")
+    page.wait_for_url("**pinned=**")
+    page.fill("#noise_multiplier", "1")
+    page.press("#noise_multiplier", "Enter")
+    page.wait_for_selector("#compared:has-text('B tells the worst case more than A')")
+    page.click("#swap")
+    page.wait_for_selector("#compared:has-text('A tells the worst case more than B')")
+    assert page.input_value("#noise_multiplier") == "2"
+
+
+@pytest.mark.parametrize("query", ["mechanism=gaussian&attackers=", "attackers="], ids=["page alone", "DP-SGD"])
+def test_from_slider_to_figure(opened: Callable[..., Any], query: str) -> None:
+    """Prints the time from a key on the slider to the redrawn worst case; machines are too different for a limit."""
+    page = opened(query)
+    times = []
+    page.focus("#noise_multiplier-slider")
+    for _ in range(20):
+        old = page.evaluate("document.querySelector('#figure .scatterlayer').innerHTML")
+        page.evaluate(
+            """(old) => { window.asked = performance.now(); window.redrawn = 0;
+              const look = () => { const now = document.querySelector('#figure .scatterlayer')?.innerHTML;
+                if (now && now !== old) window.redrawn = performance.now(); else requestAnimationFrame(look); };
+              requestAnimationFrame(look); }""",
+            old,
+        )
+        page.keyboard.press("ArrowRight")
+        for _ in range(2000):
+            if page.evaluate("window.redrawn"):
+                break
+            page.wait_for_timeout(5)
+        times.append(page.evaluate("window.redrawn - window.asked"))
+    slow = sorted(times)[-2]
+    print(f"slider to figure ({query}): median {statistics.median(times):.0f} ms, 95th percentile {slow:.0f} ms")
+    assert min(times) > 0.0
+    assert statistics.median(times) < 5000.0

@@ -1,0 +1,153 @@
+"""Files that people open: read by the library's readers, refused in one line, shown with their verdicts."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent.audit import Scores, audit, save_scores
+from reticent.certificate.build import certify
+from reticent.certificate.page import render_html
+from reticent.certificate.schema import Declaration
+from reticent.dashboard.opening import LARGEST, Source, opened, source_of
+from reticent.dashboard.opening_audit import parsed
+from reticent.dashboard.state import State, mechanism_of
+from reticent.errors import ArtifactError, ReticentError
+from reticent.mechanism import Gaussian
+from reticent.threat import WorstCase
+from reticent.tradeoff import GaussianTradeOff
+
+STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
+LEDGER = {
+    "schema": "reticent.ledger/1",
+    "created": "2026-11-22T00:00:00+00:00",
+    "config": {"divisor": 10.0, "sample_rate": 0.1},
+    "data": {
+        "name": "demo",
+        "source": "generated",
+        "content_hash": "0" * 64,
+        "dataset_size": 100,
+        "test_size": 10,
+        "feature_shape": [3],
+        "classes": 2,
+    },
+    "sampler": "poisson",
+    "noise_multiplier": 3.0,
+    "max_grad_norm": 1.0,
+    "sample_rate": 0.1,
+    "expected_batch_size": 10.0,
+    "divisor": 10.0,
+    "steps": 2,
+    "planned_steps": 2,
+    "num_parameters": 4,
+    "parameters": [{"name": "w", "shape": [4]}],
+    "optimiser": "sgd",
+    "device": "cpu",
+    "randomness": "fresh",
+    "seeds": {"initialisation": 1, "split": 1, "sampling": None, "noise": None},
+    "utility": {"test_accuracy": None, "test_loss": None},
+    "versions": {},
+    "warnings": [],
+    "diagnostics": {"batch_sizes": [9, 11], "clipped": [1, 2], "train_accuracy": 0.5, "seconds": 1.0},
+}
+
+
+def text_of(page: Any) -> str:
+    """All words of a piece of the page."""
+    if isinstance(page, str):
+        return page
+    if isinstance(page, list | tuple):
+        return " ".join(text_of(piece) for piece in page)
+    return text_of(getattr(page, "children", None) or "")
+
+
+def shown(name: str, content: bytes | str) -> Any:
+    raw = content.encode() if isinstance(content, str) else content
+    return opened(Source(name, raw), STATE, "light")
+
+
+def test_a_ledger_is_checked_and_can_be_explored() -> None:
+    found = shown("ledger.json", json.dumps(LEDGER))
+    assert "agree with each other" in text_of(found.page)
+    button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
+    settings = State.of_address(getattr(button, "data-settings"))
+    ran = mechanism_of(settings)
+    assert (ran.noise_multiplier, ran.sample_rate, ran.steps) == (3.0, 0.1, 2)
+    assert len(found.figure["data"]) >= 2
+
+
+def test_a_ledger_that_contradicts_itself_is_named() -> None:
+    found = shown("ledger.json", json.dumps({**LEDGER, "expected_batch_size": 50.0}))
+    assert "contradicts itself" in text_of(found.page)
+    assert "expected_batch_size is not sample_rate times dataset_size" in text_of(found.page)
+
+
+def test_a_certificate_is_derived_again() -> None:
+    document = certify(
+        Gaussian(3.0), Declaration(subject="<b>demo</b>", created="2026-11-22"), adversaries=(WorstCase(),)
+    )
+    good = shown("certificate.json", document.to_json())
+    assert "can be derived agree" in text_of(good.page)
+    assert document.headline in text_of(good.page)
+    forged = json.loads(document.to_json())
+    forged["assessments"][0]["advantage"]["value"] = 0.01
+    bad = shown("certificate.json", json.dumps(forged))
+    assert "refused" in text_of(bad.page)
+    page = shown("certificate.html", render_html(document).replace("<h1", "<h1 ", 1))
+    assert "not what its document renders to" in text_of(page.page)
+
+
+def test_scores_and_audits_are_judged_against_the_settings(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    scores = Scores(rng.normal(3, 1, 400), rng.normal(0, 1, 400), {"attack": "loss"})
+    save_scores(tmp_path / "scores.npz", scores)
+    found = shown("scores.npz", (tmp_path / "scores.npz").read_bytes())
+    assert "inconsistent" in text_of(found.page)
+    document = audit(scores, {"mu 4": GaussianTradeOff(4.0)}).to_json()
+    again = shown("audit.json", json.dumps(document))
+    assert "mu 4: consistent" in text_of(again.page).lower()
+    names = [trace["name"] for trace in again.figure["data"]]
+    assert "measured (empirical)" in names
+    assert "worst-case (bound)" in names
+
+
+def test_a_damaged_audit_names_its_first_fault() -> None:
+    rng = np.random.default_rng(0)
+    document = audit(Scores(rng.normal(1, 1, 50), rng.normal(0, 1, 50), {})).to_json()
+    curve = document["curve"]
+    for broken in ({"curve": None}, {"curve": {**curve, "alpha": [2.0]}}, {"curve": {**curve, "alpha": [0.5]}}):  # type: ignore[dict-item]
+        with pytest.raises(ArtifactError, match="audit"):
+            parsed({**document, **broken})
+
+
+def test_only_this_machine_may_name_paths(tmp_path: Path) -> None:
+    place = tmp_path / "ledger.json"
+    place.write_text(json.dumps(LEDGER))
+    assert source_of(None, None, str(place), local=True) is not None
+    with pytest.raises(ArtifactError, match="upload the file"):
+        source_of(None, None, str(place), local=False)
+    assert source_of(None, None, "", local=True) is None
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/no/such/file", "x\0y", "a" * 2000, 7, "/proc/self/mem"])
+def test_what_is_no_plain_file_is_refused(path: object) -> None:
+    with pytest.raises(ReticentError):
+        source_of(None, None, path, local=True)
+
+
+def test_large_files_are_refused_before_they_are_decoded(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="8 MiB"):
+        source_of("data:," + "A" * (2 * LARGEST), "big.json", None, local=True)
+    big = tmp_path / "big.json"
+    with big.open("wb") as stream:
+        stream.truncate(LARGEST + 1)
+    with pytest.raises(ArtifactError):
+        source_of(None, None, str(big), local=True)
+    sent = source_of("data:;base64," + base64.b64encode(b"{}").decode(), "\u202ex.json", None, local=False)
+    assert sent is not None
+    assert "\u202e" not in sent.name

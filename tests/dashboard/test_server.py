@@ -1,0 +1,159 @@
+"""Who may talk to the server, and how it starts and stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from reticent.cli import main
+from reticent.dashboard.guard import LARGEST_REQUEST
+from reticent.dashboard.server import Server, free_port, is_local
+
+HERE = {"Host": "127.0.0.1:8050"}
+OPEN = {"host": "0.0.0.0", "token": "s3cret", "local": False}  # noqa: S104
+
+
+def test_the_page_names_no_other_host(client: Any) -> None:
+    for path in ("/", "/_dash-layout", "/assets/page.js", "/assets/page.css", "/swatches.css"):
+        answer = client.get(path, headers=HERE)
+        assert answer.status_code == 200
+        text = answer.get_data(as_text=True)
+        answer.close()
+        assert "https://" not in text
+        assert "cdn" not in text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8050", "localhost:8050", "[::1]:8050"])
+def test_this_machine_is_answered(client: Any, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example:8050",
+        "127.0.0.1.nip.io:8050",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "192.168.0.7:8050",
+        "localhost:x",
+        "[::",
+    ],
+)
+def test_a_foreign_name_that_points_here_is_refused(client: Any, host: str) -> None:
+    assert client.get("/", headers={"Host": host}).status_code in (400, 421)
+
+
+def test_a_page_of_another_site_may_ask_nothing(client: Any) -> None:
+    for origin in ("https://evil.example", "http://127.0.0.1:9999", "null"):
+        answer = client.post("/_dash-update-component", json={}, headers={**HERE, "Origin": origin})
+        assert answer.status_code == 403
+
+
+def test_the_page_may_load_nothing_from_elsewhere_and_be_framed_by_nobody(client: Any) -> None:
+    policy = client.get("/", headers=HERE).headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "'unsafe-inline'" not in policy.split("script-src")[1]
+
+
+def test_large_requests_are_refused(client: Any) -> None:
+    answer = client.post(
+        "/_dash-update-component", data=b"0" * (LARGEST_REQUEST + 1), headers=HERE, content_type="application/json"
+    )
+    assert answer.status_code == 413
+    assert len(answer.get_data()) < 100
+
+
+@pytest.fixture(scope="module")
+def guarded(client_of: Callable[..., Any]) -> Any:
+    return client_of(**OPEN)
+
+
+class TestToken:
+    """What is not served to this machine alone wants a token."""
+
+    @pytest.mark.parametrize("path", ["/", "/?token=wrong", "/_dash-layout", "/assets/page.js", "/?token="])
+    def test_without_it_nothing_is_shown(self, guarded: Any, path: str) -> None:
+        answer = guarded.get(path, headers={"Host": "192.168.0.7:8050"})
+        assert answer.status_code == 401
+        assert len(answer.get_data()) < 100
+
+    def test_it_moves_from_the_address_into_a_cookie(self, client_of: Callable[..., Any]) -> None:
+        guarded = client_of(**OPEN)
+        host = {"Host": "192.168.0.7:8050"}
+        first = guarded.get("/?token=s3cret", headers=host)
+        assert (first.status_code, first.headers["Location"]) == (302, "/")
+        assert "HttpOnly" in first.headers["Set-Cookie"]
+        assert "SameSite=Strict" in first.headers["Set-Cookie"]
+        cookie = {"Cookie": first.headers["Set-Cookie"].partition(";")[0]}
+        assert guarded.get("/_dash-layout", headers={**host, **cookie}).status_code == 200
+
+    def test_a_foreign_name_is_refused_even_with_it(self, guarded: Any) -> None:
+        assert guarded.get("/?token=s3cret", headers={"Host": "evil.example:8050"}).status_code == 421
+
+
+def test_only_loopback_goes_without_a_token() -> None:
+    assert [is_local(h) for h in ("127.0.0.1", "127.8.8.8", "::1", "localhost")] == [True] * 4
+    assert [is_local(h) for h in ("0.0.0.0", "::", "192.168.0.7", "example.org")] == [False] * 4  # noqa: S104
+    open_to_all = Server("0.0.0.0", 0)  # noqa: S104
+    try:
+        assert "?token=" in open_to_all.address
+    finally:
+        open_to_all._server.server_close()
+
+
+def test_a_taken_port_says_so_and_offers_another(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SystemExit) as end:
+            main(["dashboard", "--port", str(port)])
+        assert end.value.code == 2
+        line = capsys.readouterr().err
+        assert line.count("\n") == 1
+        offered = int(line.partition("; --port ")[2].split()[0])
+        assert offered == free_port("127.0.0.1", port) > port
+
+
+@pytest.mark.parametrize(("option", "value"), [("--port", "80"), ("--host", "192.0.2.1"), ("--host", "no such host")])
+def test_what_cannot_be_listened_on_is_one_line(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["dashboard", option, value])
+    assert end.value.code == 2
+    err = capsys.readouterr().err
+    assert option in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
+def test_it_stops_without_a_traceback(number: int) -> None:
+    port = free_port("127.0.0.1", 18050)
+    command = [sys.executable, "-W", "ignore", "-m", "reticent", "dashboard", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as run:
+        assert run.stdout is not None
+        assert f"127.0.0.1:{port}" in run.stdout.readline()
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                assert urllib.request.urlopen(f"http://127.0.0.1:{port}/").status == 200
+                break
+            except OSError:
+                time.sleep(0.1)
+        run.send_signal(number)
+        out, err = run.communicate(timeout=30)
+    assert run.returncode == 0
+    assert out.strip() == "stopped"
+    assert err == ""

@@ -1,0 +1,106 @@
+"""The state survives the address, and becomes the types of the library."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reticent.calibrate import Advantage, EpsilonAtDelta
+from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, TARGETS, UNKNOWNS
+from reticent.dashboard.state import (
+    DEFAULTS,
+    State,
+    adversaries_of,
+    mechanism_of,
+    relation_of,
+    target_of,
+    unknown_of,
+)
+from reticent.errors import ParameterError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
+from reticent.threat import Mixed, WorstCase
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
+STATES = st.fixed_dictionaries(
+    {},
+    optional={
+        "panel": st.sampled_from(["explore", "calibrate", "compare", "open"]),
+        "mechanism": st.sampled_from(list(MECHANISMS)),
+        "noise_multiplier": TEXTS,
+        "sample_rate": st.floats(1e-9, 1.0).map(repr),
+        "attackers": st.lists(st.sampled_from(list(ATTACKERS))).map(",".join),
+        "target": st.sampled_from(list(TARGETS)),
+        "unknown": st.sampled_from(list(UNKNOWNS)),
+        "goal": TEXTS,
+        "pinned": TEXTS,
+    },
+)
+
+
+@settings(derandomize=True, max_examples=200, deadline=None)
+@given(STATES)
+def test_the_address_holds_the_whole_state(values: dict[str, str]) -> None:
+    state = State.of(values)
+    assert State.of_address("?" + state.address()).values == state.values
+    assert set(state.values) == set(DEFAULTS)
+
+
+def test_the_default_needs_no_address_and_every_change_is_in_it() -> None:
+    assert State.of({}).address() == ""
+    for name in DEFAULTS:
+        changed = State.of({}).having(**{name: "17"})
+        assert f"{name}=17" in changed.address()
+
+
+def test_a_choice_that_does_not_exist_is_the_default() -> None:
+    assert State.of({"mechanism": "rot13", "view": "", "unheard": "x"}).values == DEFAULTS
+
+
+def test_every_mechanism_of_the_page_is_one_of_the_library() -> None:
+    assert mechanism_of(State.of({})) == DPSGD(1.1, 0.01, 1000)
+    assert mechanism_of(State.of({"mechanism": "gaussian", "releases": "3", "dimension": "7"})) == Gaussian(1.1, 3, 7)
+    assert mechanism_of(State.of({"mechanism": "laplace", "noise_multiplier": "2"})) == Laplace(2.0)
+    run = mechanism_of(State.of({"by": "data", "sampler": "fixed-size", "dataset_size": "1000", "batch_size": "50"}))
+    assert run == DPSGD(1.1, 0.05, 200, batch_size=50, dataset_size=1000, sampler=Sampler.FIXED_SIZE)
+
+
+def test_the_worst_case_is_always_asked() -> None:
+    for text in ("", "relaxed", "relaxed,mixed", "nobody"):
+        assert isinstance(adversaries_of(State.of({"attackers": text}))[0], WorstCase)
+    chosen = adversaries_of(State.of({"attackers": "mixed", "relaxed_probability": "0.25"}))
+    assert chosen == (WorstCase(), Mixed(0.25))
+
+
+def test_every_attacker_and_parameter_can_be_set() -> None:
+    everybody = adversaries_of(State.of({"attackers": ",".join(ATTACKERS)}))
+    assert [who.name for who in everybody] == list(ATTACKERS)
+    assert {a.parameter for a in ATTACKERS.values() if a.parameter} <= set(PARAMETERS)
+    assert {name for _, names in MECHANISMS.values() for name in names} <= set(PARAMETERS)
+
+
+def test_targets_unknowns_and_relations_become_types() -> None:
+    assert target_of(State.of({"goal": "0.2"})) == Advantage(0.2)
+    epsilon = State.of({"target": "epsilon", "goal": "2", "place": "1e-6"})
+    assert target_of(epsilon) == EpsilonAtDelta(2.0, 1e-6)
+    assert target_of(epsilon.having(place="")) == EpsilonAtDelta(2.0, 1e-5)
+    assert unknown_of(State.of({"unknown": "steps"})).name == "steps"
+    assert relation_of(State.of({})) is None
+    assert relation_of(State.of({"relation": "replace"})) is Neighbouring.REPLACE
+
+
+@pytest.mark.parametrize("text", ["", "abc", "nan", "inf", "-1", "1e-300", "1e400", "1;2", "０x1", "1" * 39])
+@pytest.mark.parametrize("name", ["noise_multiplier", "sample_rate", "steps"])
+def test_a_bad_field_is_named(name: str, text: str) -> None:
+    if (name, text) in {("noise_multiplier", "1" * 39)}:
+        text = "1e31"
+    with pytest.raises(ParameterError) as wrong:
+        mechanism_of(State.of({name: text}))
+    assert wrong.value.name == name
+    assert len(str(wrong.value)) < 200
+
+
+@pytest.mark.parametrize("given", [None, [], "text", {"noise_multiplier": {}}, {"steps": "9" * 41}, {"goal": True}])
+def test_what_no_browser_sends_is_refused(given: object) -> None:
+    with pytest.raises(ParameterError):
+        State.of(given)

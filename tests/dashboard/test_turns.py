@@ -1,0 +1,50 @@
+"""One computation for each page; the newest question wins; nobody waits without an end."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from reticent.dashboard.turns import BusyError, SupersededError, Turns
+
+
+def test_a_newer_question_ends_the_older_one() -> None:
+    turns = Turns()
+    with turns.turn("page", 1) as first:
+        first.check()
+        asked = threading.Thread(target=lambda: turns.turn("page", 2).__enter__(), daemon=True)
+        asked.start()
+        for _ in range(1000):
+            try:
+                first.check()
+            except SupersededError:
+                break
+            threading.Event().wait(0.005)
+        else:
+            pytest.fail("the older question was never told")
+    asked.join(timeout=5)
+    with pytest.raises(SupersededError), turns.turn("page", 1):
+        pass
+
+
+def test_pages_do_not_disturb_each_other() -> None:
+    turns = Turns()
+    with turns.turn("one", 5) as first, turns.turn("other", 1):
+        first.check()
+
+
+def test_only_so_many_run_and_wait() -> None:
+    turns = Turns(at_once=1, waiting=0)
+    with turns.turn("one", 1), pytest.raises(BusyError), turns.turn("other", 1):
+        pass
+    with turns.turn("other", 1):
+        pass
+
+
+def test_pages_are_forgotten_and_not_kept_for_ever() -> None:
+    turns = Turns(pages=3)
+    for k in range(50):
+        with turns.turn(str(k), 1):
+            pass
+    assert len(turns._pages) == 3
