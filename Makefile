@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test check lint types imports docs slow browser bench clean
+.PHONY: help env certify test check lint types imports docs slow browser bench mutants clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -17,6 +17,7 @@ help:
 	@echo "make slow    the longer experiments' tests, by name"
 	@echo "make browser the certificate's page in headless Chromium"
 	@echo "make bench   the speed tables"
+	@echo "make mutants planted bugs in error terms: which tests see them"
 
 env: $(READY)
 
@@ -57,7 +58,10 @@ browser: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for name in accounting calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
+	for name in accounting verbs calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
+
+mutants: $(READY)
+	$(BIN)/python tests/mutants/run.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -21,7 +21,7 @@ from reticent.tradeoff._logs import log1mexp
 
 _DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
 _ROUNDING = 1e-9  # of log delta of a Gaussian curve
-_DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
+DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 _WIDE = 1e-3  # of the advantage: worth a note
 _UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
@@ -103,7 +103,7 @@ def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon, tup
         below.append(pair[1])
         return pair
 
-    if max(curve.delta(0.0) for curve in below) < _DISCLOSED:
+    if max(curve.delta(0.0) for curve in below) < DISCLOSED:
         spectral = spectral_composition(noisy)
         pair = None if spectral is None else followed(spectral.polygons)
         if pair is None or _width(above, below) > _WIDTH or not _reaches(pair[0]):
