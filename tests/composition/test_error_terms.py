@@ -94,18 +94,21 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     monkeypatch.setattr(certified, "_MOST_FREQUENCIES", 10**5)
     sums = []
     whole = certified._sum
-    monkeypatch.setattr(certified, "_sum", lambda law, real, h, last: sums.append(whole(law, real, h, 12 * last)) or sums[-1])
+    monkeypatch.setattr(
+        certified, "_sum", lambda law, real, h, last: sums.append(whole(law, real, h, 12 * last)) or sums[-1]
+    )
     lower, upper = certified.enclose_advantage(1.0, 0.3, 30, antipodal)
     assert lower <= exact[0] <= exact[1] <= upper
     assert upper - lower > 1e-4 and sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of it is the sum's error
 
 
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
-def test_the_radius_of_an_affinity_is_needed(relation, monkeypatch):
-    """A coarse rule, cut early: its enclosure holds, and its middle is off by more than rounding."""
+@pytest.mark.parametrize(("exponent", "reach"), [(5.0, 9.5), (36.0, 1.5)])
+def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypatch):
+    """A coarse rule, or one that is cut early: its enclosure holds, and its middle is off by more than rounding."""
     fine = _affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
-    monkeypatch.setattr(_affinity, "_EXPONENT", 5.0)
-    monkeypatch.setattr(_affinity, "_REACH", 3.0)
+    monkeypatch.setattr(_affinity, "_EXPONENT", exponent)
+    monkeypatch.setattr(_affinity, "_REACH", reach)
     coarse = _affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
     assert float(coarse.lower) <= float(fine.lower) <= float(fine.upper) <= float(coarse.upper)
     assert abs(0.5 * float(coarse.lower + coarse.upper) - float(fine.upper)) > 1e-9
@@ -127,12 +130,25 @@ def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count, monkeypatch
     assert grid.q_above > 1e-3 / count
 
 
+def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out(monkeypatch):
+    """It does not reject there: no point but "reject always" has fewer false negatives."""
+    monkeypatch.setattr(chernoff, "_LEFT_OUT", math.log(0.01))
+    cheap = chernoff.CheapBounds([(GaussianTradeOff(6.0), 1)], [(math.inf, math.inf)])
+    fpr, _, fnr, _ = cheap.below().vertices
+    grid, _ = cheap._grids[0]
+    assert np.count_nonzero(fpr < -0.01) > 10
+    assert np.exp(fnr[fpr < -0.01]).min() >= grid.q_above + grid.q_below > 1e-3
+
+
 @pytest.mark.parametrize("antipodal", [False, True])
-@pytest.mark.parametrize("exponent", [-40.0, -3.0, 2.0, 9.0])
-def test_moments_without_rare_large_losses(antipodal, exponent):
-    """Upper bounds, close, and what is left out is at least what the laws have there."""
+@pytest.mark.parametrize(
+    ("exponent", "log_tail", "cells"), [(-40, -9, 3201), (-3, -3, 40_001), (2, -30, 3201), (9, -30, 3201)]
+)
+def test_moments_without_rare_large_losses(antipodal, exponent, log_tail, cells, monkeypatch):
+    """Upper bounds, close, and what is left out is about as probable as was asked for."""
+    monkeypatch.setattr(spectral, "_CUT_CELLS", cells)
     step = SampledStep(1.0, 1e-3, antipodal, 50)
-    logs, lost = spectral.cut_moments(step, np.array([exponent]), -9.0)
+    logs, lost = spectral.cut_moments(step, np.array([float(exponent)]), log_tail)
     x, mass, loss = sampled_nodes(1.0, 1e-3, antipodal)
     present = mass * np.exp(loss)
     above = np.cumsum(present[::-1])[::-1]
@@ -142,7 +158,7 @@ def test_moments_without_rare_large_losses(antipodal, exponent):
         kept &= loss >= -loss[cut]
     truth = 50 * math.log(float(mass[kept] @ np.exp(exponent * loss[kept])))
     assert truth <= logs[0] <= truth + 0.05 * abs(truth) + 50 * abs(exponent) * lost
-    assert 0.0 < math.exp(-9.0) / lost - (0.5 if antipodal else 1.0) < 0.1  # about what was asked for
+    assert 0.0 <= math.exp(log_tail) / lost - (0.5 if antipodal else 1.0) < 0.1  # about what was asked for
 
 
 def common_sign_delta(noise, rate, steps, epsilons):

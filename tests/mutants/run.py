@@ -70,7 +70,9 @@ def killed(mutant: Mutant, folder: Path) -> bool:
         raise SystemExit(f"{mutant.name}: {mutant.file} has no {mutant.before!r}; mend this list")
     path.write_text(text.replace(mutant.before, mutant.after))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *mutant.tests]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(copy)}, capture_output=True, check=False
+    )
     if done.returncode not in (0, 1):
         raise SystemExit(f"{mutant.name}: pytest ended with {done.returncode}\n{done.stdout.decode()[-2000:]}")
     return done.returncode == 1
