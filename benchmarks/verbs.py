@@ -1,19 +1,20 @@
 """CPU time of a verb's answer after start-up, over a grid of releases: ``python -m benchmarks.verbs``.
 
 The grid is noise .05 to 1e3, rate 1e-8 to 1, 1 to 1e8 steps; 60 of its points are drawn with a fixed seed (20 for the
-relaxed adversary). Each is assessed once, and all numbers that ``reticent risk`` prints by default are read off. What is timed is
-the processor time of this process, so another program beside it does not count. A ratio is the budget over the
-time: above 1 it is kept.
+relaxed adversary). Each is assessed once, and all numbers that ``reticent risk`` prints by default are read off. What
+is timed is the processor time of this process, so another program beside it does not count. A ratio is the budget
+over the time: above 1 it is kept.
 """
 
 from __future__ import annotations
 
 import itertools
-import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
+
+import numpy as np
 
 from benchmarks._rows import Row, main, spread
 from reticent.calibrate import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
@@ -33,8 +34,8 @@ RELATION = Neighbouring.ADD_REMOVE
 def grid(count: int = RELEASES, seed: int = 1) -> list[DPSGD]:
     """``count`` points of the grid, in an order that the seed fixes."""
     points = list(itertools.product(NOISES, RATES, STEPS))
-    random.Random(seed).shuffle(points)
-    return [DPSGD(*point) for point in points[:count]]
+    order = np.random.default_rng(seed).permutation(len(points))
+    return [DPSGD(*points[k]) for k in order[:count]]
 
 
 def answer(adversary: Adversary, release: DPSGD) -> float:

@@ -4,6 +4,7 @@
 killed if the named tests fail. Survivors are printed and make the exit code 1.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import os

@@ -218,9 +218,8 @@ class Contour:
         gap = self.c - exponents
         shifted = thresholds[:, None] + margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + np.exp(thresholds) * self._lost(
-            self.c
-        )
+        lost = np.exp(thresholds) * self._lost(self.c)
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + lost
 
 
 def build_contour(
