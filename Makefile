@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test check lint types imports docs site slow browser bench clean
+.PHONY: help env certify test check lint types imports docs site slow browser bench mutants clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -18,6 +18,7 @@ help:
 	@echo "make browser the pages in headless Chromium"
 	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   the speed tables"
+	@echo "make mutants planted bugs in error terms: which tests see them"
 
 env: $(READY)
 
@@ -61,7 +62,10 @@ browser: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for name in accounting calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
+	for name in accounting verbs calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
+
+mutants: $(READY)
+	$(BIN)/python tests/mutants/run.py
 
 clean:
 	rm -rf $(VENV) build dist

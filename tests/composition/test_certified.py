@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from reticent.composition import certified
-from reticent.composition._nodes import ANGLES
 from reticent.composition.certified import enclose_advantage
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.laws import SampledGaussian, layered_decay
@@ -101,5 +100,5 @@ def test_no_room_is_refused():
 def test_strips_are_those_of_the_law(antipodal):
     law = SampledGaussian(0.8, 0.1, antipodal, 100, 4.0, 9.0)
     powers = np.array([0.5, 9.0, 0.0, 1.0] if antipodal else [0.5, 9.0, -7.0, 0.0, 1.0])
-    best = [min(law.strip_factor(c, angle) for angle in ANGLES) for c in powers]
+    best = [min(law.strip_factor(c, angle) for angle in law.angles) for c in powers]
     assert certified._strip_factors(law, powers) == pytest.approx(best, rel=1e-12, abs=0.0)

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 HALF_LOG_TWO_PI = 0.9189385332046727
-ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
+_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _ROOT_TWO = 1.4142135623730951
 _SINC_FLOOR = 0.217233628211222
 _PLACES = np.linspace(-12.0, 12.0, 97)
@@ -170,13 +170,22 @@ def sinc_envelope(y: np.ndarray) -> np.ndarray:
     return np.where(y < np.pi, np.maximum(np.sinc(np.minimum(y, np.pi) / np.pi), floor), floor)
 
 
+def strips(noise_multiplier: float, digits: float) -> np.ndarray:
+    """Angles in (0, pi), increasing: the trapezoid rule's error is bounded on the lines Im x = angle s^2.
+
+    Beyond angle s = sqrt(2 digits) a wider strip needs more nodes for an error of e^-digits, not fewer.
+    """
+    return _ANGLES * min(1.0, math.sqrt(2.0 * digits) / (noise_multiplier * float(_ANGLES[-1])))
+
+
 def argument_reach(
-    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angles: np.ndarray = ANGLES[-1:, None]
+    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angles: np.ndarray
 ) -> np.ndarray:
     """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
 
-    ``angles`` is a column; one value for each.
+    ``angles``: shape (n,); one value for each.
     """
+    angles = angles[:, None]
     s = noise_multiplier
     x = s * _PLACES
     odds = np.exp(np.minimum(math.log(rate) - math.log1p(-rate) + (x - 0.5) / s**2, 600.0))

@@ -44,30 +44,36 @@ def power(parts: Sequence[Part], points: int, first: int) -> tuple[np.ndarray, f
         rest = weights / weights[top]
         rest[top] = 0.0
         image = np.fft.rfft(np.bincount((index - index[top]) % points, rest, minlength=points))
-        own_size, own_phase = _logarithm(image)
+        own_size, own_phase, inverse = _logarithm(image)
         log_size += count * (own_size - own_size[0])
         phase += np.fmod(count * own_phase, 2 * np.pi)
         error = fft_error * rest.sum() + 4 * EPS * float(rest @ (2.0 + exponents + exponents[top]))
         logarithm = np.abs(own_size) + own_size[0] + np.abs(own_phase)
-        relative += count * (np.log1p(error * np.exp(-own_size)) + 4 * EPS * logarithm)
+        relative += count * (np.log1p(error * inverse) + 4 * EPS * logarithm)
         log_scale += count * (np.log(weights[top]) + own_size[0])
         scaling += 4 * EPS * count * (2.0 + exponents[top] + abs(np.log(weights[top])) + own_size[0])
         peak += count * int(index[top])
     size, scale = np.exp(log_size), np.exp(log_scale)
-    mass = np.fft.irfft(size * np.exp(1j * phase), points) * scale
+    turned = np.empty(len(size), dtype=complex)
+    turned.real, turned.imag = size * np.cos(phase), size * np.sin(phase)
+    mass = np.fft.irfft(turned, points) * scale
     # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
     spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
     rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
     return np.maximum(np.roll(mass, (peak - first) % points), 0.0), float(rounding)
 
 
-def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log |1 + z| and arg(1 + z), accurate for small z as well."""
-    square = image.real * (2.0 + image.real) + image.imag**2
-    with np.errstate(divide="ignore"):
-        exact = np.log(np.hypot(1.0 + image.real, image.imag))
-        size = np.where(square < -0.5, exact, 0.5 * np.log1p(np.maximum(square, -1.0)))
-    return np.maximum(size, -700.0), np.arctan2(image.imag, 1.0 + image.real)
+def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """log |1 + z|, arg(1 + z) and 1 / |1 + z|, accurate for small z as well; sizes are at least e^-700."""
+    real, imaginary = image.real.copy(), image.imag.copy()
+    square = real * (2.0 + real) + imaginary * imaginary
+    near = square < -0.5
+    square[near] = 0.0
+    size, inverse = 0.5 * np.log1p(square), 1.0 / np.sqrt(1.0 + square)
+    if np.any(near):
+        exact = np.maximum(np.hypot(1.0 + real[near], imaginary[near]), 1e-304)
+        size[near], inverse[near] = np.log(exact), 1.0 / exact
+    return size, np.arctan2(imaginary, 1.0 + real), inverse
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
 _CUT = 9.0  # standard deviations of the blur in frequency
 _LOG_TINY = math.log(1e-8)  # delta at the last threshold
 _MAX_GRID = 6_000_000
+_MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
 _OUTSIDE = 1e-17
 _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
 _EPS = 2.0**-52
@@ -223,6 +224,8 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     for share in (0.03, 1.0):
         reach = share * plan.ends[0], share * plan.ends[1]
         step, found, inside = _coarse_nodes(plan, reach), [], True
+        if len(step.weight) > _MOST_COARSE_NODES:
+            raise NumericalError(f"common-sign composition: {len(step.weight)} nodes would be needed")
         for law in (Law.tilted(step, plan.line, 0.0), Law.tilted(step, plan.line, 1.0)):
             t, w = (np.geomspace(2e-3 * end, end, 160) for end in reach)
             for axis, moduli in ((t, law.moduli(t, np.zeros(1))[:, 0]), (w, law.moduli(np.zeros(1), w)[0])):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition._nodes import ANGLES, Nodes, argument, argument_reach
+from reticent.composition._nodes import Nodes, argument, argument_reach, strips
 from reticent.composition.laws import SampledGaussian, layered_decay
 from reticent.errors import NumericalError
 
@@ -22,7 +22,6 @@ _DIGITS = 23.0  # aliases, truncation and the quadrature rule each aim at e^-23
 _NODE_DIGITS = 28.0
 _MARKS = 9
 _NO_MATTER = 1e-13  # of the rule, over all steps
-_LOG_COSINES = np.log(np.cos(0.5 * ANGLES))
 _FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
 _CELLS = 160
 _MOST_FREQUENCIES = 2048
@@ -106,8 +105,9 @@ def _variance(noise: float, rate: float, antipodal: bool) -> float:
 def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
     """(angle, reach) of the strip that allows the widest spacing of nodes: wide strips see more oscillation."""
     best = (0.0, 0.0, 0.0)
-    reaches = argument_reach(noise, rate, antipodal, variance, ANGLES[:, None])
-    for angle, reach in zip(ANGLES.tolist(), reaches.tolist(), strict=True):
+    angles = strips(noise, _NODE_DIGITS + math.log(steps))
+    reaches = argument_reach(noise, rate, antipodal, variance, angles)
+    for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
         exponent = _NODE_DIGITS + math.log(steps) + reach + 0.5 * (angle * noise) ** 2
         best = max(best, (angle / exponent, angle, reach))
     return best[1], best[2]
@@ -140,10 +140,10 @@ def _real(law: SampledGaussian, exponents: list[float]) -> _Real:
 
 def _strip_factors(law: SampledGaussian, powers: np.ndarray) -> np.ndarray:
     """``law.strip_factor`` of the best strip, per exponent."""
-    decay = (2.0 * math.pi * law.noise_multiplier**2 / law.nodes.dx) * ANGLES
-    logs = 0.5 * (ANGLES * law.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
+    decay = (2.0 * math.pi * law.noise_multiplier**2 / law.nodes.dx) * law.angles
+    logs = 0.5 * (law.angles * law.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
     negative = np.minimum(powers, 0.0) + (np.minimum(1.0 - powers, 0.0) if law.antipodal else 0.0)
-    return np.exp(np.min(logs + negative[:, None] * _LOG_COSINES, axis=1))
+    return np.exp(np.min(logs + negative[:, None] * np.log(np.cos(0.5 * law.angles)), axis=1))
 
 
 def _cells(grid: Nodes, powers: np.ndarray) -> np.ndarray:
@@ -204,7 +204,7 @@ def _rule(law: SampledGaussian, real: _Real, frequencies: np.ndarray) -> np.ndar
     """Bound on the trapezoid rule's error in x; it grows with the frequency, so a few are rounded up."""
     places = np.linspace(0, len(frequencies) - 1, _MARKS).astype(int)
     marks, bounds = frequencies[places], np.full(_MARKS, np.inf)
-    for angle in (law.angle, float(ANGLES[0])):
+    for angle in (law.angle or float(law.angles[-1]), float(law.angles[0])):
         turned = np.exp(np.multiply.outer(marks, _arguments(law, angle))) @ real.cells
         bounds = np.fmin(bounds, law.strip_factor(0.5, angle) * turned)
         if bounds[-1] * law.count < _NO_MATTER:

@@ -9,6 +9,7 @@ parameter the curve is on the safe side: knowing the direction up to its sign on
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,7 +19,8 @@ import numpy as np
 from reticent.composition import _sign_spectrum as spectrum
 from reticent.composition import sign_lattice
 from reticent.composition.bracket import Bracket
-from reticent.composition.compose import compose, loudest_step
+from reticent.composition.chernoff import CheapBounds
+from reticent.composition.compose import DISCLOSED, compose, loudest_step
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
 from reticent.errors import NumericalError, UnsupportedError
@@ -33,6 +35,7 @@ _THRESHOLDS, _LATTICE_THRESHOLDS = 480, 2000
 _LOG_2 = 0.6931471805599453
 _ULPS = 1e-15
 _LEAST_NOISE = 0.1
+_COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
@@ -97,13 +100,20 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
     if rate == 1.0:
         return Bracket.exact(RelaxedGaussianTradeOff(steps / noise**2, 1))
+    cheap = _two_sided(CheapBounds([_one_sided(noise, rate, steps)], [(math.inf, -math.log1p(-rate))]).below())
+    if float(cheap.delta(0.0)) > DISCLOSED:
+        return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
         above, below = _enclosure(noise, rate, steps)
     except NumericalError:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        loudest = loudest_step([(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps)])
-        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest))
+        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([_one_sided(noise, rate, steps)])))
     return Bracket(pessimistic=above, optimistic=below)
+
+
+def _one_sided(noise: float, rate: float, steps: int) -> tuple[TradeOff, int]:
+    """One step with the sign known, and how often it ran."""
+    return Subsampled(GaussianTradeOff(1.0 / noise), rate), steps
 
 
 class _Pair(NamedTuple):
@@ -166,7 +176,7 @@ def _fine(values: spectrum.Values) -> _Pair:
 def _coarse(noise: float, rate: float, steps: int) -> _Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = compose_lattice([(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps)])
+        above, below = compose_lattice([_one_sided(noise, rate, steps)], max_points=_COARSE_POINTS)
     return _Pair(_halved(above, noise, rate, steps), _two_sided(below))
 
 

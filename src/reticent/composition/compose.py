@@ -22,12 +22,13 @@ from reticent.tradeoff._logs import log1mexp
 
 _DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
 _ROUNDING = 1e-9  # of log delta of a Gaussian curve
-_DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
+DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 _WIDE = 1e-3  # of the advantage: worth a note
 _UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
-# Aimed width, points, what the window may miss: the second gives up the far tails for a finer grid.
-_LATTICES = ((5e-8, 2**20, 1e-15), (5e-9, 2**21, 1e-9))
+_FIRST_POINTS, _MOST_POINTS = 2**16, 2**20  # of lattices
+_AIMED = 5e-8  # width of the advantage on a lattice that is fine enough
+_MISSED = 1e-15, 1e-9  # probability that a lattice's window may miss: the second resolves what is left more finely
 
 
 @lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
@@ -86,26 +87,31 @@ _Pair = tuple[Polygon, Polygon]
 
 def _enclosing(noisy: Sequence[Step], both: bool) -> tuple[Polygon, Polygon, tuple[str, ...]]:
     """Characteristic function; lattices while the advantage is wide; and what is cheap and always there."""
-    spectral = spectral_composition(noisy)
-    routes: list[Callable[[], _Pair]] = [] if spectral is None else [spectral.polygons]
-    routes += [partial(_lattice, noisy, *settings) for settings in _LATTICES]
     steps = [(step.curve(), step.count) for step in noisy]
     cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
     above = [*cheap.above(), *_told(noisy), _disclosed(_ever_sampled(noisy), both)]
     below = [cheap.below(), loudest_step(steps)]
-    if max(curve.delta(0.0) for curve in below) > _DISCLOSED:
-        routes = []
-    reasons = []
-    for route in routes:
+    reasons: list[str] = []
+
+    def followed(route: Callable[[], _Pair]) -> _Pair | None:
         try:
-            pessimistic, optimistic = route()
+            pair = route()
         except NumericalError as error:
             reasons.append(str(error))
-            continue
-        above.append(pessimistic)
-        below.append(optimistic)
-        if _width(above, below) <= _WIDTH and _reaches(pessimistic):
-            break
+            return None
+        above.append(pair[0])
+        below.append(pair[1])
+        return pair
+
+    if max(curve.delta(0.0) for curve in below) < DISCLOSED:
+        spectral = spectral_composition(noisy)
+        pair = None if spectral is None else followed(spectral.polygons)
+        if pair is None or _width(above, below) > _WIDTH or not _reaches(pair[0]):
+            coarse = followed(partial(_lattice, noisy, _FIRST_POINTS, _MISSED[0]))
+            if _width(above, below) > _WIDTH:
+                followed(partial(_lattice, noisy, _finer(coarse), _MISSED[0]))
+            if _width(above, below) > _WIDTH:
+                followed(partial(_lattice, noisy, _MOST_POINTS, _MISSED[1]))
     width, why = _width(above, below), "; ".join(reasons) or "no computation is finer"
     return strictest(above), hull(below), () if width < _WIDE else (_UNRESOLVED.format(width, why),)
 
@@ -120,10 +126,18 @@ def _reaches(curve: Polygon) -> bool:
     return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
-def _lattice(noisy: Sequence[Step], width: float, points: int, tail: float) -> _Pair:
+def _finer(coarse: _Pair | None) -> int:
+    """Points that narrow a first lattice to ``_WIDTH``: the width falls with the square of the spacing."""
+    if coarse is None:
+        return _MOST_POINTS
+    doublings = math.ceil(math.log(2.0 * _width([coarse[0]], [coarse[1]]) / _WIDTH, 4.0))
+    return min(_FIRST_POINTS * 2 ** max(doublings, 1), _MOST_POINTS)
+
+
+def _lattice(noisy: Sequence[Step], points: int, tail: float) -> _Pair:
     steps = [(step.curve(), step.count) for step in noisy]
     anchor = max(noisy, key=lambda step: step.count).anchor
-    return compose_lattice(steps, width, points, anchor, tail)
+    return compose_lattice(steps, _AIMED, points, anchor, tail)
 
 
 def spectral_composition(noisy: Sequence[Step]) -> SpectralComposition | None:

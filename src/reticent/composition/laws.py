@@ -15,7 +15,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from reticent.composition._nodes import (
-    ANGLES,
     Nodes,
     cell_least,
     log_ratio,
@@ -24,6 +23,7 @@ from reticent.composition._nodes import (
     posterior,
     shrink,
     sinc_envelope,
+    strips,
 )
 from reticent.errors import NumericalError
 
@@ -129,7 +129,7 @@ class SampledGaussian:
         reach: largest frequency times loss that the nodes must resolve.
         largest: largest exponent c for which M is wanted.
         digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
-        angle: the strip that their distance is planned for, in (0, pi).
+        angle: the strip that their distance is planned for, in (0, pi); the widest of ``angles`` if None.
         extended: sums over nodes in extended precision, where the platform has it.
         work: nodes times frequencies that a transform may take.
     """
@@ -141,13 +141,18 @@ class SampledGaussian:
     reach: float
     largest: float
     digits: float = 42.0
-    angle: float = float(ANGLES[-1])
+    angle: float | None = None
     extended: bool = False
     work: int = 4_000_000
 
     @property
     def _real(self) -> type[np.floating]:
         return np.longdouble if self.extended else np.float64
+
+    @cached_property
+    def angles(self) -> np.ndarray:
+        """The strips on which the rule's error is bounded."""
+        return strips(self.noise_multiplier, self.digits + math.log(self.count))
 
     @cached_property
     def nodes(self) -> Nodes:
@@ -160,8 +165,9 @@ class SampledGaussian:
             high += max(s, (furthest - high) / 64.0)
         low = -high if self.antipodal else -z * s
         # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
-        exponent = self.digits + math.log(self.count) + self.reach + 0.5 * (self.angle * s) ** 2
-        dx = min(2.0 * math.pi * self.angle * s**2 / exponent, 0.55 * s)
+        angle = float(self.angles[-1]) if self.angle is None else self.angle
+        exponent = self.digits + math.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
+        dx = min(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
         first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
         if last - first > _MAX_NODES:
             raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
@@ -227,7 +233,7 @@ class SampledGaussian:
 
     def _still(self, c: float) -> float:
         """``_strip`` at frequency 0, where the argument plays no part."""
-        factor = min(self.strip_factor(c, angle) for angle in ANGLES.tolist())
+        factor = min(self.strip_factor(c, angle) for angle in self.angles.tolist())
         return factor * float(np.sum(np.exp(np.minimum(self._cell_bounds(c), 700.0))))
 
     def strip_factor(self, c: float, angle: float) -> float:
@@ -251,7 +257,7 @@ class SampledGaussian:
         marks = np.unique(frequencies[np.minimum(places, last)])
         best = np.full(len(marks), np.inf)
         cells = self._cell_bounds(c)
-        for angle in ANGLES[1:]:
+        for angle in self.angles[1:]:
             decay = 2.0 * np.pi * angle * self.noise_multiplier**2 / grid.dx
             if decay < 1.0:
                 continue

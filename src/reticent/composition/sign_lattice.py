@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import next_fast_len
-from scipy.special import logsumexp
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
 from reticent.errors import NumericalError
@@ -297,7 +296,13 @@ def _plan(rate: float, slope: float, steps: int, points: int) -> _Plan:
 def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, float]:
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent)."""
     exponents = np.geomspace(1e-3, 1e6, 181)
-    logs = np.array([float(logsumexp(log_mass + c * losses)) for c in exponents])
+    logs = np.array([_log_sum(log_mass + c * losses) for c in exponents.tolist()])
     ends = (steps * logs - np.log(_TAIL)) / exponents
     best = int(np.nanargmin(ends))
     return float(ends[best]), float(exponents[best])
+
+
+def _log_sum(terms: np.ndarray) -> float:
+    """log of the sum of e^terms."""
+    top = float(terms.max())
+    return top + float(np.log(np.exp(terms - top).sum()))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
-from reticent.composition._nodes import argument_reach
+from reticent.composition._nodes import argument_reach, log_ratio, strips
 from reticent.composition.laws import Law, PlainGaussian, SampledGaussian
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.spectrum import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
@@ -17,7 +19,7 @@ from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors
 
 _DEEPEST = -41.0  # log delta at which curves end
-_ERROR_GOAL = 1e-11
+_STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
 _SLACK = 1e-12
 _TIGHT = 1e-8
 _MAX_SPANS = 12
@@ -27,15 +29,33 @@ _DISCLOSED = 1.0 - 1e-13
 
 
 class _Effort(NamedTuple):
-    """What a contour may cost: nodes times frequencies, and whether in extended precision."""
+    """What a contour may cost and what it must reach.
+
+    Attributes:
+        work: nodes times frequencies.
+        digits: aliases, truncation and the nodes left out are planned below e^-digits of the quantities' scale.
+        goal: sum of the errors of all frequencies at which nodes are fine enough; ``rounding`` is added per step.
+        extended: in extended precision, where the platform has it.
+    """
 
     work: int
+    digits: float
+    goal: float
+    rounding: float
     extended: bool = False
 
 
 _Key = tuple[float, float, float, _Effort]  # c, lowest and highest threshold
-_CURVE = _Effort(4_000_000)  # each of dozens of contours
-_POINT_WORK = 30_000_000  # the one or few contours of a single value
+_CURVE = _Effort(4_000_000, 30.0, 1e-9, 2e-15)  # each of several contours
+_POINT = _Effort(30_000_000, 44.0, 1e-11, 3e-16)  # the one or few contours of a single value
+_HALF_BLOCK = 1.4  # standard deviations to either side that one contour serves
+_EASED = 0.6  # of what the last contour had to resolve: where the next one starts
+_LEFT_OUT = -41.0  # log of the probability of rare large losses that Chernoff exponents are spared
+_WIDEST, _CUT_CELLS = 16.0, 3201  # standard deviations, and cells, of the moments without them
+_EPS = 2.0**-52
+_ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
+_ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
+_PLANNED = 46.0  # digits that moments and saddle points are planned for
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +85,7 @@ class SpectralComposition:
     _contours: dict[tuple[float, float, float, _Effort], Contour] = field(
         default_factory=dict, compare=False, repr=False
     )
+    _reaches: dict[_Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
 
     @property
     def symmetric(self) -> bool:
@@ -96,7 +117,7 @@ class SpectralComposition:
             for attempt in range(5):
                 extended = attempt == 4
                 try:
-                    effort = _Effort(_POINT_WORK, extended)
+                    effort = _POINT._replace(extended=extended)
                     contour = self._contour(best[1] if extended else c, threshold, threshold, effort)
                     bounds = value(contour, np.array([threshold]))
                 except NumericalError:
@@ -110,7 +131,7 @@ class SpectralComposition:
                 c = min(1.4 * c, limit)
         return lower, upper
 
-    def polygons(self, per_block: int = 1600) -> tuple[Polygon, Polygon]:
+    def polygons(self, per_block: int = 500) -> tuple[Polygon, Polygon]:
         """(pessimistic, optimistic) polygons of this direction; far tails that no contour reaches are left out."""
         with np.errstate(all="ignore"):
             if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
@@ -146,22 +167,33 @@ class SpectralComposition:
     @cached_property
     def _moments(self) -> Moments:
         """Chernoff exponents on both sides, up to where rare large losses take over."""
-        top = min(0.5 + 80.0 / self._spread, min((_explosion(step) for step in self.steps), default=np.inf))
-        top = max(top, 1.5)
+        furthest = 0.5 + 80.0 / self._spread
+        top = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), 1.5)
         low = np.linspace(-0.05, 0.5 - 80.0 / self._spread, 2)[1]
         right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, 40)
         left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), 32)
+        if top < 1.0 + _ROOM / self._spread:
+            right = 0.5 + np.geomspace(0.55, furthest - 0.5, 48)
+            return self._cut_moments(np.concatenate([1.0 - right[::-1], right]))
         exponents = np.concatenate([left[::-1], right])
         if self.symmetric:
             logs = chernoff_moments(self._laws(top, 0.0), right).logs
             return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
         return chernoff_moments(self._laws(top, 0.0), exponents)
 
+    def _cut_moments(self, exponents: np.ndarray) -> Moments:
+        """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
+        parts = [cut_moments(step, exponents, _LEFT_OUT - np.log(len(self.steps))) for step in self.steps]
+        logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
+        return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
+
     def _laws(self, largest: float, reach: float, effort: _Effort | None = None) -> Laws:
         laws: list[tuple[Law, int]] = []
         for s in self.steps:
             law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
-            laws.append((law if effort is None else replace(law, **effort._asdict()), s.count))
+            if effort is not None:
+                law = replace(law, digits=effort.digits - 2.0, extended=effort.extended, work=effort.work)
+            laws.append((law, s.count))
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
     @cached_property
@@ -202,6 +234,8 @@ class SpectralComposition:
         """
         finite = self._moments.exponents[np.isfinite(self._moments.logs)]
         least = 1.0 + 0.25 / self._spread
+        if self._moments.lost > 0.0:
+            return 0.5
         if len(finite) < 4 or finite[-2] <= 1.0:
             raise NumericalError("characteristic function: rare large losses leave no room for Chernoff bounds")
         if least > finite[-2]:
@@ -215,23 +249,35 @@ class SpectralComposition:
         return self._contours[key]
 
     def _built(self, c: float, low: float, high: float, effort: _Effort) -> Contour:
-        """Nodes are refined until the quadrature error is at rounding level."""
+        """Nodes are refined until the quadrature error is at rounding level; the next contour starts there."""
         variance = self._cumulants(c)[1]
-        needs = [float(argument_reach(s.noise_multiplier, s.rate, s.antipodal, variance)[0]) for s in self.steps]
-        reach = max(needs, default=0.0)
-        best = build_contour(self._laws(abs(c) + 1.0, reach, effort), self._moments, c, low, high)
-        goal = _ERROR_GOAL + 3e-16 * sum(step.count for step in self.steps)
+        need = max((_reach(step, variance) for step in self.steps), default=0.0)
+        reach = max(need, _EASED * self._reaches.get(effort, 0.0))
+        step = _STEP * min(self._spread, 1.0)
+
+        def build(reach: float) -> Contour:
+            laws = self._laws(abs(c) + 1.0, reach, effort)
+            return build_contour(laws, self._moments, c, low, high, effort.digits, step)
+
+        try:
+            best = build(reach)
+        except NumericalError:
+            if reach == need:
+                raise
+            best, reach = build(need), need
+        goal = effort.goal + effort.rounding * sum(step.count for step in self.steps)
         for _ in range(6):
             if best.errors.sum() < goal:
                 break
             reach *= 3.0
             try:
-                finer = build_contour(self._laws(abs(c) + 1.0, reach, effort), self._moments, c, low, high)
+                finer = build(reach)
             except NumericalError:
                 break
             stuck, best = reach > 300.0 and finer.errors.sum() > 0.9 * best.errors.sum(), finer
             if stuck:
                 break
+        self._reaches[effort] = reach
         if best.errors.sum() > _HOPELESS:
             raise NumericalError("characteristic function: the nodes cannot follow the oscillation")
         return best
@@ -245,12 +291,12 @@ class SpectralComposition:
         blocks, edges = [], {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
             limit = self._rightmost if side > 0 else exponents[1]
-            c, variance = 0.5 - side * 0.7 / self._spread, self._spread**2
+            c, variance = 0.5 - side * _HALF_BLOCK / self._spread, self._spread**2
             for _ in range(60):
-                c += side * 1.4 / np.sqrt(variance)
+                c += side * 2.0 * _HALF_BLOCK / np.sqrt(variance)
                 c = min(c, float(limit)) if side > 0 else max(c, float(limit))
                 mean, variance = self._cumulants(c)
-                edge = mean + side * 0.7 * np.sqrt(variance)
+                edge = mean + side * _HALF_BLOCK * np.sqrt(variance)
                 if c == limit:
                     edge = self._tail_end(edge, side)
                 if side * (edge - edges[side]) > 0:
@@ -306,6 +352,44 @@ def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
     perfect = Polygon(LogErrors(fpr=none, tnr=sure, fnr=none, tpr=sure), np.zeros(0))
     rest = np.array([1.0 - advantage])
     return perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest)))
+
+
+def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tuple[np.ndarray, float]:
+    """Moments without rare large losses: where these begin, at B, Q(L > B) of all steps is about e^``log_tail``.
+
+    e^(cL) - 1 - c (e^L - 1) falls to 0 at L = 0 and then grows, so on a cell it is at most its larger end; and
+    E_P[e^L - 1] over what is kept is 0 but for what is left out.
+
+    Args:
+        step: the antipodal pair leaves out losses below -B as well.
+        exponents: c < 0 or c > 1.
+        log_tail: of the probability.
+
+    Returns:
+        Upper bounds on log E_P[e^(cL)] over what is kept, of all steps; and a bound on the probability of what is
+        left out, in any step and under either law.
+    """
+    s, rate, both = step.noise_multiplier, step.rate, step.antipodal
+    far = 1.0 + _WIDEST * s
+    x = np.linspace(-far, far, _CUT_CELLS)
+    beyond = step.count * (rate * ndtr((1.0 - x) / s) + (1.0 - rate) * ndtr(-x / s))
+    last = int(np.argmax(beyond <= np.exp(log_tail)))
+    lost = float(beyond[last]) * _ULPS * (2.0 if both else 1.0)
+    x = x[_CUT_CELLS - 1 - last : last + 1] if both else x[: last + 1]
+    loss = log_ratio(SampledGaussian(s, rate, both, step.count, 0.0, 1.0), x)[0]
+    survival = (1.0 - rate) * ndtr(-x / s) + rate * ndtr((-1.0 - x) / s) if both else ndtr(-x / s)
+    if not both:  # the cell below all others, down to the smallest loss
+        loss, survival = np.append(math.log1p(-rate), loss), np.append(1.0, survival)
+    mass = -np.diff(survival) * _ULPS + np.where(survival[:-1] > 0.4, 4.0 * _EPS, 0.0)
+    excess = np.expm1(np.multiply.outer(exponents, loss)) - np.multiply.outer(exponents, np.expm1(loss))
+    total = np.maximum(excess[:, :-1], excess[:, 1:]) @ mass * _ULPS + np.abs(exponents) * lost / step.count
+    return step.count * np.log1p(np.where(np.isfinite(total), total, np.inf)), lost
+
+
+def _reach(step: SampledStep, variance: float) -> float:
+    """The largest frequency times loss that matters, before anything is known of the errors."""
+    angles = strips(step.noise_multiplier, _PLANNED)[-1:]
+    return float(argument_reach(step.noise_multiplier, step.rate, step.antipodal, variance, angles)[0])
 
 
 def _explosion(step: SampledStep) -> float:

@@ -22,9 +22,7 @@ from reticent.composition.laws import Law
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
-_TARGET = 44.0  # errors are planned below e^-44 of the quantity; what is reached is computed afterwards
 _MAX_FREQUENCIES = 2**13
-_STEP = 1e-7
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
@@ -41,10 +39,18 @@ class Enclosed:
 
 @dataclass(frozen=True)
 class Moments:
-    """Upper bounds on log E_P[e^(cS)] at some exponents, for Chernoff bounds."""
+    """Upper bounds on log E_P[e^(cS)] at some exponents, for Chernoff bounds.
+
+    Attributes:
+        exponents: c, increasing.
+        logs: the bounds; infinite where there is none.
+        lost: what they leave out, as a bound on Q(S > l) and on P(S <= l): moments of steps whose loss is cut off
+            where rare large losses begin. Only contours with 0 < c < 1 can pay for it.
+    """
 
     exponents: np.ndarray
     logs: np.ndarray
+    lost: float = 0.0
 
     def right(self, c: float, above: float) -> tuple[np.ndarray, np.ndarray]:
         """Usable (exponent, log moment) pairs with exponent > max(c, above)."""
@@ -77,6 +83,7 @@ class Contour:
         errors: bounds on the absolute errors of ``values``.
         beyond: bound on |M(c + it)| / M(c) for t past the last frequency.
         moments: for the aliases.
+        step: distance of the two deltas whose difference gives an error rate.
     """
 
     c: float
@@ -87,6 +94,7 @@ class Contour:
     errors: np.ndarray
     beyond: float
     moments: Moments
+    step: float
 
     @property
     def window(self) -> float:
@@ -98,7 +106,7 @@ class Contour:
         """delta(l) = E_P[(e^S - e^l)_+]."""
         c, w = self.c, self.window
         scale = np.exp((1.0 - c) * thresholds + self.log_scale)
-        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), 1.0)
+        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
         known = -1.0 / np.expm1((c - 1.0) * w) + np.exp(thresholds) / np.expm1(c * w)
         size = abs(1.0 / np.expm1((c - 1.0) * w)) + np.exp(thresholds) / abs(np.expm1(c * w))
         value, error = scale * total + known, scale * error + 8 * _EPS * size
@@ -109,7 +117,7 @@ class Contour:
         """E_P[(1 - e^(S - l))_+] = e^-l (delta(l) - 1 + e^l): delta of the reversed experiment at -l."""
         c, w = self.c, self.window
         scale = np.exp(-c * thresholds + self.log_scale)
-        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), 1.0)
+        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
         left, right = -1.0 / np.expm1(-c * w), 1.0 / np.expm1((1.0 - c) * w)
         known = left + np.exp(-thresholds) * right
         size = abs(left) + np.exp(-thresholds) * abs(right)
@@ -135,14 +143,18 @@ class Contour:
 
     @_QUIET
     def _false_positive(self, thresholds: np.ndarray, sign: float) -> Enclosed:
-        """Slopes of delta just left and just right of e^l enclose alpha; ``sign`` -1 for 1 - alpha."""
+        """Slopes of delta just left and just right of e^l enclose alpha; ``sign`` -1 for 1 - alpha.
+
+        The slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply as well.
+        """
         c, w, ends = self.c, self.window, []
         scale = np.exp(-c * thresholds + self.log_scale)
         known = -1.0 / np.expm1(c * w) if sign > 0 else -1.0 / np.expm1(-c * w)
-        spill = np.exp(-thresholds) * (self._right(thresholds, _STEP) + self._left(thresholds, _STEP)) / _STEP
-        for eta in (_STEP, -_STEP):
+        step = self.step
+        spill = np.exp(-thresholds) * (self._right(thresholds, step) + self._left(thresholds, step))
+        for eta in (step, -step):
             factor = np.expm1((c - 1.0 + 1j * self.frequencies) * eta) / -np.expm1(-eta)
-            total, error = self._sum(thresholds, factor, 2.2 / _STEP)
+            total, error = self._sum(thresholds, factor, self._rate_tail)
             value = sign * scale * total + known
             ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
         return _ordered(ends)
@@ -153,18 +165,20 @@ class Contour:
         c, w, ends = self.c, self.window, []
         scale = np.exp((1.0 - c) * thresholds + self.log_scale)
         known = -1.0 / np.expm1((1.0 - c) * w) if sign > 0 else -1.0 / np.expm1((c - 1.0) * w)
-        spill = (self._right(thresholds, _STEP) + self._left(thresholds, _STEP)) / _STEP
-        for eta in (_STEP, -_STEP):
+        step = self.step
+        spill = self._right(thresholds, step) + self._left(thresholds, step)
+        for eta in (step, -step):
             factor = np.expm1(-(c + 1j * self.frequencies) * eta) / -np.expm1(-eta)
-            total, error = self._sum(thresholds, factor, 2.2 / _STEP)
+            total, error = self._sum(thresholds, factor, self._rate_tail)
             value = sign * scale * total + known
             ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
         return _ordered(ends)
 
-    def _sum(self, thresholds: np.ndarray, factor: np.ndarray, largest: float) -> tuple[np.ndarray, float]:
+    def _sum(self, thresholds: np.ndarray, factor: np.ndarray, tail: float) -> tuple[np.ndarray, float]:
         """(h / 2 pi) sum over all k of factor * value * e^(-i t l) / (lambda (lambda - 1)), and its error.
 
-        ``largest`` bounds |factor| past the last frequency. 16 thresholds and more must be evenly spaced.
+        ``tail`` bounds the integral of |factor / (lambda (lambda - 1))| past the last frequency. 16 thresholds and
+        more must be evenly spaced.
         """
         exponents = self.c + 1j * self.frequencies
         kernel = factor / (exponents * (exponents - 1.0)) * (self.spacing / np.pi)
@@ -173,44 +187,59 @@ class Contour:
         sizes = np.abs(kernel)
         blur = 64.0 + 4.0 * self.frequencies * np.max(np.abs(thresholds), initial=0.0)
         error = float(np.sum(sizes * (self.errors + _EPS * blur * np.abs(self.values))))
-        last = len(self.frequencies) - 1
-        return total, error + largest * self.beyond / (np.pi * self.spacing * last)
+        return total, error + tail * self.beyond / np.pi
+
+    @property
+    def _delta_tail(self) -> float:
+        return 1.0 / float(self.frequencies[-1])
+
+    @property
+    def _rate_tail(self) -> float:
+        """A difference over ``step`` is at most 1.1 / t, and 2.2 / (step t^2)."""
+        return 1.1 * (max(np.log(2.0 / (self.step * float(self.frequencies[-1]))), 0.0) + 1.0)
 
     def _right(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
-        """Bound on the sum over m >= 1 of e^((c-1) m W) delta(l + mW)."""
+        """Bound on the sum over m >= 1 of e^((c-1) m W) Q(S > l + mW), which is at least delta there."""
         exponents, logs = self.moments.right(self.c, 1.0)
         gap = exponents - self.c
         shifted = thresholds[:, None] - margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0))
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + self._lost(1.0 - self.c)
+
+    def _lost(self, decay: float) -> float:
+        """Sum over m >= 1 of e^(-decay m W) times what the moments leave out."""
+        if self.moments.lost == 0.0:
+            return 0.0
+        return self.moments.lost / float(np.expm1(decay * self.window)) if decay > 0.0 else np.inf
 
     def _left(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
-        """Bound on e^l times the sum over m >= 1 of e^(-c m W) times the reversed delta at l - mW."""
+        """Bound on e^l times the sum over m >= 1 of e^(-c m W) P(S <= l - mW), at least the reversed delta there."""
         exponents, logs = self.moments.left(self.c, 0.0)
         gap = self.c - exponents
         shifted = thresholds[:, None] + margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0))
+        lost = np.exp(thresholds) * self._lost(self.c)
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + lost
 
 
 def build_contour(
-    laws: Laws, moments: Moments, c: float, low: float, high: float, target: float = _TARGET, step: float = _STEP
+    laws: Laws, moments: Moments, c: float, low: float, high: float, digits: float, step: float
 ) -> Contour:
-    """A contour at c that serves thresholds in [low, high] to about e^-target of the quantities' scale.
+    """A contour at c that serves thresholds in [low, high] to about e^-digits of the quantities' scale.
 
-    ``step`` 1 spares the frequencies that only the error rates need, with their differences over 1e-7.
+    ``step`` is the distance of the two deltas whose difference gives an error rate.
 
     Raises:
         NumericalError: more than 8192 frequencies would be needed, or quadrature cannot resolve them.
     """
     log_scale = _log_scale(laws, c)
-    spacing = 2.0 * np.pi / _window(moments, c, log_scale, low, high, target)
+    spacing = 2.0 * np.pi / _window(moments, c, log_scale, low, high, digits)
     decays = [(law.decay(c), count) for law, count in laws]
 
     def decay(t: np.ndarray) -> np.ndarray:
         return np.sum([count * part.log_bound(t) for part, count in decays], axis=0)
 
-    last = _last_frequency(decay, spacing, target - np.log(step))
+    last = _last_frequency(decay, spacing, digits)
     frequencies = spacing * np.arange(last + 1)
     logs, relative = np.zeros(last + 1, dtype=complex), np.zeros(last + 1)
     for law, count in laws:
@@ -227,7 +256,7 @@ def build_contour(
     drowned = ~(errors <= ceiling)
     values, errors = np.where(drowned, 0.0, values), np.where(drowned, ceiling, errors)
     beyond = np.exp(decay(frequencies[-1:] + 0.5 * spacing))
-    return Contour(c, float(logs.real[0]), spacing, frequencies, values, errors, float(beyond[0]), moments)
+    return Contour(c, float(logs.real[0]), spacing, frequencies, values, errors, float(beyond[0]), moments, step)
 
 
 def _log_scale(laws: Laws, c: float) -> float:

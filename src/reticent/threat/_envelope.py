@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
+from reticent.composition.polygon import convex_chain
 from reticent.tradeoff import TradeOff
 from reticent.tradeoff._logs import log1mexp, log_sub
 from reticent.tradeoff.base import LogErrors
@@ -166,20 +167,12 @@ class TangentEnvelope(SymmetricTradeOff):
 
 def _lower_hull(sizes: np.ndarray, deltas: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Vertices of the lower convex hull of (e^size, delta) and log(-slope) to the right of each."""
-    keep: list[int] = []
-    slopes: list[float] = []
-    for k in range(len(sizes)):
-        while keep:
-            fall = float(log_sub(deltas[keep[-1]], deltas[k]) - log_sub(sizes[k], sizes[keep[-1]]))
-            if slopes and fall >= slopes[-1]:
-                keep.pop()
-                slopes.pop()
-                continue
-            slopes.append(fall)
-            break
-        keep.append(k)
-    slopes.append(-math.inf)
-    return sizes[keep], deltas[keep], np.array(slopes)
+    while True:
+        run, drop = log_sub(sizes[1:], sizes[:-1]), log_sub(deltas[:-1], deltas[1:])
+        kept = convex_chain(run, drop)
+        if len(kept) == len(sizes):
+            return sizes, deltas, np.append(drop - run, -np.inf)
+        sizes, deltas = sizes[kept], deltas[kept]
 
 
 def gaussian_log_delta(mu: float) -> LogDelta:
