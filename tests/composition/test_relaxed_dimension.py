@@ -315,8 +315,9 @@ def test_attackers_reach_what_is_stated() -> None:
 
 def test_rates_hold_if_the_tails_are_wrong_within_their_tolerance(monkeypatch) -> None:
     case, right = (1.0, 0.3, 80, 40), ncx2.log_tails
-    fpr, power = attacks.error_rates(*case)
-    exact = fpr / (1.0 + 4e-6), power / (1.0 - 4e-6)  # the tolerance of this case is the largest, 1e-6
+    with monkeypatch.context() as exactly:
+        exactly.setattr(attacks, "_RTOL", (1e-13, 1e-13))
+        exact = attacks.error_rates(*case)
     for sign in (-1.0, 1.0):
         monkeypatch.setattr(
             ncx2, "log_tails", lambda *law, sign=sign: ncx2.LogTails(*(t + sign * 0.9 * law[3] for t in right(*law)))
