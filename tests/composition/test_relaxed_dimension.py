@@ -363,6 +363,13 @@ def test_the_two_ends_of_the_advantage_never_cross(noise: float, rate: float, st
         assert np.max(power - fpr) <= upper * (1.0 + 1e-6), run
 
 
+def test_rates_that_underflow_are_not_zero() -> None:
+    fpr, power = attacks.error_rates(20.0, 0.9, 10**6, 2, 7, 10)
+    assert np.max(power) > 0.99
+    assert np.min(fpr) > 0.0
+    assert relaxed_in(DPSGD(20.0, 0.9, 10**6), 10**4).notes == ()
+
+
 GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)]
 
 
