@@ -115,7 +115,7 @@ def _adversary(record: CertifiedAssessment) -> Adversary:
 def _whole(name: str, value: Any) -> Any:
     """Counts are whole numbers again, however the record spells them."""
     if name in _COUNTS and isinstance(value, float) and value.is_integer():
-        return _real(name, int(min(value, _LARGEST_COUNT)))
+        return int(min(value, _LARGEST_COUNT))
     return value
 
 

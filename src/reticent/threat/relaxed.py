@@ -90,6 +90,8 @@ class Relaxed:
         _within(self.dimension, mechanism)
         truth, keys, notes = _curve(mechanism, neighbouring, self.dimension)
         lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
+        if isinstance(mechanism, Laplace) or "RETICENT:chain" in keys:
+            lower = 0.0
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
@@ -99,7 +101,7 @@ class Relaxed:
             truth=truth,
             theorems=cite(*keys),
             notes=(_AVERAGE, *notes, *_stated(self.dimension, mechanism), *release_notes(mechanism)),
-            mu_limits=(0.0 if isinstance(mechanism, Laplace) else lower, upper),
+            mu_limits=(lower, upper),
         )
 
     def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
