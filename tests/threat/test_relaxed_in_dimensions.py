@@ -114,6 +114,7 @@ def test_replacement_is_at_most_twice_and_never_above_the_worst_case() -> None:
     stated = Relaxed(dimension=100).assess(RUN, Neighbouring.REPLACE)
     assert "knows the direction of neither record" in " ".join(stated.notes)
     assert stated.measure(advantage).lower == 0.0
+    assert stated.mu().lower == 0.0
     silent, worst = Relaxed().assess(RUN, Neighbouring.REPLACE), WorstCase().assess(RUN, Neighbouring.REPLACE)
     assert advantage(silent.curve) == advantage(worst.curve)
 

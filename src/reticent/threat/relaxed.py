@@ -95,6 +95,8 @@ class Relaxed(Adversary):
         _within(self.dimension, mechanism)
         truth, keys, notes = _curve(mechanism, neighbouring, self.dimension)
         lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
+        if isinstance(mechanism, Laplace) or "RETICENT:chain" in keys:
+            lower = 0.0
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
@@ -104,7 +106,7 @@ class Relaxed(Adversary):
             truth=truth,
             theorems=cite(*keys),
             notes=(_AVERAGE, *notes, *_stated(self.dimension, mechanism), *mechanism.notes),
-            mu_limits=(0.0 if isinstance(mechanism, Laplace) else lower, upper),
+            mu_limits=(lower, upper),
         )
 
     def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:

@@ -25,6 +25,7 @@ _LEVELS, _FEW_LEVELS = 28, 12
 _RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
 _RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signal
 _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost
+_LEAST = 1e-300  # below, a rate is not told from 0, which would be too good
 _ROUNDING = 4.0  # rtols, of each rate
 
 
@@ -62,7 +63,7 @@ def error_rates(
     )
     fpr, power = (np.concatenate(part) for part in zip(*found, strict=True))
     rounding = _ROUNDING * rtol
-    return np.clip(fpr * (1.0 + rounding), 0.0, 1.0), np.clip(power * (1.0 - rounding), 0.0, 1.0)
+    return np.clip(fpr * (1.0 + rounding), _LEAST, 1.0), np.clip(power * (1.0 - rounding), 0.0, 1.0)
 
 
 def _direction(rate: float, steps: int) -> float:
