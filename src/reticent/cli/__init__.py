@@ -1,6 +1,18 @@
 """The command line: one file per verb."""
 
-from reticent.cli import audit, audit_loop, calibrate, certify, compare, dashboard, gate, risk, train, verify
+from reticent.cli import (
+    audit,
+    audit_loop,
+    calibrate,
+    certify,
+    compare,
+    dashboard,
+    gate,
+    reproduce,
+    risk,
+    train,
+    verify,
+)
 from reticent.cli._app import app, main
 
 __all__ = [
@@ -13,6 +25,7 @@ __all__ = [
     "dashboard",
     "gate",
     "main",
+    "reproduce",
     "risk",
     "train",
     "verify",
