@@ -61,10 +61,11 @@ class Published:
     relation: Relation = Relation.IS
 
     def holds(self, ours: Measured) -> bool:
-        """Whether our interval, widened by the tolerance, allows the published statement."""
-        below, above = ours.low - self.tolerance <= self.value, self.value <= ours.high + self.tolerance
-        allowed = {Relation.IS: below and above, Relation.AT_MOST: below, Relation.AT_LEAST: above}
-        return allowed[self.relation]
+        """Whether our interval (for one-sided statements: our value), widened by the tolerance, allows the statement."""
+        if self.relation is Relation.IS:
+            return ours.low - self.tolerance <= self.value <= ours.high + self.tolerance
+        above = ours.value - self.value if self.relation is Relation.AT_MOST else self.value - ours.value
+        return above <= self.tolerance
 
 
 @dataclass(frozen=True, slots=True)

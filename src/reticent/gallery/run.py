@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,8 @@ def load_entry(entry_id: str) -> Entry:
     if not path.is_file() or spec is None or spec.loader is None:
         raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
     module = importlib.util.module_from_spec(spec)
+    if str(checkout()) not in sys.path:  # for ``experiments.<paper>.<module>``
+        sys.path.append(str(checkout()))
     spec.loader.exec_module(module)
     entry = module.ENTRY
     if entry.id != entry_id:
