@@ -36,7 +36,11 @@ def run(figure):
         left.loglog(RATES, row, label=f"noise {noise}")
         right.semilogx(rates, later, label=f"noise {noise}")
     left.set(xlabel="sample rate p", ylabel="total variation", title="one step")
-    right.set(xlabel="sample rate p", ylabel="exact advantage minus closed form", title="50 epochs: the closed form is too small")
+    right.set(
+        xlabel="sample rate p",
+        ylabel="exact advantage minus closed form",
+        title="50 epochs: the closed form is too small",
+    )
     left.legend()
     small = RATES[None, :] / np.array(NOISES)[:, None] <= 0.01
     return {
@@ -57,8 +61,8 @@ ENTRY = Entry(
             "one step, rate over noise at most 0.01: largest error", 0.01, "caption: negligible", 0.0, Relation.AT_MOST
         ),
     ),
-    reason="For one step a small ratio of rate to noise makes the error negligible, as stated; over many steps the errors add"
-    " up, and below noise 1 the closed form claims too little risk however small the rate is.",
+    reason="For one step a small ratio of rate to noise makes the error negligible, as stated; over many steps the "
+    "errors add up, and below noise 1 the closed form claims too little risk however small the rate is.",
     settings={"steps": "1, and 50/p"},
     inches=(8.0, 3.2),
 )

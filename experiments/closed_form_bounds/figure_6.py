@@ -38,11 +38,16 @@ ENTRY = Entry(
     run=run,
     published=(
         Published(
-            "bound at epsilon 0 above the best other one, at most", 0.0, "section 4.2: tightest", 1e-12, Relation.AT_MOST
+            "bound at epsilon 0 above the best other one, at most",
+            0.0,
+            "section 4.2: tightest",
+            1e-12,
+            Relation.AT_MOST,
         ),
         Published("Corollary 7 over exact, smallest", 1.0, "Corollary 7 as a bound, T = 1", 1e-9, Relation.AT_LEAST),
     ),
-    reason="The bound from epsilon = 0 is the tightest, and for a single step Corollary 7 does stay above the exact advantage.",
+    reason="The bound from epsilon = 0 is the tightest, and for a single step Corollary 7 does stay above the exact "
+    "advantage.",
     settings={"N": 100_000, "L": 10, "C": 1, "steps": 1, "neighbouring": "replace"},
     inches=(5.2, 3.6),
 )

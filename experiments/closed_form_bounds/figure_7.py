@@ -46,8 +46,8 @@ ENTRY = Entry(
         Published("TPR at FPR 0.01, f-DP", 0.012, "section 4.2", 0.0005),
         Published("FPR at which Bayes security is optimal", 0.5, "section 4.2", 0.02),
     ),
-    reason="All four printed rates come out; the line touches the exact curve at an FPR of 0.486, half the security, not at"
-    " exactly 0.5.",
+    reason="All four printed rates come out; the line touches the exact curve at an FPR of 0.486, half the security, "
+    "not at exactly 0.5.",
     settings={"sample rate": RATE, "noise": NOISE, "steps": STEPS, "neighbouring": "replace"},
     inches=(8.0, 3.4),
 )

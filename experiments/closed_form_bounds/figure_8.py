@@ -21,12 +21,21 @@ def run(figure):
     axes, ours = figure.subplots(), {}
     for k, (name, seconds) in enumerate(parts.items()):
         per_epoch = np.array(seconds) / 30
-        axes.bar(k, np.median(per_epoch), yerr=[[np.median(per_epoch) - per_epoch.min()], [per_epoch.max() - np.median(per_epoch)]], capsize=2)
-        ours[f"seconds per epoch, {name}"] = Measured(float(np.median(per_epoch)), per_epoch.min(), per_epoch.max(), "five seeds")
+        axes.bar(
+            k,
+            np.median(per_epoch),
+            yerr=[[np.median(per_epoch) - per_epoch.min()], [per_epoch.max() - np.median(per_epoch)]],
+            capsize=2,
+        )
+        ours[f"seconds per epoch, {name}"] = Measured(
+            float(np.median(per_epoch)), per_epoch.min(), per_epoch.max(), "five seeds"
+        )
     axes.set_xticks(range(3), ["training\nwith DP", "exact maximum\nand centroid", "64 audited\nrecords"])
     axes.set(ylabel="seconds per epoch (median, range)")
     ratio = np.array(parts["exact maximum and centroid over the batch"]) / np.array(parts["training with DP"])
-    ours["attribute analysis over training with DP"] = Measured(float(np.median(ratio)), ratio.min(), ratio.max(), "five seeds")
+    ours["attribute analysis over training with DP"] = Measured(
+        float(np.median(ratio)), ratio.min(), ratio.max(), "five seeds"
+    )
     return ours
 
 
@@ -39,9 +48,10 @@ ENTRY = Entry(
         Published("full over approximate attribute analysis", 10.0, "section 6.1: one order of magnitude", 5.0),
         Published("attribute analysis over training with DP", 1.0, "section 6.1: large cost", 0.0, Relation.AT_LEAST),
     ),
-    reason="Stored runs separate training from the attribute analysis on a shared machine; exact maximum and centroid come from"
-    " one Gram matrix there, so they were not timed apart.",
-    needs="an idle machine and timed trainings without DP, with DP, with an accountant, and with each attribute analysis alone",
+    reason="Stored runs separate training from the attribute analysis on a shared machine; exact maximum and centroid "
+    "come from one Gram matrix there, so they were not timed apart.",
+    needs="an idle machine and timed trainings without DP, with DP, with an accountant, and with each attribute "
+    "analysis alone",
     settings={"data": "Adult, age, 74 values", "seeds": "0 to 4", "clock": "wall, one thread of a shared machine"},
     inches=(5.0, 3.2),
 )

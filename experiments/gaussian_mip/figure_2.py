@@ -52,7 +52,9 @@ def run(figure):
     false, true = power_sums_attack(0)
     mu = np.sqrt(8) * np.sqrt(2 / (2 * 8 + 1))
     ours |= {"power sums: FPR": false, "power sums: TPR": true}
-    ours["power sums: TPR minus what the composed curve allows at FPR 0.01"] = true - float(GaussianTradeOff(mu).power(0.01))
+    ours["power sums: TPR minus what the composed curve allows at FPR 0.01"] = true - float(
+        GaussianTradeOff(mu).power(0.01)
+    )
     return ours
 
 
@@ -76,8 +78,12 @@ ENTRY = Entry(
             Relation.AT_MOST,
         ),
     ),
-    reason="The three panels come out (with the features at hand, no pretrained network), but the composed curve of (c) is no"
-    " bound over data that are used again: eight noise-free steps can reveal every record.",
-    settings={"seeds": "0 to 4", "data": "CIFAR-10, Adult, Location-30 (in place of Purchase)", "stored": "results/*.json"},
+    reason="The three panels come out (with the features at hand, no pretrained network), but the composed curve of "
+    "(c) is no bound over data that are used again: eight noise-free steps can reveal every record.",
+    settings={
+        "seeds": "0 to 4",
+        "data": "CIFAR-10, Adult, Location-30 (in place of Purchase)",
+        "stored": "results/*.json",
+    },
     inches=(9.2, 3.2),
 )

@@ -30,8 +30,8 @@ ENTRY = Entry(
         for name in SETTINGS
         for steps, value in (("one step", 1.13), ("five steps", 2.54))
     ),
-    reason="Corollary 5.1 gives 1.140, 1.144 and 1.139 for one step, which round to 1.14, and 2.55 to 2.56 for five; the text"
-    " of appendix C.1 has 1.14 too.",
+    reason="Corollary 5.1 gives 1.140, 1.144 and 1.139 for one step, which round to 1.14, and 2.55 to 2.56 for five; "
+    "the text of appendix C.1 has 1.14 too.",
     settings={"sizes": "as printed", "K": "d", "noise": 0},
     inches=(4.6, 3.6),
 )

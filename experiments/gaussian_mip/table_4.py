@@ -5,7 +5,11 @@ from scipy.special import ndtr
 
 from reticent.gallery import Entry, Published
 
-SETTINGS = {"CIFAR-10": (48000, 650, 400, 10, 64, 10), "Purchase": (54855, 2580, 795, 3, None, None), "Adult": (43000, 1026, 1000, 20, 512, 2)}
+SETTINGS = {
+    "CIFAR-10": (48000, 650, 400, 10, 64, 10),
+    "Purchase": (54855, 2580, 795, 3, None, None),
+    "Adult": (43000, 1026, 1000, 20, 512, 2),
+}
 
 
 def run(figure):
@@ -35,8 +39,8 @@ ENTRY = Entry(
         Published("CIFAR-10: parameters of a layer 64 to 10", 650.0, "Table 4"),
         Published("Adult: parameters of a layer 512 to 2", 1026.0, "Table 4"),
     ),
-    reason="The sizes are divisible as stated, the parameter counts are those of the last layers, and with these sizes Table 5"
-    " comes out.",
+    reason="The sizes are divisible as stated, the parameter counts are those of the last layers, and with these "
+    "sizes Table 5 comes out.",
     settings={"sizes": "as printed"},
     inches=(4.6, 3.4),
 )

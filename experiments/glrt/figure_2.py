@@ -34,7 +34,9 @@ ENTRY = Entry(
     published=(
         Published("R' against R mirrored, largest distance", 0.0, "caption", 1e-6),
         Published("R_s against R_s mirrored, largest distance", 0.0, "caption: symmetric", 1e-6),
-        Published("R itself against R mirrored, largest distance", 0.02, "caption: not symmetric", 0, Relation.AT_LEAST),
+        Published(
+            "R itself against R mirrored, largest distance", 0.02, "caption: not symmetric", 0, Relation.AT_LEAST
+        ),
         Published("R_s above the worst case by at most", 0.0, "caption: R_N for reference", 1e-9, Relation.AT_MOST),
     ),
     reason="The four curves have the symmetries that the caption states, and the worst case lies above all of them.",

@@ -9,7 +9,7 @@ from reticent.mechanism import DPSGD, Neighbouring
 
 def run(figure):
     """Profiles: worst case, GLRT composed as published, and one unknown sign shared by all releases."""
-    axes, epsilon = figure.subplots(), np.linspace(0, 1, 51)
+    axes, epsilon = figure.subplots(), np.linspace(0, 0.5, 51)
     mechanism = DPSGD(noise_multiplier=6.0, sample_rate=0.2, steps=100)
     brackets = {
         "worst case": (compose(mechanism, Neighbouring.ADD_REMOVE), "tab:red", "-"),
@@ -26,7 +26,7 @@ def run(figure):
     ours["true delta over the published one at epsilon 0.2, at least"] = Measured(
         shared.low / published.high, drift=0.01 * shared.low / published.high
     )
-    axes.set(xlabel="epsilon", ylabel="delta", ylim=(1e-14, 1))
+    axes.set(xlabel="epsilon", ylabel="delta", ylim=(1e-10, 1))
     axes.legend()
     return ours
 
@@ -44,8 +44,8 @@ ENTRY = Entry(
             Relation.AT_MOST,
         ),
     ),
-    reason="Composing release by release answers for a direction drawn anew each time; against the paper's own adversary,"
-    " one sign in all releases, delta at epsilon 0.2 is 3.25e-3, not 1.35e-7.",
+    reason="Composing release by release answers for a direction drawn anew each time; against the paper's own "
+    "adversary, one sign in all releases, delta at epsilon 0.2 is 3.25e-3, not 1.35e-7.",
     settings={"shift": 1, "noise variance": 36, "sample rate": 0.2, "compositions": 100},
     inches=(5.4, 3.6),
 )

@@ -38,7 +38,9 @@ def run(figure):
         runs = [rates(*simulate(seed), reverse) for seed in SEEDS]
         theory = forward.reversed if reverse else forward
         gaps += [np.abs(theory.power(x) - y).max() for x, y in runs]
-        axes.plot(*np.mean(runs, axis=0), ".", markersize=3, color=colour, label=f"{'R' + chr(39) * reverse}, simulated")
+        axes.plot(
+            *np.mean(runs, axis=0), ".", markersize=3, color=colour, label=f"{'R' + chr(39) * reverse}, simulated"
+        )
     axes.set(xlabel="probability of false positive", ylabel="probability of detection", aspect="equal")
     axes.legend()
     return {
@@ -55,11 +57,16 @@ ENTRY = Entry(
     run=run,
     published=(
         Published("epsilon at delta 1e-2", 2.94, "caption", 0.005),
-        Published(
-            "simulated against theory, largest distance", 0.0, "caption: curves match", BAND, Relation.AT_MOST
-        ),
+        Published("simulated against theory, largest distance", 0.0, "caption: curves match", BAND, Relation.AT_MOST),
     ),
     reason="Epsilon comes out as printed, and 1,000 simulated games stay within their 98% band around the theory.",
-    settings={"shift": 1, "noise variance": 36, "releases": 70, "experiments": 1000, "cut-offs": 100, "seeds": "0 to 4"},
+    settings={
+        "shift": 1,
+        "noise variance": 36,
+        "releases": 70,
+        "experiments": 1000,
+        "cut-offs": 100,
+        "seeds": "0 to 4",
+    },
     inches=(4.2, 4.0),
 )

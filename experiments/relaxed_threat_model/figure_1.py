@@ -58,8 +58,8 @@ ENTRY = Entry(
         Published(f"worst case above the relaxed curves, {title}", 0.0, "section 5", 1e-9, Relation.AT_MOST)
         for title in PANELS
     ),
-    reason="Every relaxed curve of one release lies on or above the worst case, as stated; J is drawn as the lower envelope,"
-    " because the maximum that the cited definition gives for the Laplace curve is no guarantee.",
+    reason="Every relaxed curve of one release lies on or above the worst case, as stated; J is drawn as the lower "
+    "envelope, because the maximum that the cited definition gives for the Laplace curve is no guarantee.",
     settings={"shift over noise": "2 and 0.5 (not printed)", "sample rate": 0.3, "releases": 1},
     inches=(8.4, 5.2),
 )

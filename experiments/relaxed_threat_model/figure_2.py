@@ -46,8 +46,14 @@ ENTRY = Entry(
         Published("(b) relaxed power above the worst case by at most", 0.0, "section 5", 1e-9, Relation.AT_MOST),
         Published("(c) relaxed power above the worst case by at most", 0.0, "section 5", 1e-9, Relation.AT_MOST),
     ),
-    reason="The power curves are as stated; the limit in (a) is near but not exact (0.002), and in the tail it promises too"
-    " much privacy.",
-    settings={"(a) shift over noise": "1/5", "d": DIMENSION, "releases": 150, "alpha": ALPHA, "sample rate in (c)": RATE},
+    reason="The power curves are as stated; the limit in (a) is near but not exact (0.002), and in the tail it "
+    "promises too much privacy.",
+    settings={
+        "(a) shift over noise": "1/5",
+        "d": DIMENSION,
+        "releases": 150,
+        "alpha": ALPHA,
+        "sample rate in (c)": RATE,
+    },
     inches=(9.0, 3.0),
 )

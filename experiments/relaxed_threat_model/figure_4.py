@@ -65,9 +65,12 @@ ENTRY = Entry(
         Published("accuracy, ImageNet, relaxed", 0.48, "Figure 4 (c)", 0.005),
         Published("accuracy, ImageNet, worst case", 0.46, "Figure 4 (c)", 0.005),
     ),
-    reason="The noise can be judged without training: at the relaxed noise the worst-case epsilon is above the target, and"
-    " with sampling the published rule asks for less noise than any proven rule.",
-    needs="the paper's appendix (sampling rates, steps), a GPU, SNLI and ImageNet, and trainings of ResNet-9, BERT and ResNet-18",
-    settings={t: f"({e:g}, {d:g}); sampled: rate {m.sample_rate}, {m.steps} steps (ours)" for t, (e, d, m) in TASKS.items()},
+    reason="The noise can be judged without training: at the relaxed noise the worst-case epsilon is above the "
+    "target, and with sampling the published rule asks for less noise than any proven rule.",
+    needs="the paper's appendix (sampling rates, steps), a GPU, SNLI and ImageNet, and trainings of ResNet-9, BERT "
+    "and ResNet-18",
+    settings={
+        t: f"({e:g}, {d:g}); sampled: rate {m.sample_rate}, {m.steps} steps (ours)" for t, (e, d, m) in TASKS.items()
+    },
     inches=(9.0, 3.6),
 )

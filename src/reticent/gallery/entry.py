@@ -1,7 +1,7 @@
 """One figure or table of a paper: what is printed, what comes out here, and how the two compare.
 
-A script under ``experiments/<paper>/`` builds one ``Entry``. The verdict is never typed: it follows from comparing every
-published number with ours within its stated tolerance.
+A script under ``experiments/<paper>/`` builds one ``Entry``. The verdict is never typed: it follows from comparing
+every published number with ours within its stated tolerance.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Published:
     relation: Relation = Relation.IS
 
     def holds(self, ours: Measured) -> bool:
-        """Whether our interval (for one-sided statements: our value), widened by the tolerance, allows the statement."""
+        """Whether our interval (one-sided statements: our value), widened by the tolerance, allows the statement."""
         if self.relation is Relation.IS:
             return ours.low - self.tolerance <= self.value <= ours.high + self.tolerance
         above = ours.value - self.value if self.relation is Relation.AT_MOST else self.value - ours.value

@@ -23,7 +23,7 @@ _STYLE = {
     "svg.hashsalt": "reticent",
     "svg.fonttype": "none",
     "path.simplify": True,
-    "path.simplify_threshold": 1.0,
+    "path.simplify_threshold": 0.2,
     "font.size": 8.0,
     "axes.grid": True,
     "grid.alpha": 0.3,
