@@ -35,7 +35,13 @@ ENTRY = Entry(
     id="gaussian-mip/figure-6",
     title="Loss-based attacks beside the analytical curves",
     run=run,
-    published=(*tuple(Published(f"{n}: TPR of the loss attack at FPR 0.01", 0.01, "C.4: do not work at all after five steps", 0.005) for n in ("Location-30", "Adult", "CIFAR-10")), Published("Adult: GLiR over loss at FPR 0.01", 10.0, "C.4: up to 10 times", 0.0, Relation.AT_MOST)),
+    published=(
+        *(
+            Published(f"{n}: TPR of the loss attack at FPR 0.01", 0.01, "C.4: do not work at all", 0.005)
+            for n in ("Location-30", "Adult", "CIFAR-10")
+        ),
+        Published("Adult: GLiR over loss at FPR 0.01", 10.0, "C.4: up to 10 times", 0.0, Relation.AT_MOST),
+    ),
     reason="Panel (a) comes out: after five steps the loss attack is at guessing on Adult and Location-30 and GLiR is "
     "four to seven times stronger; on CIFAR-10 it already finds a few members.",
     needs="shadow models trained as long as those of Figure 3 for panel (b), and LiRA on them",

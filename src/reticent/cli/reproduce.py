@@ -46,7 +46,7 @@ def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
     """Run one id, or every id that has a script; what drifted, by id."""
     from reticent import gallery  # matplotlib and the results are needed here only
 
-    ids = gallery.stored_ids() if entry == "all" else (entry,)
+    ids = gallery.scripted_ids() if entry == "all" else (entry,)
     console, drifted = Console(stderr=True), {}
     with progress_bar("figures and tables") as bar:
         for done, name in enumerate(ids):

@@ -19,6 +19,9 @@ A verdict follows from the numbers: *agrees* means that every published number l
 threat models and attacks side by side) have no entry.
 """
 
+_LONGEST = 30
+"""Rows of a table on the page; the rest is in the stored result."""
+
 
 def gallery_page(results: Sequence[Result]) -> str:
     """The whole page as Markdown."""
@@ -56,9 +59,12 @@ def _section(result: Result) -> str:
         lines += ["", f"Needs {result.needs}."]
     lines += ["", f"![{result.title}]({picture})", "", "| number | published | ours |", "|---|---|---|"]
     printed = {p.name: p for p in result.published}
-    for name in dict.fromkeys([*printed, *result.ours]):
+    names = list(dict.fromkeys([*printed, *result.ours]))
+    for name in names[:_LONGEST]:
         ours = shown(result.ours[name]) if name in result.ours else "not measured"
         lines.append(f"| {_cell(name)} | {published_words(printed.get(name))} | {ours} |")
+    if len(names) > _LONGEST:
+        lines += ["", f"{len(names) - _LONGEST} more in `reticent reproduce --json`."]
     if result.settings:
         lines += ["", "Settings: " + "; ".join(f"{k} {v}" for k, v in result.settings.items()) + "."]
     return "\n".join([*lines, ""])

@@ -6,11 +6,11 @@ import importlib.util
 import io
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArtifactError, ParameterError
-from reticent.gallery.entry import Entry, Result, result_of
-from reticent.gallery.store import store
+from reticent.gallery.entry import PAPERS, Entry, Result, result_of
+from reticent.gallery.store import in_order, store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +19,7 @@ PICTURES = Path("docs") / "figures" / "gallery"
 LARGEST_PICTURE = 150_000
 """Bytes; a picture above is refused, so that the documentation stays light."""
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "reticent",
     "svg.fonttype": "none",
     "path.simplify": True,
@@ -45,9 +45,21 @@ def checkout() -> Path:
 
 
 def script_of(entry_id: str) -> Path:
-    """The script of an id inside the checkout; it may not exist."""
+    """The script of an id inside the checkout."""
     paper, _, item = entry_id.partition("/")
     return checkout() / "experiments" / paper.replace("-", "_") / f"{item.replace('-', '_')}.py"
+
+
+def scripted_ids() -> tuple[str, ...]:
+    """Every id with a script in the checkout, in the order of ``stored_ids``."""
+    found = []
+    for paper in PAPERS:
+        folder = checkout() / "experiments" / paper.replace("-", "_")
+        names = [
+            p.stem.replace("_", "-") for kind in ("figure", "table", "section") for p in folder.glob(f"{kind}_*.py")
+        ]
+        found += [f"{paper}/{name}" for name in names]
+    return in_order(found)
 
 
 def load_entry(entry_id: str) -> Entry:
@@ -56,10 +68,11 @@ def load_entry(entry_id: str) -> Entry:
     Raises:
         ParameterError: there is no such script, or it declares another id.
     """
+    if entry_id not in scripted_ids():
+        raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
     path = script_of(entry_id)
     spec = importlib.util.spec_from_file_location(f"reticent_gallery_{path.parent.name}_{path.stem}", path)
-    if not path.is_file() or spec is None or spec.loader is None:
-        raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
+    assert spec is not None and spec.loader is not None  # noqa: S101 (a file that ends in .py has a loader)
     module = importlib.util.module_from_spec(spec)
     if str(checkout()) not in sys.path:  # for ``experiments.<paper>.<module>``
         sys.path.append(str(checkout()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,14 @@ _RESULTS = resources.files("reticent.gallery") / "results"
 
 
 def stored_ids() -> tuple[str, ...]:
-    """Every id with a stored result: papers in the order of ``PAPERS``, figures before tables, by number."""
+    """Every id with a stored result; see ``in_order``."""
     names = [p.name.removesuffix(".json") for p in _RESULTS.iterdir() if p.name.endswith(".json")]
-    return tuple(sorted((name.replace("--", "/") for name in names), key=_place))
+    return in_order([name.replace("--", "/") for name in names])
+
+
+def in_order(ids: Sequence[str]) -> tuple[str, ...]:
+    """Papers in the order of ``PAPERS``, figures before sections and tables, by number."""
+    return tuple(sorted(ids, key=_place))
 
 
 def stored(entry_id: str) -> Result:
