@@ -80,8 +80,8 @@ ENTRY = Entry(
             Relation.AT_MOST,
         ),
     ),
-    reason="Two-sided audits match the bound, but offline LiRA that scores how unusually high the confidence is beats it and "
-    "follows the worst case: who holds the record knows on which side its confidence will fall.",
+    reason="Two-sided audits match the bound, but offline LiRA that scores how high the confidence is beats it "
+    "and follows the worst case: who holds the record knows on which side its confidence will fall.",
     settings={
         "runs": RUNS,
         "steps": 1,

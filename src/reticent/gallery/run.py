@@ -72,7 +72,8 @@ def load_entry(entry_id: str) -> Entry:
         raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
     path = script_of(entry_id)
     spec = importlib.util.spec_from_file_location(f"reticent_gallery_{path.parent.name}_{path.stem}", path)
-    assert spec is not None and spec.loader is not None  # noqa: S101 (a file that ends in .py has a loader)
+    if spec is None or spec.loader is None:  # for the type checker: a file that ends in .py has a loader
+        raise ParameterError("id", entry_id, "the id of a Python script")
     module = importlib.util.module_from_spec(spec)
     if str(checkout()) not in sys.path:  # for ``experiments.<paper>.<module>``
         sys.path.append(str(checkout()))
