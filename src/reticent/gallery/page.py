@@ -36,8 +36,8 @@ def gallery_page(results: Sequence[Result]) -> str:
 
 def _summary(results: Sequence[Result]) -> str:
     counts = Counter(r.verdict for r in results)
-    words = ", ".join(f"{counts[v]} {v.value}" for v in Verdict)
-    return f"{len(results)} entries: {words}.\n"
+    agree, differ, cannot = (counts[verdict] for verdict in Verdict)
+    return f"{len(results)} entries: {agree} agree, {differ} differ, {cannot} cannot be run here.\n"
 
 
 def _table(results: Sequence[Result]) -> str:
