@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from reticent import gallery
@@ -37,6 +40,16 @@ def test_the_rest_runs_again_without_drift(name: str) -> None:
     pytest.importorskip("dp_accounting")
     result, _ = gallery.run_entry(gallery.load_entry(name))
     assert result.drift(gallery.stored(name)) == ()
+
+
+def test_kept_results_and_pictures_are_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, picture = gallery.run_entry(gallery.load_entry("gaussian-mip/table-3"))
+    (tmp_path / "src" / "reticent" / "gallery" / "results").mkdir(parents=True)
+    monkeypatch.setattr("reticent.gallery.run.checkout", lambda: tmp_path)
+    gallery.keep(result, picture)
+    written = json.loads((tmp_path / "src/reticent/gallery/results/gaussian-mip--table-3.json").read_text())
+    assert written == json.loads(json.dumps(gallery.document(gallery.stored("gaussian-mip/table-3"))))
+    assert (tmp_path / "docs/figures/gallery/gaussian-mip--table-3.svg").read_bytes() == picture
 
 
 def test_the_same_run_gives_the_same_picture() -> None:

@@ -6,7 +6,7 @@ Results are stored in the package; scripts are in ``experiments/<paper>/`` of th
 from reticent.gallery.entry import PAPERS, Entry, Measured, Published, Relation, Result, Verdict
 from reticent.gallery.page import gallery_page, sentence
 from reticent.gallery.run import checkout, keep, load_entry, run_entry, scripted_ids
-from reticent.gallery.store import document, store, stored, stored_ids
+from reticent.gallery.store import document, stored, stored_ids
 
 __all__ = [
     "PAPERS",
@@ -24,7 +24,6 @@ __all__ = [
     "run_entry",
     "scripted_ids",
     "sentence",
-    "store",
     "stored",
     "stored_ids",
 ]

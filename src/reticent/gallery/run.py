@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArtifactError, ParameterError
 from reticent.gallery.entry import PAPERS, Entry, Result, result_of
-from reticent.gallery.store import in_order, store
+from reticent.gallery.store import document, file_name, in_order
+from reticent.tasks.writers import write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = Path("docs") / "figures" / "gallery"
+RESULTS = Path("src") / "reticent" / "gallery" / "results"
 LARGEST_PICTURE = 150_000
 """Bytes; a picture above is refused, so that the documentation stays light."""
 
@@ -103,11 +105,11 @@ def run_entry(entry: Entry) -> tuple[Result, bytes]:
 
 
 def keep(result: Result, picture: bytes) -> None:
-    """Store the result in the package and the picture in the documentation of the checkout."""
+    """Store the result in the package and the picture in the documentation, both of the checkout."""
     target = checkout() / PICTURES / (result.id.replace("/", "--") + ".svg")
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(picture)
-    store(result)
+    write_json(checkout() / RESULTS / file_name(result.id), document(result))
 
 
 def _svg(figure: Figure) -> bytes:

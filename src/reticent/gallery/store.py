@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 from reticent.errors import ArtifactError, ParameterError
 from reticent.gallery.entry import PAPERS, Measured, Published, Relation, Result
-from reticent.tasks.writers import write_json
 
 _RESULTS = resources.files("reticent.gallery") / "results"
 
@@ -36,14 +34,9 @@ def stored(entry_id: str) -> Result:
     if entry_id not in stored_ids():
         raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
     try:
-        return _from_json(json.loads((_RESULTS / _name(entry_id)).read_text(encoding="utf-8")))
+        return _from_json(json.loads((_RESULTS / file_name(entry_id)).read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:
         raise ArtifactError(f"the stored result of {entry_id} is damaged: {type(error).__name__}: {error}") from None
-
-
-def store(result: Result) -> None:
-    """Write a result beside the others, atomically."""
-    write_json(Path(str(_RESULTS)) / _name(result.id), document(result))
 
 
 def document(result: Result) -> dict[str, Any]:
@@ -92,7 +85,8 @@ def _from_json(row: Mapping[str, Any]) -> Result:
     return Result(row["id"], row["title"], row["settings"], published, ours, row["reason"], row["needs"])
 
 
-def _name(entry_id: str) -> str:
+def file_name(entry_id: str) -> str:
+    """Of the stored result of an id."""
     return entry_id.replace("/", "--") + ".json"
 
 
