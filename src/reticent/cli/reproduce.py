@@ -1,0 +1,93 @@
+"""``reticent reproduce``: every figure and table of the four papers, from stored results or run again."""
+
+from __future__ import annotations
+
+import json as strict
+import time
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from reticent.cli._app import app
+from reticent.cli._options import JsonOption
+from reticent.cli._progress import progress_bar
+from reticent.errors import ParameterError
+
+
+@app.command()
+def reproduce(
+    entry: Annotated[str | None, typer.Argument(metavar="[ID|all]", help="Run this one again; all: every one.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="With all: leave out what takes more than a minute.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Store the new results and pictures in the checkout.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Write docs/gallery.md of the checkout anew.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Figures and tables of the four papers: published, ours, verdict.
+
+    Without an id the stored results are listed. With one it runs again (in a checkout of the repository); the exit code
+    is 1 if a number drifted from the stored result.
+    """
+    if quick and entry != "all":
+        raise ParameterError("quick", entry, "given with `reticent reproduce all` only")
+    drifted = _run(entry, quick, keep) if entry else {}
+    if page:
+        _write_page()
+    if json:
+        _print_json(entry, drifted)
+    elif entry is None and not page:
+        _print_list()
+    if any(drifted.values()):
+        raise typer.Exit(1)
+
+
+def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
+    """Run one id, or every id that has a script; what drifted, by id."""
+    from reticent import gallery  # matplotlib and the results are needed here only
+
+    ids = gallery.scripted_ids() if entry == "all" else (entry,)
+    console, drifted = Console(stderr=True), {}
+    with progress_bar("figures and tables") as bar:
+        for done, name in enumerate(ids):
+            if bar is not None:
+                bar(done, len(ids))
+            chosen, start = gallery.load_entry(name), time.process_time()
+            if quick and chosen.slow:
+                console.print(f"{name}: left out, it takes minutes", highlight=False)
+                continue
+            result, picture = gallery.run_entry(chosen)
+            drifted[name] = result.drift(gallery.stored(name)) if name in gallery.stored_ids() else ("not stored yet",)
+            if keep:
+                gallery.keep(result, picture)
+            says = "; ".join(drifted[name]) or "as stored"
+            seconds = time.process_time() - start
+            console.print(f"{name}: {result.verdict.value}; {says} ({seconds:.1f} s)", highlight=False, markup=False)
+    return {} if keep else drifted
+
+
+def _write_page() -> None:
+    from reticent import gallery
+
+    target = gallery.checkout() / "docs" / "gallery.md"
+    target.write_text(gallery.gallery_page([gallery.stored(i) for i in gallery.stored_ids()]), encoding="utf-8")
+
+
+def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
+    from reticent import gallery
+
+    ids = gallery.stored_ids() if entry in (None, "all") else (entry,)
+    rows = [gallery.document(gallery.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
+    typer.echo(strict.dumps(rows, indent=2, allow_nan=False))
+
+
+def _print_list() -> None:
+    from reticent import gallery
+
+    table = Table(title="Figures and tables of the four papers, from stored results", title_justify="left")
+    for heading in ("id", "verdict", "why"):
+        table.add_column(heading, no_wrap=heading == "id")
+    for name in gallery.stored_ids():
+        result = gallery.stored(name)
+        table.add_row(name, result.verdict.value, gallery.sentence(result))
+    Console().print(table, markup=False)

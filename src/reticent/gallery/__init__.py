@@ -1,0 +1,29 @@
+"""The gallery: every figure and table of the four papers, with a verdict that follows from its numbers.
+
+Results are stored in the package; scripts are in ``experiments/<paper>/`` of the repository.
+"""
+
+from reticent.gallery.entry import PAPERS, Entry, Measured, Published, Relation, Result, Verdict
+from reticent.gallery.page import gallery_page, sentence
+from reticent.gallery.run import checkout, keep, load_entry, run_entry, scripted_ids
+from reticent.gallery.store import document, stored, stored_ids
+
+__all__ = [
+    "PAPERS",
+    "Entry",
+    "Measured",
+    "Published",
+    "Relation",
+    "Result",
+    "Verdict",
+    "checkout",
+    "document",
+    "gallery_page",
+    "keep",
+    "load_entry",
+    "run_entry",
+    "scripted_ids",
+    "sentence",
+    "stored",
+    "stored_ids",
+]

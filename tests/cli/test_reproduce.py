@@ -1,0 +1,60 @@
+"""``reticent reproduce``: the list, one again, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reticent import gallery
+from reticent.cli import main
+from reticent.gallery import run
+
+
+def call(*words: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(["reproduce", *words])
+    return int(stopped.value.code or 0)
+
+
+def test_lists_every_id_with_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in rows] == list(gallery.stored_ids())
+    assert {"id", "paper", "title", "verdict", "published", "ours", "reason"} <= rows[0].keys()
+    assert {row["verdict"] for row in rows} <= {"agrees", "differs", "cannot be run here"}
+    assert call() == 0
+    assert "glrt/figure-8" in capsys.readouterr().out
+
+
+def test_the_list_needs_no_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after an installation: results are in the package, scripts are not."""
+    monkeypatch.setattr(run, "__file__", "/nowhere/a/b/c/run.py")
+    monkeypatch.chdir("/")
+    assert call("--json") == 0
+    capsys.readouterr()
+    assert call("glrt/figure-1") == 2
+    error = capsys.readouterr().err
+    assert "needs a checkout" in error
+    assert error.count("\n") == 1
+
+
+def test_runs_one_again_and_tells_drift(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("gaussian-mip/table-3", "--json") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first[0]["drift"] == []
+    true = gallery.stored("gaussian-mip/table-3")
+    moved = dict(true.ours) | {"Adult: mu of one step": gallery.Measured(1.2)}
+    other = gallery.Result(true.id, true.title, true.settings, true.published, moved, true.reason)
+    monkeypatch.setattr(gallery, "stored", lambda name: other)
+    assert call("gaussian-mip/table-3") == 1
+    assert "Adult: mu of one step: 1.2 is now 1.139" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("glrt/figure-11",), ("../secret",), ("all/figure-1",), ("glrt/figure-1", "--quick")]
+)
+def test_refuses_in_one_line(words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert call(*words) == 2
+    assert capsys.readouterr().err.count("\n") == 1
