@@ -1,5 +1,6 @@
 """Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target."""
 
+from reticent._callable import make_callable
 from reticent.calibrate.solve import Calibration, UnreachableError, calibrate
 from reticent.calibrate.targets import (
     Advantage,
@@ -31,3 +32,5 @@ __all__ = [
     "UnreachableError",
     "calibrate",
 ]
+
+make_callable(__name__)

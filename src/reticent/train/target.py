@@ -29,7 +29,7 @@ def calibrated_noise(config: TargetConfig, run: DPSGD) -> float:
 
 def target_of(config: TargetConfig) -> Target:
     """The target as ``reticent.calibrate`` spells it."""
-    from reticent import calibrate
+    import reticent.calibrate as calibrate
 
     match config:
         case TargetConfig(advantage=float(value)):
