@@ -37,11 +37,12 @@ _WHERE = {
     "certify": "api",
     "compare": "api",
     "dpsgd": "api",
+    "lint": "api",
     "verify": "api",
 }
 """Each name of the front door, and the package that it is read from."""
 
-_VERBS = ("audit", "calibrate")
+_VERBS = ("audit", "calibrate", "watch")
 """Packages that can be called: ``rt.calibrate(...)`` is a verb, ``reticent.calibrate.Mu`` a name inside."""
 
 __all__ = [
@@ -69,10 +70,12 @@ __all__ = [
     "delta_at_epsilon",
     "dpsgd",
     "epsilon_at_delta",
+    "lint",
     "mu",
     "success",
     "tpr_at_fpr",
     "verify",
+    "watch",
 ]
 
 if TYPE_CHECKING:
@@ -84,7 +87,9 @@ if TYPE_CHECKING:
         certify,
         compare,
         dpsgd,
+        lint,
         verify,
+        watch,
     )
     from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
     from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta, mu, success, tpr_at_fpr

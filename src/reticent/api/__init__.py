@@ -6,12 +6,14 @@ from reticent.api.noise import Calibrations, calibrate, compare
 from reticent.api.releases import dpsgd
 from reticent.api.risks import Assessments, assess
 from reticent.api.table import Table
+from reticent.api.watching import Linted, lint, watch
 
 __all__ = [
     "Assessments",
     "Audited",
     "Calibrations",
     "Certified",
+    "Linted",
     "Table",
     "Verified",
     "assess",
@@ -21,5 +23,7 @@ __all__ = [
     "certify",
     "compare",
     "dpsgd",
+    "lint",
     "verify",
+    "watch",
 ]

@@ -56,7 +56,7 @@ class Table:
             UnsupportedError: pandas is not installed.
         """
         try:
-            import pandas as pd  # type: ignore[import-untyped]
+            import pandas as pd
         except ImportError:
             raise UnsupportedError("to_frame needs pandas: pip install pandas") from None
         return pd.DataFrame(list(self.rows()), columns=list(self.columns()))
