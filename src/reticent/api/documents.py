@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
-from reticent.certificate.build import STANDARD_ADVERSARIES, certify_run, run_declaration
+from reticent.certificate.build import STANDARD_ADVERSARIES, certify_run, certify_watched, run_declaration
 from reticent.certificate.build import certify as certify_mechanism
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger
+from reticent.mechanism.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -133,8 +134,9 @@ def certify(
     """The certificate of a run, a ledger or a mechanism.
 
     Args:
-        what: a finished run (its folder, or what ``load_run`` returns), a ledger, or a mechanism. A mechanism
-            alone is a claim about parameters: the certificate says that no run stands behind it.
+        what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
+            a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
+            that no run stands behind it.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
@@ -180,18 +182,24 @@ def verify(certificate: Certified | Certificate | Path | str, *, tolerance: floa
 
 
 def _opened(what: Any) -> Any:
-    """A path becomes the run that lies there; everything else stays."""
+    """What lies at a path; everything else stays."""
     if not isinstance(what, (str, Path)):
         return what
+    if not Path(what).is_dir():
+        from reticent.interop.documents import read_release
+
+        return read_release(Path(what))
     from reticent.train import load_run
 
     return load_run(what)
 
 
 def _of_run(source: Any, said: dict[str, str | None]) -> Certificate:
-    ledger = source if isinstance(source, RunLedger) else getattr(source, "ledger", None)
+    ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
+    if isinstance(ledger, WatchedRun):
+        return certify_watched(ledger, None, **said)
     if not isinstance(ledger, RunLedger):
-        raise ParameterError("what", type(source).__name__, "a mechanism, a ledger, or a run")
+        raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     if source is ledger:
         return certify_run(ledger, None, run_declaration(ledger, **said))
     from reticent.train.rundir import WEIGHTS

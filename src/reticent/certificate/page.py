@@ -23,6 +23,7 @@ from reticent.certificate.schema import Certificate, CertifiedAssessment, Editio
 from reticent.certificate.sentences import even_guess, found_at, percent, right_guess
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
+from reticent.mechanism.watched_run import WATCH_SCHEMA
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
@@ -246,12 +247,29 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
         found += [(before + label, _plain(part[key])) for key, label in _FACTS.items() if part.get(key) is not None]
     if certificate.ledger is not None:
         ledger = certificate.ledger
+        if ledger.get("schema") == WATCH_SCHEMA:
+            return found + _seen(ledger)
         found.append(("data set", str(ledger["data"]["name"])))
         found.append(("source of randomness", str(ledger["randomness"])))
         found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
         if ledger["utility"]["test_accuracy"] is not None:
             found.append(("accuracy on test records", f"{ledger['utility']['test_accuracy']:.1%}"))
     return found
+
+
+def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was seen of a watched loop, as labelled lines."""
+    sampler, clipping = ledger["sampler"], ledger["clipping"]
+    norms = dict.fromkeys(_plain(x) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
+    return [
+        ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
+        ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
+        ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
+        ("optimizer", " around ".join(ledger["optimiser"]) or "unknown"),
+        ("source of randomness", str(ledger["randomness"])),
+        ("device", str(ledger["device"])),
+        ("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))),
+    ]
 
 
 def _plain(value: Any) -> str:

@@ -1,6 +1,6 @@
 """The command line: one file per verb."""
 
-from reticent.cli import audit, audit_loop, calibrate, certify, compare, dashboard, gate, risk, train, verify
+from reticent.cli import audit, audit_loop, calibrate, certify, compare, dashboard, gate, lint, risk, train, verify
 from reticent.cli._app import app, main
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "compare",
     "dashboard",
     "gate",
+    "lint",
     "main",
     "risk",
     "train",
