@@ -32,8 +32,15 @@ def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
         (ledger.noise_multiplier == 0.0, RunWarning.NO_NOISE),
         (public_size, RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
+        (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),
     )
     return tuple(warning for applies, warning in cases if applies)
+
+
+def _schema_from_records(ledger: PublicLedger) -> bool:
+    data = ledger.config.get("data")
+    table = data.get("table") if isinstance(data, dict) else None
+    return isinstance(table, dict) and bool(table.get("derived"))
 
 
 def contradictions(ledger: PublicLedger | PublicWatchedRun, edition: Edition) -> Iterator[tuple[str, str]]:
