@@ -195,7 +195,7 @@ _PARTNERS = {
 
 
 class TargetConfig(_Strict):
-    """What an attacker may gain, the worst case by default; the least noise that keeps to it is computed before training.
+    """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
     ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``.

@@ -49,11 +49,11 @@ class Draws:
     of random numbers, stay the same. ``close`` puts the class back.
     """
 
-    def __init__(self, loader: Any, sampler: Any) -> None:
+    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self._passes = 0
-        self._exact = type(loader) in _known_loaders() and loader.num_workers == 0
+        self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
         self.repeats = False
         """Whether one batch held a record more than once."""
         if sampler is not None:

@@ -48,6 +48,7 @@ class Watch:
         *,
         clipping: str | None = None,
         sampler: str | None = None,
+        draws_ahead: bool = False,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
 
@@ -58,13 +59,14 @@ class Watch:
             clipping: how the loop clips (``"flat"``, ``"per-layer"``, ``"adaptive"``, ``"automatic"``), where that
                 cannot be seen; it is recorded as declared.
             sampler: ``"poisson"`` or ``"shuffled"``, where it cannot be seen; recorded as declared.
+            draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
 
         Raises:
             ParameterError: what is declared contradicts what is seen, or is not known.
         """
         self._model, self._optimizer = model, _innermost(optimizer)
         self._private = optimisers.is_private(self._optimizer)
-        self._loader = loader
+        self._loader, self._ahead = loader, draws_ahead
         self._clipping = _declared_clipping(clipping, self._optimizer if self._private else None)
         self._sampler = look_at(loader)
         self._said = _declared_sampler(sampler, self._sampler)
@@ -77,7 +79,7 @@ class Watch:
 
     def __enter__(self) -> Watch:
         self._started = time.perf_counter()
-        self._draws = Draws(self._loader, observed_sampler(self._loader))
+        self._draws = Draws(self._loader, observed_sampler(self._loader), ahead=self._ahead)
         self._undo.append(self._draws.close)
         self._mixing = models.mixing_layers(self._model)
         self._versions = self._count_changes()
