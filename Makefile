@@ -57,7 +57,7 @@ browser: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for name in accounting calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
+	for name in accounting calibration attribute glir shadow planted_bugs watch; do $(BIN)/python -m benchmarks.$$name; done
 
 clean:
 	rm -rf $(VENV) build dist

@@ -15,6 +15,8 @@ from tests.watch.loops import BATCH, NOISE, RATE, RECORDS, network, records
 
 TOKENS = 5
 
+pytestmark = pytest.mark.slow  # the two libraries alone take half a minute to import
+
 
 def private_engine():
     from opacus import PrivacyEngine
