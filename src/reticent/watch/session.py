@@ -72,7 +72,8 @@ class Watch:
         self._said = _declared_sampler(sampler, self._sampler)
         self._steps, self._faults = Steps(), set[Fault]()
         self._pieces: list[tuple[int | None, int, int | None, float]] = []
-        self._own = {id(p) for p in models.bare(model).parameters()}
+        self._parameters = list(models.bare(model).parameters())
+        self._own = {id(p) for p in self._parameters}
         self._undo: list[Callable[[], None]] = []
         self._armed, self._taken = 0, 0
         self._ledger: WatchedRun | None = None
@@ -236,7 +237,7 @@ class Watch:
 
     def _count_changes(self) -> int:
         """How often weights were written to, in place."""
-        return sum(p._version for p in models.bare(self._model).parameters())
+        return sum(p._version for p in self._parameters)
 
     def _rate(self, said: float | None) -> float | None:
         """The sample rate of the step that was just taken, if batches are Poisson."""
