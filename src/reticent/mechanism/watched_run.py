@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from reticent import _strict
 from reticent.errors import ArtifactError
-from reticent.mechanism.releases import DPSGD, Ledger
+from reticent.mechanism import DPSGD, Ledger
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.watch_faults import Fault
