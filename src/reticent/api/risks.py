@@ -177,10 +177,13 @@ def _in_short(mechanism: Mechanism) -> str:
 
 
 def _one(part: Any) -> str:
-    name = type(part).__name__
-    facts = [f"noise multiplier {part.noise_multiplier:g}"]
+    name, facts = type(part).__name__, []
+    if hasattr(part, "noise_multiplier"):
+        facts.append(f"noise multiplier {part.noise_multiplier:g}")
     if getattr(part, "sample_rate", 1.0) < 1.0:
         facts.append(f"sample rate {part.sample_rate:g} ({getattr(part, 'sampler', 'poisson')})")
-    count = getattr(part, "steps", None) or part.releases
-    facts.append(f"{count} {'step' if name == 'DPSGD' else 'release'}{'s' if count > 1 else ''}")
+    for unit in ("step", "release"):
+        count = getattr(part, f"{unit}s", None)
+        if count is not None:
+            facts.append(f"{count} {unit}{'s' if count > 1 else ''}")
     return f"{name}: {', '.join(facts)}"
