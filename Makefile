@@ -54,6 +54,7 @@ site: $(READY)
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html
 
 slow: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[hf,lightning]"
 	$(PYTEST) -m slow --timeout 3600
 
 browser: $(READY)
@@ -62,7 +63,7 @@ browser: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for name in accounting verbs calibration attribute glir shadow planted_bugs; do $(BIN)/python -m benchmarks.$$name; done
+	for name in accounting verbs calibration attribute glir shadow planted_bugs watch; do $(BIN)/python -m benchmarks.$$name; done
 
 mutants: $(READY)
 	$(BIN)/python tests/mutants/run.py

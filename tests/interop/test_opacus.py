@@ -12,9 +12,10 @@ from dp_accounting.pld import PLDAccountant
 from opacus.accountants import create_accountant
 
 from reticent.errors import ArtifactError, ParameterError
-from reticent.interop.opacus import ReticentAccountant
+from reticent.interop.opacus import PrivacyEngine, ReticentAccountant, get_noise_multiplier
 from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
-from reticent.risk import advantage
+from reticent.risk import advantage, epsilon_at_delta
+from reticent.tradeoff import GaussianTradeOff
 
 
 def reference(delta: float, *segments: tuple[float, float, int]) -> float:
@@ -27,37 +28,106 @@ def reference(delta: float, *segments: tuple[float, float, int]) -> float:
 
 def filled(*segments: tuple[float, float, int]) -> ReticentAccountant:
     accountant = ReticentAccountant()
+    accountant.sampler = Sampler.POISSON
     for noise, rate, steps in segments:
         for _ in range(steps):
             accountant.step(noise_multiplier=noise, sample_rate=rate)
     return accountant
 
 
-@pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook")
-def test_engine_counts_every_step_of_a_training_run():
-    from opacus import PrivacyEngine
-
+def made_private(engine, **options):
     data = torch.utils.data.TensorDataset(torch.randn(40, 3), torch.randint(2, (40,)))
     model = torch.nn.Linear(3, 2)
-    engine = PrivacyEngine(accountant="reticent")
-    model, optimizer, loader = engine.make_private(
-        module=model,
-        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=torch.utils.data.DataLoader(data, batch_size=8),
-        noise_multiplier=1.1,
-        max_grad_norm=1.0,
-    )
+    settings = {"data_loader": torch.utils.data.DataLoader(data, batch_size=8, shuffle=True), "max_grad_norm": 1.0}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if "target_epsilon" in options:
+        return engine.make_private_with_epsilon(module=model, optimizer=optimizer, **settings | options)
+    return engine.make_private(module=model, optimizer=optimizer, noise_multiplier=1.1, **settings | options)
+
+
+def trained(model, optimizer, loader, epochs=3):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        for _ in range(3):
+        for _ in range(epochs):
             for features, labels in loader:
                 optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(model(features), labels).backward()
                 optimizer.step()
+
+
+opacus_remarks = pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook")
+
+
+@opacus_remarks
+def test_engine_counts_every_step_of_a_training_run():
+    from opacus import PrivacyEngine
+
+    engine = PrivacyEngine(accountant="reticent")
+    model, optimizer, loader = made_private(engine)
+    trained(model, optimizer, loader)
+    engine.accountant.look_at(loader)
     assert isinstance(engine.accountant, ReticentAccountant)
     assert len(engine.accountant) == 15
     assert engine.accountant.released() == DPSGD(1.1, 0.2, 15)
     assert engine.get_epsilon(1e-5) == pytest.approx(reference(1e-5, (1.1, 0.2, 15)), rel=0.01, abs=0)
+
+
+@opacus_remarks
+def test_without_a_look_at_the_loader_nothing_is_taken_off_for_sampling():
+    """Opacus's engine tells nobody what poisson_sampling is: the bridge must not say Poisson."""
+    from opacus import PrivacyEngine
+
+    engine = PrivacyEngine(accountant="reticent")
+    model, optimizer, loader = made_private(engine, max_grad_norm=5.0, poisson_sampling=False)
+    trained(model, optimizer, loader)
+    accountant = engine.accountant
+    assert accountant.released() == DPSGD(1.1, 1.0, 15, max_grad_norm=5.0)
+    with pytest.warns(UserWarning, match="look_at"):
+        unseen = engine.get_epsilon(1e-5)
+    accountant.look_at(loader)
+    run = accountant.released()
+    assert run == DPSGD(1.1, 0.2, 15, max_grad_norm=5.0, sampler=Sampler.SHUFFLED, batches_per_epoch=5)
+    three_passes = epsilon_at_delta(GaussianTradeOff(math.sqrt(3) / 1.1), 1e-5)
+    assert engine.get_epsilon(1e-5) == pytest.approx(three_passes, rel=1e-6, abs=0)
+    assert unseen > three_passes > reference(1e-5, (1.1, 0.2, 15))
+
+
+@opacus_remarks
+@pytest.mark.parametrize("poisson", [True, False])
+def test_engine_of_this_module_sees_the_loader_and_calibrates_for_it(poisson):
+    engine = PrivacyEngine()
+    model, optimizer, loader = made_private(
+        engine, poisson_sampling=poisson, target_epsilon=4.0, target_delta=1e-5, epochs=2
+    )
+    trained(model, optimizer, loader, epochs=2)
+    assert engine.accountant.sampler is (Sampler.POISSON if poisson else Sampler.SHUFFLED)
+    assert 3.99 < engine.get_epsilon(1e-5) <= 4.0
+
+
+@opacus_remarks
+def test_a_weighted_sampler_counts_as_if_a_record_filled_each_batch():
+    from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
+
+    data = TensorDataset(torch.randn(40, 3), torch.randint(2, (40,)))
+    loader = DataLoader(data, batch_size=8, sampler=WeightedRandomSampler([1.0] * 40, 40))
+    engine = PrivacyEngine()
+    _, optimizer, loader = made_private(engine, data_loader=loader, poisson_sampling=False)
+    engine.accountant.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=0.2)
+    assert engine.accountant.released() == DPSGD(1.1 / 8, 1.0, 1)
+    with pytest.raises(ParameterError, match="twice"):
+        made_private(
+            PrivacyEngine(), data_loader=loader, poisson_sampling=False, target_epsilon=3.0, target_delta=1e-5, epochs=1
+        )
+
+
+def test_noise_for_an_epsilon_is_the_least_that_calibrate_proves():
+    noise = get_noise_multiplier(target_epsilon=2.0, target_delta=1e-5, sample_rate=0.02, epochs=3)
+    assert reference(1e-5, (noise, 0.02, 150)) <= 2.001  # its grid errs upwards
+    assert reference(1e-5, (0.98 * noise, 0.02, 150)) > 2.01
+    more = get_noise_multiplier(target_epsilon=2.0, target_delta=1e-5, sample_rate=0.02, epochs=3, sampler=None)
+    assert more > noise
+    with pytest.raises(ParameterError, match="not both"):
+        get_noise_multiplier(target_epsilon=2.0, target_delta=1e-5, sample_rate=0.02, epochs=3, steps=3)
 
 
 def test_epsilon_is_an_upper_bound_and_close():

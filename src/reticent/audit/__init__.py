@@ -1,5 +1,6 @@
 """Audit statistics: arrays in, results out. See docs/auditing.md for what is proven and how."""
 
+from reticent._callable import make_callable
 from reticent.audit.curve import EmpiricalTradeOff, empirical_trade_off
 from reticent.audit.files import load_scores, save_scores
 from reticent.audit.importers import ShadowScores, import_lira, import_privacy_meter
@@ -70,3 +71,5 @@ __all__ = [
     "save_scores",
     "tpr_interval",
 ]
+
+make_callable(__name__)

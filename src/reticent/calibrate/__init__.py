@@ -1,5 +1,6 @@
 """Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target."""
 
+from reticent._callable import make_callable
 from reticent.calibrate.solve import Calibration, UnreachableError, calibrate
 from reticent.calibrate.targets import (
     Advantage,
@@ -32,3 +33,5 @@ __all__ = [
     "calibrate",
     "unknowns_of",
 ]
+
+make_callable(__name__)

@@ -18,6 +18,7 @@ from reticent.certificate.schema import Certificate, Declaration, Edition
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger
+from reticent.mechanism.watched_run import WatchedRun
 from reticent.threat import Adversary, Attribute
 from reticent.threat.attribute import SensitivityRecord
 from reticent.threat.registry import standard_adversaries
@@ -36,7 +37,7 @@ def certify(
     adversaries: Sequence[Adversary] | None = None,
     neighbouring: Neighbouring | None = None,
     questions: Questions = CERTIFICATE_QUESTIONS,
-    ledger: RunLedger | None = None,
+    ledger: RunLedger | WatchedRun | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Certificate:
     """Assess ``mechanism`` under each adversary and bundle the answers.
@@ -94,6 +95,25 @@ def certify_run(
         ledger=ledger,
         progress=progress,
     )
+
+
+def certify_watched(
+    ledger: WatchedRun, progress: Callable[[str], None] | None = None, **declared: str | None
+) -> Certificate:
+    """The certificate of a training loop that was watched.
+
+    Args:
+        ledger: what was seen.
+        progress: as for ``certify``.
+        declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
+    """
+    known: dict[str, str | None] = {
+        "subject": "a training loop that was watched",
+        "created": ledger.created,
+        "weights_sha256": ledger.weights_sha256,
+    }
+    said = Declaration(**{**known, **{name: value for name, value in declared.items() if value is not None}})
+    return certify(ledger.mechanism(), said, ledger=ledger, progress=progress)
 
 
 def run_declaration(ledger: RunLedger, **more: str | None) -> Declaration:

@@ -30,6 +30,8 @@ from reticent.certificate.schema import (
 from reticent.certificate.sentences import headline, sentence
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
+from reticent.mechanism.watch_faults import Fault
+from reticent.mechanism.watched_run import PublicWatchedRun, WatchedRun
 from reticent.references import PAPERS, THEOREMS
 from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance
 from reticent.tradeoff import TradeOff
@@ -61,7 +63,7 @@ class Inputs:
     questions: Questions
     skipped: Mapping[str, str] = field(default_factory=dict)
     edition: Edition = Edition.COMPLETE
-    ledger: PublicLedger | None = None
+    ledger: PublicLedger | PublicWatchedRun | None = None
 
 
 def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str], None] | None = None) -> Certificate:
@@ -106,19 +108,22 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
     )
 
 
-def ledger_record(ledger: PublicLedger | None, edition: Edition) -> dict[str, Any] | None:
+def ledger_record(ledger: PublicLedger | PublicWatchedRun | None, edition: Edition) -> dict[str, Any] | None:
     """The ledger as JSON data, as this edition shows it."""
     if ledger is None:
         return None
-    if edition is Edition.PUBLIC and isinstance(ledger, RunLedger):
+    if edition is Edition.PUBLIC and isinstance(ledger, (RunLedger, WatchedRun)):
         return ledger.public()
     return ledger.model_dump(mode="json", by_alias=True)
 
 
-def expected_warnings(ledger: PublicLedger | None) -> tuple[RunWarning, ...]:
-    """The warnings of the ledger, and those that its facts demand, in the order of ``RunWarning``."""
+def expected_warnings(ledger: PublicLedger | PublicWatchedRun | None) -> tuple[RunWarning | Fault, ...]:
+    """The warnings of the ledger, and those that its facts demand, in the order of their type."""
     if ledger is None:
         return ()
+    if isinstance(ledger, PublicWatchedRun):
+        found = {*ledger.faults, *ledger.demanded()}
+        return tuple(fault for fault in Fault if fault in found)
     wanted = {*ledger.warnings, *demanded_warnings(ledger)}
     return tuple(warning for warning in RunWarning if warning in wanted)
 
@@ -218,4 +223,6 @@ def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> li
     if inputs.edition is Edition.PUBLIC:
         return []
     paths = [f"assessments[{i}]" for i, record in enumerate(records) if record.do_not_publish]
+    if isinstance(inputs.ledger, PublicWatchedRun):
+        return [*paths, "ledger.diagnostics"]
     return paths + (["ledger.diagnostics", "ledger.seeds"] if inputs.ledger else [])

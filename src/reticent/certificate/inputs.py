@@ -16,6 +16,7 @@ from reticent.certificate.text import inert
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
 from reticent.mechanism import MECHANISMS, Ledger, Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, first_problem
+from reticent.mechanism.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
 from reticent.threat import ADVERSARIES, Adversary
 
 _MOST_PARTS = 64
@@ -80,13 +81,16 @@ def _parts(fields: dict[str, Any]) -> list[dict[str, Any]]:
     return parts
 
 
-def _ledger(certificate: Certificate) -> PublicLedger | None:
+def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
     if certificate.ledger is None:
         return None
-    kind = RunLedger if certificate.edition is Edition.COMPLETE else PublicLedger
+    watched = certificate.ledger.get("schema") == WATCH_SCHEMA
+    kinds: tuple[Any, Any] = (WatchedRun, PublicWatchedRun) if watched else (RunLedger, PublicLedger)
+    kind = kinds[0] if certificate.edition is Edition.COMPLETE else kinds[1]
     try:
-        ledger = kind.model_validate(certificate.ledger)
-        mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": ledger.planned_steps})
+        ledger: PublicLedger | PublicWatchedRun = kind.model_validate(certificate.ledger)
+        steps = ledger.steps if isinstance(ledger, PublicWatchedRun) else ledger.planned_steps
+        mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
         ledger.mechanism()
     except ValidationError as error:
         raise ArtifactError(inert(f"ledger.{first_problem(error)}")) from None
@@ -164,10 +168,10 @@ def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -
 
 
 def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
-    """Why such an attacker cannot be answered, under each relation of the document."""
+    """Why such an attacker cannot be answered, under its own relation and each of the document."""
     examples = [kind(), *(kind(**{p.name: 1.0}) for p in parameters_of(kind) if p.measured and p.typeable)]
     found = set()
-    for relation in sorted({record.neighbouring for record in certificate.assessments}):
+    for relation in sorted({kind.relation.value, *(record.neighbouring for record in certificate.assessments)}):
         for example in examples:
             try:
                 assessed(example, mechanism, _known(Neighbouring, relation))

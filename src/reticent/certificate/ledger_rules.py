@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reticent.certificate.schema import Edition
 from reticent.mechanism import Sampler
 from reticent.mechanism.run_ledger import PublicLedger, Randomness, RunWarning
+from reticent.mechanism.watched_run import PublicWatchedRun
 
 _ASKED_AND_DONE = {
     "noise_multiplier": "noise_multiplier",
@@ -31,12 +32,22 @@ def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
         (ledger.noise_multiplier == 0.0, RunWarning.NO_NOISE),
         (public_size, RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
+        (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),
     )
     return tuple(warning for applies, warning in cases if applies)
 
 
-def contradictions(ledger: PublicLedger, edition: Edition) -> Iterator[tuple[str, str]]:
+def _schema_from_records(ledger: PublicLedger) -> bool:
+    data = ledger.config.get("data")
+    table = data.get("table") if isinstance(data, dict) else None
+    return isinstance(table, dict) and bool(table.get("derived"))
+
+
+def contradictions(ledger: PublicLedger | PublicWatchedRun, edition: Edition) -> Iterator[tuple[str, str]]:
     """Pairs of a path inside the ledger and what is wrong there."""
+    if isinstance(ledger, PublicWatchedRun):
+        yield from ledger.contradictions()
+        return
     whole = ledger.sample_rate * ledger.data.dataset_size
     if not math.isclose(ledger.expected_batch_size, whole, rel_tol=1e-9):
         yield "expected_batch_size", f"is not sample_rate times dataset_size, which is {whole:g}"

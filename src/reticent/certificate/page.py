@@ -24,6 +24,7 @@ from reticent.certificate.sentences import even_guess, found_at, percent, right_
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
 from reticent.mechanism import MECHANISMS
+from reticent.mechanism.watched_run import WATCH_SCHEMA
 from reticent.threat import ADVERSARIES
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
@@ -248,6 +249,8 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
         found += [(before + label, _plain(part[key])) for key, label in _labels(part) if part.get(key) is not None]
     if certificate.ledger is not None:
         ledger = certificate.ledger
+        if ledger.get("schema") == WATCH_SCHEMA:
+            return found + _seen(ledger)
         found.append(("data set", str(ledger["data"]["name"])))
         found.append(("source of randomness", str(ledger["randomness"])))
         found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
@@ -260,6 +263,21 @@ def _labels(part: dict[str, Any]) -> list[tuple[str, str]]:
     """What to call the facts of one mechanism: our words, or the help text of the parameter."""
     own = [(p.name, p.help.rstrip(".")) for p in parameters_of(MECHANISMS[part["kind"]]) if p.name not in _FACTS]
     return [*_FACTS.items(), *own]
+
+
+def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was seen of a watched loop, as labelled lines."""
+    sampler, clipping = ledger["sampler"], ledger["clipping"]
+    norms = dict.fromkeys(_plain(x) for x in (clipping["smallest"], clipping["largest"]) if x is not None)
+    return [
+        ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
+        ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
+        ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
+        ("optimizer", " around ".join(ledger["optimiser"]) or "unknown"),
+        ("source of randomness", str(ledger["randomness"])),
+        ("device", str(ledger["device"])),
+        ("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))),
+    ]
 
 
 def _plain(value: Any) -> str:

@@ -1,14 +1,16 @@
-"""``reticent certify`` and ``reticent keygen``: the certificate of a run, and the keys that sign it."""
+"""``reticent certify`` and ``reticent keygen``: certificates from whatever says what was run, and keys to sign them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
 
+from reticent.api.documents import certify as certify_anything
+from reticent.api.releases import dpsgd
 from reticent.certificate.build import certify_run, run_declaration
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.certificate.text import inert
@@ -17,16 +19,28 @@ from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json
 from reticent.cli.train import load_settings, require_torch, train_with_bar
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
+from reticent.mechanism import DPSGD
 from reticent.mechanism.run_ledger import first_problem
 
 if TYPE_CHECKING:
     from reticent.train import Run
 
 
+PARAMETERS = "dpsgd"
+"""Instead of a run: the options are all that is known, and the certificate says so."""
+
+
 @app.command("certify")
 def certify(
-    source: Annotated[Path, typer.Argument(metavar="RUN|CONFIG", help="A finished run, or a configuration to train.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN|CONFIG|FILE.json|dpsgd",
+            help="A finished run, a configuration to train, a ledger or DpEvent in JSON, or the word dpsgd for "
+            "parameters alone.",
+        ),
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the certificate; default: beside the run.")
     ] = None,
@@ -38,19 +52,49 @@ def certify(
     include_private: Annotated[
         bool, typer.Option("--include-private", help="Show numbers that depend on private data in the page.")
     ] = False,
+    noise_multiplier: Annotated[
+        float | None, typer.Option("--noise-multiplier", help="With dpsgd: noise over the clip norm, on the sum.")
+    ] = None,
+    sample_rate: Annotated[
+        float | None, typer.Option("--sample-rate", help="With dpsgd: inclusion probability; or give the sizes.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option("--steps", help="With dpsgd: noisy updates; or give --epochs.")] = None,
+    epochs: Annotated[float | None, typer.Option("--epochs", help="With dpsgd: passes over the data.")] = None,
+    batch_size: Annotated[int | None, typer.Option("--batch-size", help="With dpsgd: expected batch size.")] = None,
+    dataset_size: Annotated[int | None, typer.Option("--dataset-size", help="With dpsgd: training records.")] = None,
+    sampler: Annotated[
+        str | None, typer.Option("--sampler", help="With dpsgd: poisson, fixed-size or shuffled.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Certify a run under every adversary; a configuration is trained first."""
+    """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
     from reticent.certificate.signature import load_private_key, signed
     from reticent.certificate.store import write_certificate
 
-    if not source.exists():
-        raise ArtifactError(f"{source} does not exist: give a run directory or a configuration file")
+    typed = {
+        "noise_multiplier": noise_multiplier,
+        "sample_rate": sample_rate,
+        "steps": steps,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "dataset_size": dataset_size,
+        "sampler": sampler,
+    }
+    parameters = {name: value for name, value in typed.items() if value is not None}
+    alone = str(source) == PARAMETERS and not source.exists()
+    if parameters and not alone:
+        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), f"left out unless {PARAMETERS}")
+    if not alone and not source.exists():
+        known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
+        raise ArtifactError(f"{source} does not exist: {known}")
     key = None if sign is None else load_private_key(sign)
     declared = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     _check_declaration(declared)
-    run, folder = _load(source, out) if source.is_dir() else _train(source, out)
-    certificate = _certify(run, declared)
+    if alone or source.suffix == ".json":
+        certificate, folder = _of_document(_mechanism(parameters) if alone else source, source, declared, out)
+    else:
+        run, folder = _load(source, out) if source.is_dir() else _train(source, out)
+        certificate = _certify(run, declared)
     files = write_certificate(certificate, folder, include_private=include_private, key=key)
     if json:
         print_json(certificate if key is None else signed(certificate, key))
@@ -60,6 +104,9 @@ def certify(
     print_assessments(certificate.assessments, short=True)
     for assessment in certificate.assessments:
         console.print(f"- {assessment.sentence}", markup=False, highlight=False)
+    if certificate.ledger is None:
+        note = "! parameters only: nobody saw a run, and the certificate says so"
+        console.print(note, markup=False, highlight=False)
     for warning in certificate.warnings:
         console.print(f"! {warning.name}: {warning.text}", markup=False, highlight=False)
     console.print(f"\nopen {files.page}", markup=False, highlight=False, soft_wrap=True)
@@ -110,6 +157,23 @@ def _train(source: Path, out: Path | None) -> tuple[Run, Path]:
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
     typer.echo(f"{target} is a finished run of this configuration: certifying it, not training again", err=True)
     return run, folder
+
+
+def _mechanism(parameters: dict[str, Any]) -> DPSGD:
+    """What the options say; one that is missing is named."""
+    if "noise_multiplier" not in parameters:
+        raise ParameterError("noise_multiplier", None, f"given with {PARAMETERS}")
+    return dpsgd(**parameters)
+
+
+def _of_document(
+    what: DPSGD | Path, source: Path, declared: dict[str, str | None], out: Path | None
+) -> tuple[Certificate, Path]:
+    """The certificate of parameters, or of a file that says what was released."""
+    folder = out or (Path(PARAMETERS) if what is not source else source.resolve()).with_suffix("")
+    with waiting("assessing"):
+        certificate = certify_anything(what, **declared).certificate
+    return certificate, folder if out else folder.with_name(f"{folder.name}-certificate")
 
 
 def _certify(run: Run, declared: dict[str, str | None]) -> Certificate:

@@ -14,13 +14,25 @@ from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
 
 if TYPE_CHECKING:
+    from reticent.data.own import OwnTable
     from reticent.train import Run, TrainConfig
 
 
 @app.command("train")
 def train_command(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A YAML configuration.")],
-    out: Annotated[Path, typer.Option("--out", help="The run directory; must not exist.")],
+    config: Annotated[
+        Path | None, typer.Argument(metavar="[CONFIG]", help="A YAML configuration; may be left out with --data.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run directory; must not exist.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="A table of your own: csv, parquet or npz.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="With --data: the column to predict.")] = None,
+    sensitive: Annotated[
+        str | None, typer.Option("--sensitive", help="With --data: the column whose effect is recorded, privately.")
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", help="With --data: YAML with bounds or categories by column, fixed beforehand."),
+    ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Record weights and released gradients of each step.")] = False,
     trace_every: Annotated[int, typer.Option("--trace-every", help="Record each so manieth step.")] = 1,
     trace_masks: Annotated[
@@ -29,10 +41,18 @@ def train_command(
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
-    settings = load_settings(config)
+    if out is None:
+        raise ParameterError("out", None, "given: the run directory")
+    table = None
+    if data is not None:
+        config, settings, table = _own(config, data, label, sensitive, schema)
+    elif config is None:
+        raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
+    else:
+        settings = load_settings(config)
     if trace or trace_masks or trace_every != 1:
         settings = _with_trace(settings, trace_every, trace_masks)
-    run = train_with_bar(config, settings, out)
+    run = train_with_bar(config, settings, out, table)
     typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
 
 
@@ -49,15 +69,36 @@ def load_settings(config: Path) -> TrainConfig:
     return load_config(config)
 
 
-def train_with_bar(config: Path, settings: TrainConfig, out: Path) -> Run:
+def train_with_bar(config: Path, settings: TrainConfig, out: Path, table: OwnTable | None = None) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
     from reticent.train import train
+    from reticent.train.own import SchemaHook
+    from reticent.train.setup import divided
 
+    hooks = () if table is None else (SchemaHook(table),)
+    records = None if table is None else divided(table.dataset, settings.data)
     try:
         with progress_bar(f"training {config.stem}") as progress:
-            return train(settings, out, progress=progress)
+            return train(settings, out, progress=progress, hooks=hooks, dataset=records)
     except ParameterError as error:
         raise ArtifactError(f"{config}: {error}") from None
+
+
+def _own(
+    config: Path | None, data: Path, label: str | None, sensitive: str | None, schema: Path | None
+) -> tuple[Path, TrainConfig, OwnTable]:
+    """What to call the run in messages, its configuration, and the records of the user."""
+    require_torch()
+    from reticent.data.own import load_table
+    from reticent.train.config import load_document
+    from reticent.train.own import declared_columns, own_config
+
+    if label is None and data.suffix != ".npz":
+        raise ParameterError("label", None, "given with --data: the column to predict")
+    table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
+    document = None if config is None else load_document(config)
+    where = config or data
+    return where, own_config(document, table, sensitive, str(where)), table
 
 
 def require_torch() -> None:

@@ -1,21 +1,25 @@
-"""An Opacus accountant with certified numbers: ``PrivacyEngine(accountant="reticent")``.
+"""An Opacus accountant with certified numbers, and a ``PrivacyEngine`` that tells it the facts.
 
-Importing this module registers it. Opacus tells an accountant the noise and the rate of each step but
-not how batches were drawn; unless ``sampler`` is set, steps count as Poisson-sampled, which is true of
-``make_private`` with its default ``poisson_sampling=True`` and of nothing else.
+Importing this module registers the accountant under the name ``reticent``. Opacus tells an accountant the noise and
+the rate of each step, but not how batches were drawn. ``PrivacyEngine`` of this module shows it the loader; with
+Opacus's own engine nothing is taken off for sampling until ``accountant.look_at(loader)`` has seen the sampler, or
+``accountant.sampler`` is set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import opacus
 from opacus.accountants import IAccountant, register_accountant
 
 from reticent import _check
 from reticent.composition import Bracket, compose
 from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
 from reticent.tradeoff import TradeOff
 
@@ -27,14 +31,44 @@ class ReticentAccountant(IAccountant):
 
     Attributes:
         history: segments of equal steps, in order.
-        sampler: how batches were really drawn; set it to ``Sampler.SHUFFLED`` or ``Sampler.FIXED_SIZE``
-            where ``poisson_sampling=False`` was used, so that no amplification is claimed without proof.
+        sampler: how batches were really drawn, or None where nobody has seen it: then every step counts as a
+            release of the whole data. ``look_at`` sets it.
+        max_grad_norm: largest clip norm of the optimizers that stepped, or None before the first step.
+        repeats: how often one record can be in one batch; more than 1 for draws with replacement.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.history: list[tuple[float, float, int]] = []
-        self.sampler = Sampler.POISSON
+        self.sampler: Sampler | None = None
+        self.max_grad_norm: float | None = None
+        self.repeats = 1
+        self._batches_per_epoch: int | None = None
+
+    def look_at(self, loader: Any) -> SamplerRecord:
+        """See how ``loader`` draws its batches; the steps so far and to come are accounted for it.
+
+        Passes over shuffled data are taken to be complete; ``rt.watch`` also sees those that are broken off.
+        """
+        from reticent.watch.samplers import look_at
+
+        seen = look_at(loader)
+        once = seen.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and seen.times_per_epoch == 1
+        self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else Sampler.SHUFFLED if once else None
+        again = seen.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
+        self.repeats = (seen.batch_size or 1) if again else seen.times_per_epoch or 1
+        self._batches_per_epoch = seen.batches_per_epoch if once else None
+        return seen
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """What Opacus calls after each noisy update: reads noise and clip norm off the optimizer itself."""
+
+        def hook(optimizer: Any) -> None:
+            rate = min(1.0, sample_rate * optimizer.accumulated_iterations)
+            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
+            self.max_grad_norm = max(self.max_grad_norm or 0.0, float(optimizer.max_grad_norm))
+
+        return hook
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Record one noisy update.
@@ -59,11 +93,17 @@ class ReticentAccountant(IAccountant):
         Raises:
             ParameterError: no step was taken.
         """
-        parts = tuple(
-            DPSGD(noise_multiplier=noise, sample_rate=rate, steps=steps, sampler=self.sampler)
-            for noise, rate, steps in self.history
-        )
+        parts = tuple(self._part(*segment) for segment in self.history)
         return parts[0] if len(parts) == 1 else Ledger(parts)
+
+    def _part(self, noise: float, rate: float, steps: int) -> DPSGD:
+        norm = self.max_grad_norm or 1.0
+        if self.sampler is None:
+            return DPSGD(noise / self.repeats, 1.0, steps, max_grad_norm=norm)
+        batches = self._batches_per_epoch if self.sampler is Sampler.SHUFFLED else None
+        if batches is not None and not abs(rate * batches - 1.0) < 1e-9:
+            batches = None
+        return DPSGD(noise, rate, steps, max_grad_norm=norm, sampler=self.sampler, batches_per_epoch=batches)
 
     def bracket(self, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE) -> Bracket:
         """Certified enclosure of the worst-case curve of all steps so far."""
@@ -85,12 +125,16 @@ class ReticentAccountant(IAccountant):
     ) -> float:
         """Upper bound on epsilon at ``delta`` of all steps so far; inf where there is none; 0 without steps.
 
+        Warns where nobody has seen how batches are drawn.
+
         Raises:
             ParameterError: ``delta`` is outside (0, 1], or an option is given that means nothing here.
         """
         if unknown:
             raise ParameterError("options", sorted(unknown), "delta and neighbouring; the bound needs no tuning")
         _check.rate(delta=delta)
+        if self.history and self.sampler is None:
+            warnings.warn(_UNSEEN, stacklevel=2)
         return epsilon_at_delta(self.bracket(neighbouring).pessimistic, delta) if self.history else 0.0
 
     @classmethod
@@ -99,13 +143,14 @@ class ReticentAccountant(IAccountant):
         return NAME
 
     def state_dict(self, destination: Any = None) -> Any:
-        """History, name and sampler, as plain data."""
+        """History, name, sampler, repeats and clip norm, as plain data."""
         state = super().state_dict(destination)
-        state["sampler"] = self.sampler.value
+        state["sampler"] = None if self.sampler is None else self.sampler.value
+        state["repeats"], state["max_grad_norm"] = self.repeats, self.max_grad_norm
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Replace the history by a saved one; a state without a sampler is one of Poisson steps.
+        """Replace the history by a saved one; a state without a sampler is one of batches that nobody saw drawn.
 
         Raises:
             ArtifactError: the state is not one of this accountant; the history stays as it was.
@@ -114,10 +159,89 @@ class ReticentAccountant(IAccountant):
             raise ArtifactError(f"accountant state is not one of mechanism {NAME!r}")
         try:
             history = [_segment(*entry) for entry in state_dict["history"]]
-            sampler = Sampler(state_dict.get("sampler", Sampler.POISSON))
+            known, norm = state_dict.get("sampler"), state_dict.get("max_grad_norm")
+            sampler = None if known is None else Sampler(known)
+            repeats = _check.count(repeats=state_dict.get("repeats", 1))
+            norm = None if norm is None else _check.positive(max_grad_norm=norm)
         except (KeyError, TypeError, ValueError, ReticentError) as error:
             raise ArtifactError(f"accountant state is damaged: {error}") from None
-        self.history, self.sampler = history, sampler
+        self.history, self.sampler, self.repeats, self.max_grad_norm = history, sampler, repeats, norm
+        self._batches_per_epoch = None
+
+
+class PrivacyEngine(opacus.PrivacyEngine):
+    """Opacus's engine with this accountant, which sees the loader; noise for an epsilon comes from ``calibrate``."""
+
+    def __init__(self, *, secure_mode: bool = False) -> None:
+        super().__init__(accountant=NAME, secure_mode=secure_mode)
+
+    def make_private(self, **arguments: Any) -> Any:
+        """As Opacus's; the accountant looks at the loader that is returned."""
+        made = super().make_private(**arguments)
+        self.accountant.look_at(made[-1])
+        return made
+
+    def make_private_with_epsilon(self, *, target_epsilon: float, target_delta: float, epochs: int, **more: Any) -> Any:
+        """As Opacus's, with the least noise that ``calibrate`` proves for the sampler that will run.
+
+        Raises:
+            UnreachableError: no noise meets the target.
+        """
+        loader, poisson = more["data_loader"], more.get("poisson_sampling", True)
+        noise = get_noise_multiplier(
+            target_epsilon=target_epsilon,
+            target_delta=target_delta,
+            sample_rate=1.0 / len(loader),
+            epochs=epochs,
+            sampler=Sampler.POISSON if poisson else _drawn(loader),
+        )
+        return self.make_private(noise_multiplier=noise, **more)
+
+
+def get_noise_multiplier(
+    *,
+    target_epsilon: float,
+    target_delta: float,
+    sample_rate: float,
+    epochs: int | None = None,
+    steps: int | None = None,
+    sampler: Sampler | None = Sampler.POISSON,
+) -> float:
+    """Least noise multiplier that meets (epsilon, delta), as Opacus's function of this name, by ``calibrate``.
+
+    Args:
+        target_epsilon, target_delta: the budget, between data sets that differ by adding or removing one record.
+        sample_rate: probability of one record per step, or the share of the data in one batch.
+        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps.
+        sampler: how batches will be drawn; None, where nobody can say, takes nothing off for sampling.
+
+    Raises:
+        UnreachableError: no noise in the searched range meets the target.
+        ParameterError: an argument is outside its domain.
+    """
+    from reticent.calibrate import EpsilonAtDelta, NoiseMultiplier
+    from reticent.calibrate.solve import calibrate
+
+    if (steps is None) == (epochs is None):
+        raise ParameterError("steps", steps, "given, or epochs, and not both")
+    rate = _check.rate(sample_rate=sample_rate)
+    count = _check.count(steps=int(_check.count(epochs=epochs) / rate) if steps is None else steps)
+    run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)
+    return calibrate(run, NoiseMultiplier(), EpsilonAtDelta(target_epsilon, target_delta)).value
+
+
+_UNSEEN = (
+    "nobody has seen how batches are drawn, so nothing is taken off for sampling: call accountant.look_at(loader) with "
+    "the loader that make_private returned, or use reticent.interop.opacus.PrivacyEngine"
+)
+
+
+def _drawn(loader: Any) -> Sampler | None:
+    probe = ReticentAccountant()
+    probe.look_at(loader)
+    if probe.repeats > 1:
+        raise ParameterError("data_loader", type(loader).__name__, "one that draws no record twice into one batch")
+    return probe.sampler
 
 
 def _segment(noise_multiplier: float, sample_rate: float, steps: int) -> tuple[float, float, int]:

@@ -51,6 +51,7 @@ class RunWarning(StrEnum):
     NO_NOISE = "no-noise"
     SIZE_TREATED_AS_PUBLIC = "size-treated-as-public"
     STOPPED_EARLY = "stopped-early"
+    SCHEMA_FROM_RECORDS = "schema-from-records"
 
     @property
     def text(self) -> str:
@@ -70,6 +71,8 @@ _WARNING_TEXTS = {
     "training used that number.",
     RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may tell something "
     "about the training records.",
+    RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
+    "something about one of them, and no number here covers that. Declare them before training.",
 }
 
 

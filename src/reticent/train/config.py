@@ -12,7 +12,7 @@ from reticent import _strict
 from reticent.data import NAMES
 from reticent.errors import ArtifactError
 from reticent.mechanism import Neighbouring, Sampler
-from reticent.mechanism.run_ledger import MOST_STEPS, Randomness, first_problem
+from reticent.mechanism.run_ledger import MOST_STEPS, Randomness, Sha256, first_problem
 from reticent.threat.attribute import Scope
 from reticent.train._yaml import load_yaml
 
@@ -42,11 +42,39 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+OWN = "own"
+"""The name of records that the user brings: a table of a file, or a data set in memory."""
+
+
+class TableConfig(_Strict):
+    """Which table of the user's own; written by ``reticent train --data``, not by hand.
+
+    Attributes:
+        file: name of the file, without a folder: a run looks for it only where the user keeps data.
+        file_sha256: of its bytes.
+        schema_sha256: of the schema that the run keeps beside its weights.
+        derived: columns whose bounds or categories were read off the records.
+    """
+
+    file: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]+$", max_length=200)]
+    file_sha256: Sha256
+    schema_sha256: Sha256
+    derived: tuple[str, ...] = ()
+
+    @field_validator("file")
+    @classmethod
+    def _plain(cls, file: str) -> str:
+        if file in (".", ".."):
+            raise ValueError("must be the name of a file")
+        return file
+
+
 class DataConfig(_Strict):
     """Which records.
 
     Attributes:
-        name: a name of ``reticent.data.NAMES``.
+        name: a name of ``reticent.data.NAMES``, or ``own`` for records that the user brings.
+        table: with ``own``: the table, if the records come from a file.
         path: nothing. A configuration, which may come with a stranger's run, opens no file of its choice;
             data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
         train_fraction: split the pool at random instead of the default split.
@@ -55,6 +83,7 @@ class DataConfig(_Strict):
     """
 
     name: str
+    table: TableConfig | None = None
     path: None = None
     train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     split_seed: Seed = 0
@@ -69,9 +98,15 @@ class DataConfig(_Strict):
     @field_validator("name")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in NAMES:
-            raise ValueError(f"must be one of {', '.join(NAMES)}")
+        if name not in (*NAMES, OWN):
+            raise ValueError(f"must be one of {', '.join(NAMES)}, or {OWN} for records of your own")
         return name
+
+    @model_validator(mode="after")
+    def _tables_are_own(self) -> DataConfig:
+        if self.table is not None and self.name != OWN:
+            raise ValueError(f"table goes with name {OWN}")
+        return self
 
 
 class LogisticConfig(_Strict):
@@ -96,7 +131,19 @@ class ConvNetConfig(_Strict):
     activation: Activation = Activation.TANH
 
 
-ModelConfig = Annotated[LogisticConfig | MlpConfig | ConvNetConfig, Field(discriminator="kind")]
+class CustomConfig(_Strict):
+    """A model of the user's own: ``model: package.module:Class`` in a configuration.
+
+    Attributes:
+        name: ``package.module:Class``, called with the shape of one record's features and the number of classes.
+            Training imports the module, so its code runs; opening somebody else's run does not.
+    """
+
+    kind: Literal["custom"] = "custom"
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=300)]
+
+
+ModelConfig = Annotated[LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig, Field(discriminator="kind")]
 
 
 class TraceConfig(_Strict):
@@ -148,13 +195,14 @@ _PARTNERS = {
 
 
 class TargetConfig(_Strict):
-    """What the worst-case attacker may gain; the least noise that keeps to it is computed before training.
+    """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
     ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``.
 
     Attributes:
         neighbouring: between which data sets.
+        adversary: who attacks; only the worst case bounds every attacker.
     """
 
     advantage: Inside | None = None
@@ -169,10 +217,12 @@ class TargetConfig(_Strict):
     reconstruction: Inside | None = None
     baseline: Inside | None = None
     neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
+    adversary: Literal["worst-case", "relaxed", "mixed", "membership"] = "worst-case"
 
     @model_validator(mode="after")
     def _one_target(self) -> TargetConfig:
-        given = {name for name in self.model_fields_set if getattr(self, name) is not None} - {"neighbouring"}
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
+        given -= {"neighbouring", "adversary"}
         targets = given & set(_PARTNERS)
         if len(targets) != 1:
             raise ValueError(f"exactly one of {', '.join(_PARTNERS)} must be given")
@@ -222,6 +272,11 @@ class TrainConfig(_Strict):
     trace: TraceConfig | None = None
     sensitive: SensitiveConfig | None = None
 
+    @field_validator("model", mode="before")
+    @classmethod
+    def _named_model(cls, model: object) -> object:
+        return {"kind": "custom", "name": model} if isinstance(model, str) else model
+
     @model_validator(mode="after")
     def _one_of_each(self) -> TrainConfig:
         pairs = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("epochs", "steps"))
@@ -257,9 +312,18 @@ def load_config(path: Path) -> TrainConfig:
     Raises:
         ArtifactError: the file is missing, too large, not YAML, or not a valid configuration.
     """
+    return parse_config(load_document(path), str(path))
+
+
+def load_document(path: Path) -> Any:
+    """The YAML document in a file, not yet validated.
+
+    Raises:
+        ArtifactError: the file is missing, too large, or not YAML.
+    """
     content = _strict.read_bytes(path, _LARGEST_CONFIG)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ArtifactError(f"{path}: not valid YAML ({error})") from None
-    return parse_config(load_yaml(text, str(path)), str(path))
+    return load_yaml(text, str(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from itertools import pairwise
 
@@ -11,11 +12,14 @@ from opacus.validators import ModuleValidator
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.train.config import Activation, ConvNetConfig, LogisticConfig, MlpConfig
+from reticent.train.config import Activation, ConvNetConfig, CustomConfig, LogisticConfig, MlpConfig
 
 
 def build_model(
-    config: LogisticConfig | MlpConfig | ConvNetConfig, feature_shape: tuple[int, ...], classes: int, seed: int
+    config: LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig,
+    feature_shape: tuple[int, ...],
+    classes: int,
+    seed: int,
 ) -> nn.Module:
     """A model with fresh weights drawn from ``seed``; torch's global random state is left as it was.
 
@@ -66,10 +70,12 @@ def _mixes_records(model: nn.Module, features: torch.Tensor) -> bool:
 
 
 def _build(
-    config: LogisticConfig | MlpConfig | ConvNetConfig, feature_shape: tuple[int, ...], classes: int
+    config: LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig, feature_shape: tuple[int, ...], classes: int
 ) -> nn.Module:
     inputs = math.prod(feature_shape)
     match config:
+        case CustomConfig(name=name):
+            return _custom(name, feature_shape, classes)
         case LogisticConfig():
             return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
         case MlpConfig(widths=widths, activation=activation):
@@ -79,6 +85,18 @@ def _build(
                 raise ParameterError("model.kind", "convnet", "logistic or mlp: these data hold no images")
             layers = _convolutions((feature_shape[0], *channels), activation)
             return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * channels[-1], classes))
+
+
+def _custom(name: str, feature_shape: tuple[int, ...], classes: int) -> nn.Module:
+    module, _, attribute = name.partition(":")
+    try:
+        model = getattr(importlib.import_module(module), attribute)(feature_shape, classes)
+    except Exception as error:
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ParameterError("model", name, f"a class to call with (feature_shape, classes) ({line})") from None
+    if not isinstance(model, nn.Module):
+        raise ParameterError("model", name, "a torch.nn.Module")
+    return model
 
 
 def _dense(widths: tuple[int, ...], activation: Activation) -> list[nn.Module]:

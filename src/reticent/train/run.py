@@ -226,6 +226,7 @@ def _warnings(config: TrainConfig, settings: Settings, record: FitRecord) -> tup
         (settings.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
         (config.divisor is None or config.sample_rate is None, RunWarning.SIZE_TREATED_AS_PUBLIC),
         (record.stopped_early, RunWarning.STOPPED_EARLY),
+        (config.data.table is not None and bool(config.data.table.derived), RunWarning.SCHEMA_FROM_RECORDS),
     )
     return tuple(warning for applies, warning in cases if applies)
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +21,14 @@ from torch import nn
 
 from reticent import _strict
 from reticent.data import Dataset
+from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.mechanism.run_ledger import RunLedger, Sha256, first_problem
 from reticent.threat.attribute import SensitivityRecord
-from reticent.train.config import TrainConfig, parse_config
+from reticent.train.config import OWN, CustomConfig, TrainConfig, parse_config
 from reticent.train.models import build_model
 from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
-from reticent.train.setup import find_dataset
+from reticent.train.setup import divided, find_dataset
 from reticent.train.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
 
 MANIFEST = "manifest.json"
@@ -38,6 +39,7 @@ _LARGEST_MANIFEST = 8 << 20
 _LARGEST_LEDGER = 64 << 20
 _LARGEST_INDEX = 8 << 20
 _HEADER_BYTES = 1 << 20
+_LARGEST_SCHEMA = 8 << 20
 _MOST_FILES = 50_000
 
 
@@ -88,32 +90,64 @@ class Run:
         check_tensors(tensors, shapes, WEIGHTS)
         return {name: tensors[name] for name in shapes}
 
-    def model(self) -> nn.Module:
+    def model(self, build: Callable[[tuple[int, ...], int], nn.Module] | None = None) -> nn.Module:
         """The trained model, in evaluation mode.
 
+        Args:
+            build: the class of a model of your own, which is called as in training. The name in the run is not
+                imported: the run may be a stranger's.
+
         Raises:
-            ArtifactError: configuration and weights do not fit each other.
+            ArtifactError: configuration and weights do not fit each other, or the model is somebody's own.
         """
-        weights, data = self.weights(), self.ledger.data
+        weights, data, config = self.weights(), self.ledger.data, self.config.model
+        if isinstance(config, CustomConfig):
+            if build is None:
+                raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
+            model = build(data.feature_shape, data.classes)
+            if {name: tuple(p.shape) for name, p in model.named_parameters()} != _shapes(weights):
+                raise ArtifactError(f"{self.path}: the weights do not fit this model")
+            model.load_state_dict(weights, strict=False)
+            return model.eval()
         # Shapes first, without memory: a forged configuration may name a model that no machine holds.
         with torch.device("meta"):
-            model = build_model(self.config.model, data.feature_shape, data.classes, seed=0)
-        shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
-        if shapes != {name: tuple(tensor.shape) for name, tensor in weights.items()}:
+            model = build_model(config, data.feature_shape, data.classes, seed=0)
+        if {name: tuple(p.shape) for name, p in model.named_parameters()} != _shapes(weights):
             raise ArtifactError(f"{self.path}: the weights do not fit the model of the configuration")
         model.load_state_dict(weights, assign=True)
         return model.eval()
 
-    def dataset(self) -> Dataset:
+    def dataset(self, mine: Dataset | None = None) -> Dataset:
         """The data set with the split of the run.
 
+        A table of one's own is looked for by its name under ``$RETICENT_DATA``, in the current folder and beside the
+        run, and must have the fingerprint of the run.
+
+        Args:
+            mine: a data set of your own that was handed to ``train``; it is compared with the run.
+
         Raises:
-            DataError: it is not the one that the run used.
+            DataError: it is not the one that the run used, or is not found; the text says what to do.
         """
-        dataset = find_dataset(self.config.data, self.ledger.data.content_hash)
-        if dataset is None:
-            raise DataError(f"{self.config.data.name}: records or split differ from those of the run {self.path}")
-        return dataset
+        wanted, config = self.ledger.data.content_hash, self.config.data
+        found = mine if mine is not None else self._own() if config.name == OWN else find_dataset(config, wanted)
+        if found is None or found.content_hash != wanted:
+            hint = "" if mine is not None else "; if you handed them to train(dataset=mine), call run.dataset(mine)"
+            raise DataError(f"{config.name}: records or split differ from those of the run {self.path}{hint}")
+        return found
+
+    def _own(self) -> Dataset:
+        table = self.config.data.table
+        if table is None:
+            raise DataError("the records were handed to train(dataset=mine) and lie in no file: call run.dataset(mine)")
+        content = self._read(SCHEMA_FILE, _LARGEST_SCHEMA)
+        if hashlib.sha256(content).hexdigest() != table.schema_sha256:
+            raise ArtifactError(f"{self.path}/{SCHEMA_FILE}: is not the schema of the configuration")
+        schema = Schema.from_json(content, f"{self.path}/{SCHEMA_FILE}")
+        root = os.environ.get("RETICENT_DATA")
+        folders = [*([Path(root).expanduser()] if root else []), Path.cwd(), self.path.resolve().parent]
+        found = find_table(table.file, table.file_sha256, schema, folders).dataset
+        return divided(found, self.config.data)
 
     def trace(self) -> Trace | None:
         """Weights and released gradients per step, or None where none were recorded."""
@@ -272,6 +306,10 @@ def _checked(path: Path, name: str, record: FileRecord) -> bytes:
     if hashlib.sha256(content).hexdigest() != record.sha256:
         raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
     return content
+
+
+def _shapes(weights: dict[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in weights.items()}
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -9,10 +9,10 @@ from functools import partial
 from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
-from reticent.errors import ParameterError
+from reticent.errors import DataError, ParameterError
 from reticent.mechanism import DPSGD, Sampler
 from reticent.mechanism.run_ledger import MOST_STEPS
-from reticent.train.config import DataConfig, TrainConfig
+from reticent.train.config import OWN, DataConfig, TrainConfig
 from reticent.train.loop import Settings
 from reticent.train.target import calibrated_noise
 
@@ -22,9 +22,11 @@ def load_dataset(config: DataConfig) -> Dataset:
 
     Raises:
         ParameterError: an unknown name, or a split that leaves one side empty.
-        DataError: a file is missing or corrupt.
+        DataError: a file is missing or corrupt, or the records are the user's own.
     """
-    return _divided(data.load(config.name), config)
+    if config.name == OWN:
+        raise DataError("records of your own: say reticent train --data FILE --label COLUMN, or train(dataset=mine)")
+    return divided(data.load(config.name), config)
 
 
 def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
@@ -37,13 +39,14 @@ def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
     loaders: list[Callable[[], Dataset]] = [partial(data.load, config.name)]
     loaders += [partial(load_purchase100, file) for file in copies]
     for load in loaders:
-        dataset = _divided(load(), config)
+        dataset = divided(load(), config)
         if dataset.content_hash == content_hash:
             return dataset
     return None
 
 
-def _divided(dataset: Dataset, config: DataConfig) -> Dataset:
+def divided(dataset: Dataset, config: DataConfig) -> Dataset:
+    """``dataset`` with the split and the size that the configuration asks for."""
     if config.train_fraction is not None:
         dataset = dataset.split(config.train_fraction, config.split_seed)
     return dataset if config.train_size is None else dataset.subset(config.train_size)

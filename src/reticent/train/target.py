@@ -1,4 +1,4 @@
-"""The least noise that keeps the worst-case attacker below a target, for the run that is about to start."""
+"""The least noise that keeps an attacker below a target, for the run that is about to start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def calibrated_noise(config: TargetConfig, run: DPSGD) -> float:
-    """Noise multiplier at which the certified worst case of ``run`` meets the target.
+    """Noise multiplier at which the attacker that ``config`` names, by default the worst case, meets the target.
 
     Args:
         config: the target.
@@ -22,14 +22,18 @@ def calibrated_noise(config: TargetConfig, run: DPSGD) -> float:
         UnreachableError: no noise in the searched range meets the target.
         ParameterError: the target's value is outside its domain.
     """
-    from reticent.calibrate import NoiseMultiplier, calibrate
+    from reticent.calibrate import NoiseMultiplier
+    from reticent.calibrate.solve import calibrate
+    from reticent.threat import Membership, Mixed, Relaxed, WorstCase
 
-    return calibrate(run, NoiseMultiplier(), target_of(config), neighbouring=config.neighbouring).value
+    known = {kind.name: kind for kind in (WorstCase, Relaxed, Mixed, Membership)}
+    who = known[config.adversary]()
+    return calibrate(run, NoiseMultiplier(), target_of(config), who, config.neighbouring).value
 
 
 def target_of(config: TargetConfig) -> Target:
     """The target as ``reticent.calibrate`` spells it."""
-    from reticent import calibrate
+    import reticent.calibrate as calibrate
 
     match config:
         case TargetConfig(advantage=float(value)):

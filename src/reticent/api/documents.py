@@ -1,0 +1,212 @@
+"""``certify`` and ``verify``: certificates from whatever says what was run, and whether one agrees with itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reticent.api.names import Who, adversaries, relation
+from reticent.api.table import Cell, Table
+from reticent.certificate.build import certify as certify_mechanism
+from reticent.certificate.build import certify_run, certify_watched, run_declaration
+from reticent.certificate.schema import Certificate, Declaration
+from reticent.errors import ParameterError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.run_ledger import RunLedger
+from reticent.mechanism.watched_run import WatchedRun
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from reticent.certificate.store import CertificateFiles
+    from reticent.certificate.verify import Verification
+
+
+class Certified(Table):
+    """A certificate as a table, with the verbs that one needs next.
+
+    Attributes:
+        certificate: the document.
+    """
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.certificate = certificate
+
+    def title(self) -> str:
+        """The answer in one sentence."""
+        return self.certificate.headline
+
+    def columns(self) -> tuple[str, ...]:
+        """Who attacks under which relation, how strong the claim is, and the numbers."""
+        first = self.certificate.assessments[0]
+        fprs = tuple(f"TPR@{float(key):g}" for key in first.tpr_at_fpr)
+        return ("attacker", "relation", "claim", "advantage", *fprs, *(f"epsilon@{d}" for d in first.epsilon_at_delta))
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """One row for each assessment."""
+        return [
+            (
+                record.adversary,
+                record.neighbouring,
+                record.claim,
+                *(
+                    float("inf") if number.value is None else number.value
+                    for number in (record.advantage, *record.tpr_at_fpr.values(), *record.epsilon_at_delta.values())
+                ),
+            )
+            for record in self.certificate.assessments
+        ]
+
+    def notes(self) -> list[str]:
+        """The warnings, and what stands behind the document."""
+        named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
+        if self.certificate.ledger is None:
+            named.append("The mechanism is declared: no ledger of a run stands behind it.")
+        return named
+
+    def to_json(self) -> str:
+        """The complete document as strict JSON text; it is not for publication where it has private parts."""
+        return self.certificate.to_json()
+
+    def save(
+        self, folder: Path | str, *, key: Ed25519PrivateKey | None = None, include_private: bool = False
+    ) -> CertificateFiles:
+        """Write the complete document, the public one and the page; see ``write_certificate``."""
+        from reticent.certificate.store import write_certificate
+
+        return write_certificate(self.certificate, Path(folder), key=key, include_private=include_private)
+
+    def verify(self) -> Verified:
+        """Derive the whole document again and compare every leaf."""
+        return verify(self.certificate)
+
+
+class Verified(Table):
+    """Whether a certificate is what follows from its facts; true in a condition if it is accepted.
+
+    Attributes:
+        verification: every difference, and what is declared.
+    """
+
+    def __init__(self, verification: Verification, problems: Sequence[str] = ()) -> None:
+        self.verification, self.problems = verification, tuple(problems)
+
+    @property
+    def accepted(self) -> bool:
+        """Every leaf agrees, and a page shows what its document says."""
+        return self.verification.accepted and not self.problems
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+    def title(self) -> str:
+        """The verdict and how many leaves agree."""
+        verdict = "accepted" if self.accepted else "REFUSED"
+        return f"{verdict}: {self.verification.equal} leaves derived again and equal"
+
+    def columns(self) -> tuple[str, ...]:
+        """What differs."""
+        return ("leaf", "state", "stated", "derived")
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The differences."""
+        return [(d.leaf, d.state.value, d.stated, d.found) for d in self.verification.differences]
+
+    def notes(self) -> list[str]:
+        """What no derivation can show."""
+        declared = len(self.verification.declared)
+        return [*self.problems, f"{declared} facts are declared: only a signature vouches for them."]
+
+
+def certify(
+    what: Any,
+    *,
+    subject: str | None = None,
+    issuer: str | None = None,
+    purpose: str | None = None,
+    expires: str | None = None,
+    created: str | None = None,
+    adversary: Who | Sequence[Who] | None = None,
+    neighbouring: Neighbouring | str | None = None,
+) -> Certified:
+    """The certificate of a run, a ledger or a mechanism.
+
+    Args:
+        what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
+            a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
+            that no run stands behind it.
+        subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
+        created: date of a certificate of parameters; today by default. A run has its own.
+        adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
+        neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+
+    Raises:
+        ArtifactError, ParameterError: it is none of these, or a declaration is malformed.
+        UnsupportedError: not even the worst case can be answered.
+    """
+    said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
+    source = _opened(what)
+    if isinstance(source, Mechanism):
+        today = created or datetime.now(UTC).date().isoformat()
+        known = {"subject": "parameters that are declared", "created": today, **_given(said)}
+        chosen = None if adversary is None else adversaries(adversary)
+        declared = Declaration(**known)
+        return Certified(certify_mechanism(source, declared, adversaries=chosen, neighbouring=relation(neighbouring)))
+    if adversary is not None or neighbouring is not None or created is not None:
+        raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
+    return Certified(_of_run(source, said))
+
+
+def verify(certificate: Certified | Certificate | Path | str, *, tolerance: float = 0.0) -> Verified:
+    """Derive a certificate again and compare every leaf.
+
+    Args:
+        certificate: the document, or the path of its JSON file or page.
+        tolerance: relative difference of numbers to accept, at most 1e-5.
+
+    Raises:
+        ArtifactError: it cannot be read or derived.
+    """
+    from reticent.certificate.verify import verify as derive_again
+
+    problems: list[str] = []
+    if isinstance(certificate, (str, Path)):
+        from reticent.cli.verify import read_document
+
+        document, problems = read_document(Path(certificate))
+    else:
+        document = certificate.certificate if isinstance(certificate, Certified) else certificate
+    return Verified(derive_again(document, tolerance=tolerance), problems)
+
+
+def _opened(what: Any) -> Any:
+    """What lies at a path; everything else stays."""
+    if not isinstance(what, (str, Path)):
+        return what
+    if not Path(what).is_dir():
+        from reticent.interop.documents import read_release
+
+        return read_release(Path(what))
+    from reticent.train import load_run
+
+    return load_run(what)
+
+
+def _of_run(source: Any, said: dict[str, str | None]) -> Certificate:
+    ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
+    if isinstance(ledger, WatchedRun):
+        return certify_watched(ledger, None, **said)
+    if not isinstance(ledger, RunLedger):
+        raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
+    if source is ledger:
+        return certify_run(ledger, None, run_declaration(ledger, **said))
+    from reticent.train.rundir import WEIGHTS
+
+    weights = source.manifest.files[WEIGHTS].sha256
+    return certify_run(ledger, source.sensitivity(), run_declaration(ledger, weights_sha256=weights, **said))
+
+
+def _given(said: dict[str, str | None]) -> dict[str, str]:
+    return {name: text for name, text in said.items() if text is not None}

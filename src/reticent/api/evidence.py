@@ -1,0 +1,114 @@
+"""``audit`` and ``audit_loop``: what an attack really achieved, and whether a loop is what it claims to be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from reticent.api.names import relation
+from reticent.api.risks import mechanism_of
+from reticent.api.table import Cell, Table
+from reticent.audit.lower_bounds import LowerBound
+from reticent.audit.report import AuditReport
+from reticent.audit.report import audit as judge
+from reticent.audit.scores import Scores
+from reticent.errors import ParameterError
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring
+from reticent.threat import WorstCase
+from reticent.tradeoff import TradeOff
+
+if TYPE_CHECKING:
+    from reticent.attack.loop import TrainFunction
+    from reticent.attack.mechanics import MechanicsReport
+
+
+class Audited(Table):
+    """An audit as a table of measured numbers with their limits.
+
+    Attributes:
+        report: everything that the audit says.
+    """
+
+    def __init__(self, report: AuditReport) -> None:
+        self.report = report
+
+    def title(self) -> str:
+        """How many scores, and how sure each line is."""
+        scores = self.report.scores
+        many = f"{len(scores.member)} members, {len(scores.non_member)} non-members"
+        return f"audit of {many}; each line holds with confidence {self.report.confidence:g}"
+
+    def columns(self) -> tuple[str, ...]:
+        """What was measured, its value and its limits."""
+        return ("measured", "value", "at least", "at most")
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """Rates with both limits, then lower bounds, one row each."""
+        report = self.report
+        found: list[tuple[Cell, ...]] = [("AUC", report.auc.value, report.auc.lower, report.auc.upper)]
+        for fpr, rate in report.tpr.items():
+            found.append((f"TPR@{fpr:g}", rate.value, rate.lower, rate.upper))
+        return found + [(_named(bound), None, bound.value, None) for bound in report.bounds]
+
+    def notes(self) -> list[str]:
+        """What became of each claim."""
+        return [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
+
+    def to_json(self) -> str:
+        """The document ``reticent.audit/1`` as strict JSON text."""
+        return json.dumps(self.report.to_json(), indent=2, allow_nan=False)
+
+
+def audit(
+    scores: Scores | ArrayLike,
+    non_member_scores: ArrayLike | None = None,
+    *,
+    claim: Mechanism | TradeOff | Mapping[str, TradeOff] | None = None,
+    neighbouring: Neighbouring | str | None = None,
+    **options: Any,
+) -> Audited:
+    """What an attack achieved, and whether it refutes a claim.
+
+    Args:
+        scores: ``reticent.audit.Scores``, or the scores of members; higher is more member-like.
+        non_member_scores: the scores of non-members, unless ``scores`` has both.
+        claim: what is claimed: a mechanism (its worst case), a curve, or curves by name.
+        neighbouring: between which data sets, for a mechanism.
+        options: of ``reticent.audit.report.audit``: ``confidence``, ``delta``, ``fprs``, ``rule``, ``guesses``.
+
+    Raises:
+        ParameterError: scores are missing, constant or not finite, or an option is wrong.
+    """
+    if not isinstance(scores, Scores):
+        if non_member_scores is None:
+            raise ParameterError("non_member_scores", None, "given with the scores of members")
+        scores = Scores(np.asarray(scores), np.asarray(non_member_scores))
+    elif non_member_scores is not None:
+        raise ParameterError("non_member_scores", "given", "left out: the scores hold both")
+    return Audited(judge(scores, _claims(claim, neighbouring), **options))
+
+
+def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:
+    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attack.loop.audit_loop``."""
+    from reticent.attack.loop import audit_loop as run
+
+    return run(train_fn, claim, **options)
+
+
+def _named(bound: LowerBound) -> str:
+    return str(bound.quantity) if bound.delta is None else f"{bound.quantity}@{bound.delta:g}"
+
+
+def _claims(claim: Any, neighbouring: Neighbouring | str | None) -> dict[str, TradeOff]:
+    if claim is None:
+        return {}
+    if isinstance(claim, TradeOff):
+        return {"claim": claim}
+    if isinstance(claim, Mapping):
+        return dict(claim)
+    between = relation(neighbouring) or WorstCase.relation
+    return {WorstCase.name: WorstCase().assess(mechanism_of(claim), between).curve}

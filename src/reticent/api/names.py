@@ -1,0 +1,83 @@
+"""Who attacks, however it is said: an object, a name, or a list of both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import TypeVar
+
+from reticent.errors import ParameterError
+from reticent.mechanism import Neighbouring
+from reticent.threat import ADVERSARIES, Adversary, Relaxed, WorstCase
+
+Who = Adversary | str
+Choice = TypeVar("Choice", bound=StrEnum)
+
+ALL = "all"
+
+
+def adversaries(who: Who | Sequence[Who] | None) -> tuple[Adversary, ...]:
+    """The adversaries that are meant, in order and without repeats; None means the worst case.
+
+    Raises:
+        ParameterError: something is neither an adversary nor the name of one; the message has the nearest name.
+    """
+    if who is None:
+        return (WorstCase(),)
+    given = [who] if isinstance(who, str) or not isinstance(who, Sequence) else list(who)
+    if not given:
+        raise ParameterError("adversaries", given, "at least one adversary or name")
+    found: list[Adversary] = []
+    for one in given:
+        found += [make() for make in ADVERSARIES.values()] if one == ALL else [_adversary(one)]
+    return tuple(dict.fromkeys(found))
+
+
+def adversary(who: Who | None) -> Adversary:
+    """One adversary; None means the worst case.
+
+    Raises:
+        ParameterError: it is neither an adversary nor the name of one.
+    """
+    return WorstCase() if who is None else _adversary(who)
+
+
+def relation(text: Neighbouring | str | None) -> Neighbouring | None:
+    """A neighbouring relation, or None, which leaves it to each adversary."""
+    return text if text is None or isinstance(text, Neighbouring) else choice(Neighbouring, text, "neighbouring")
+
+
+def choice(kind: type[Choice], text: str, name: str) -> Choice:
+    """The member of ``kind`` that ``text`` spells.
+
+    Raises:
+        ParameterError: there is none; the message has the nearest and all that there are.
+    """
+    try:
+        return kind(text)
+    except ValueError:
+        raise ParameterError(name, text, one_of(text, [str(member) for member in kind])) from None
+
+
+def _adversary(who: object) -> Adversary:
+    if isinstance(who, str):
+        if who in ADVERSARIES:
+            return ADVERSARIES[who]()
+        raise ParameterError("adversary", who, one_of(who, [*ADVERSARIES, ALL]))
+    if isinstance(who, type) or not isinstance(who, Adversary):
+        hint = f"an adversary such as rt.Relaxed(), or a name such as {Relaxed.name!r}"
+        raise ParameterError("adversary", who, hint)
+    return who
+
+
+def asks_for_all(who: Who | Sequence[Who] | None) -> bool:
+    """Whether ``"all"`` was said, alone or in a list."""
+    return who == ALL if isinstance(who, str) or not isinstance(who, Sequence) else ALL in who
+
+
+def one_of(text: str, names: list[str]) -> str:
+    """Which names are allowed, the nearest first."""
+    near = get_close_matches(str(text).lower().replace("_", "-").replace(" ", "-"), names, 1, 0.5)
+    meant = f"{near[0]!r} (the nearest name), or " if near else ""
+    return f"{meant}one of {', '.join(names)}"

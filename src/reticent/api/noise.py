@@ -1,0 +1,234 @@
+"""``calibrate`` and ``compare``: the least noise for a target, as tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+from reticent.api.names import Who, adversaries, choice, one_of, relation
+from reticent.api.names import adversary as one_adversary
+from reticent.api.risks import mechanism_of
+from reticent.api.table import Cell, Table
+from reticent.calibrate.solve import Calibration, UnreachableError
+from reticent.calibrate.solve import calibrate as solve
+from reticent.calibrate.targets import (
+    Advantage,
+    BayesSecurity,
+    EpsilonAtDelta,
+    Mu,
+    Reconstruction,
+    Success,
+    Target,
+    TprAtFpr,
+)
+from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.certificate.numbers import mechanism_record
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.threat import Method
+
+_TARGETS: dict[str, tuple[Any, str | None]] = {
+    "advantage": (Advantage, None),
+    "bayes_security": (BayesSecurity, None),
+    "mu": (Mu, None),
+    "success": (Success, "prior"),
+    "tpr": (TprAtFpr, "fpr"),
+    "epsilon": (EpsilonAtDelta, "delta"),
+    "reconstruction": (Reconstruction, "baseline"),
+}
+_UNKNOWNS: dict[str, Any] = {
+    "noise_multiplier": NoiseMultiplier,
+    "sample_rate": SampleRate,
+    "steps": Steps,
+    "batch_size": BatchSize,
+}
+
+
+class Calibrations(Table, Sequence[Calibration]):
+    """Calibrations to one target: a sequence, and a table with the worst case at each answer.
+
+    Attributes:
+        target: what had to be reached.
+        calibrations: one for each attacker that could be answered.
+        skipped: the others, with the reason.
+    """
+
+    def __init__(
+        self, target: Target, calibrations: Sequence[Calibration], skipped: dict[str, str] | None = None
+    ) -> None:
+        self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped or {})
+        self._worst = [one.worst_case().value for one in self.calibrations]
+
+    @overload
+    def __getitem__(self, index: int) -> Calibration: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Calibration, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Calibration | tuple[Calibration, ...]:
+        return self.calibrations[index]
+
+    def __len__(self) -> int:
+        return len(self.calibrations)
+
+    def __iter__(self) -> Iterator[Calibration]:
+        return iter(self.calibrations)
+
+    @property
+    def value(self) -> float:
+        """The answer, where there is one only: a value of the unknown that meets the target.
+
+        Raises:
+            ParameterError: several attackers were compared.
+        """
+        return self._only().value
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The release at the answer, where there is one answer only."""
+        return self._only().mechanism
+
+    def title(self) -> str:
+        """The target."""
+        return f"target {self.target}"
+
+    def columns(self) -> tuple[str, ...]:
+        """Who attacks, the answer, what is achieved there, and what the worst case gains there."""
+        unknown = self.calibrations[0].unknown.name if self.calibrations else "noise_multiplier"
+        return ("attacker", "relation", unknown, "achieved", "worst case there")
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """One row for each calibration."""
+        return [
+            (one.adversary.name, str(one.neighbouring), one.value, one.achieved.value, worst)
+            for one, worst in zip(self.calibrations, self._worst, strict=True)
+        ]
+
+    def notes(self) -> list[str]:
+        """Who was left out and why."""
+        return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
+
+    def to_json(self) -> str:
+        """Strict JSON text; null stands for an infinite number."""
+        rows = [
+            {
+                "adversary": one.adversary.name,
+                "neighbouring": str(one.neighbouring),
+                "unknown": one.unknown.name,
+                "value": one.value,
+                "achieved": _strict(one.achieved.value),
+                "worst_case_achieved": _strict(worst),
+                "mechanism": mechanism_record(one.mechanism),
+            }
+            for one, worst in zip(self.calibrations, self._worst, strict=True)
+        ]
+        document = {"target": str(self.target), "rows": rows, "skipped": self.skipped}
+        return json.dumps(document, indent=2, allow_nan=False)
+
+    def _only(self) -> Calibration:
+        if len(self.calibrations) != 1:
+            raise ParameterError("calibrations", len(self.calibrations), "one; take one by its number")
+        return self.calibrations[0]
+
+
+def calibrate(
+    mechanism: Mechanism,
+    adversary: Who | None = None,
+    target: Target | None = None,
+    *,
+    unknown: str | Unknown = "noise_multiplier",
+    neighbouring: Neighbouring | str | None = None,
+    method: Method | str = Method.EXACT,
+    **limits: float,
+) -> Calibrations:
+    """The least noise (or largest rate, steps, batch size) at which the attacker keeps below a target.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        target: a target of ``reticent.calibrate``, or None with keywords: ``epsilon=3, delta=1e-5``,
+            ``advantage=0.1``, ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
+            ``reconstruction=0.2, baseline=0.1``.
+        adversary: who attacks, or a name; None means the worst case.
+        unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"`` or ``"batch_size"``.
+        neighbouring: None means the adversary's own ``relation``.
+        method: how curves are evaluated.
+        limits: see ``target``.
+
+    Raises:
+        UnreachableError: no allowed value meets the target; it says which comes closest.
+        UnsupportedError, ParameterError: nothing is proven for this combination, or an argument is wrong.
+    """
+    goal, searched, how = target_of(target, limits), _unknown(unknown), _method(method)
+    who, between = one_adversary(adversary), relation(neighbouring)
+    return Calibrations(goal, [solve(mechanism_of(mechanism), searched, goal, who, between, how)])
+
+
+def compare(
+    mechanism: Mechanism,
+    adversary: Who | Sequence[Who] = "all",
+    target: Target | None = None,
+    *,
+    neighbouring: Neighbouring | str | None = None,
+    method: Method | str = Method.EXACT,
+    **limits: float,
+) -> Calibrations:
+    """The least noise against each attacker, side by side; one that cannot be answered is named with its reason.
+
+    Args:
+        mechanism, target, neighbouring, method, limits: as for ``calibrate``.
+        adversary: an adversary, its name, a list of both, or ``"all"``.
+    """
+    goal, between, how = target_of(target, limits), relation(neighbouring), _method(method)
+    found, skipped = [], {}
+    for who in adversaries(adversary):
+        try:
+            release = mechanism_of(mechanism)
+            found.append(solve(release, NoiseMultiplier(), goal, who, between, how))
+        except (UnsupportedError, UnreachableError, ParameterError) as error:
+            skipped[who.name] = str(error)
+    return Calibrations(goal, found, skipped)
+
+
+def target_of(target: Target | None, limits: dict[str, float]) -> Target:
+    """The target that is meant, from an object or from keywords.
+
+    Raises:
+        ParameterError: there is none, more than one, or a keyword that goes with it is missing.
+    """
+    partners = {partner for _, partner in _TARGETS.values() if partner}
+    for name in limits:
+        if name not in _TARGETS and name not in partners:
+            raise ParameterError("target", name, one_of(name, [*_TARGETS, *partners]))
+    named = [name for name in limits if name in _TARGETS]
+    if target is not None:
+        if limits or not isinstance(target, Target):
+            raise ParameterError("target", target, "a target of reticent.calibrate, or keywords such as advantage=0.1")
+        return target
+    if len(named) != 1:
+        raise ParameterError("target", named, "exactly one of " + ", ".join(_TARGETS))
+    kind, partner = _TARGETS[named[0]]
+    needed = {named[0], partner} - {None}
+    if set(limits) != needed:
+        example = f"{named[0]}=..., {partner}=..." if partner else f"{named[0]}=..."
+        raise ParameterError("target", sorted(limits), f"given as {example}")
+    values = [limits[named[0]], *([limits[partner]] if partner else [])]
+    found: Target = kind(*values)
+    return found
+
+
+def _unknown(unknown: str | Unknown) -> Unknown:
+    if not isinstance(unknown, str):
+        return unknown
+    if unknown not in _UNKNOWNS:
+        raise ParameterError("unknown", unknown, one_of(unknown, list(_UNKNOWNS)))
+    found: Unknown = _UNKNOWNS[unknown]()
+    return found
+
+
+def _method(method: Method | str) -> Method:
+    return method if isinstance(method, Method) else choice(Method, method, "method")
+
+
+def _strict(x: float) -> float | None:
+    return x if abs(x) < float("inf") else None

@@ -1,0 +1,118 @@
+"""Curves of several attackers on axes: error rates, confident accusations, and epsilon against delta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reticent.api.names import one_of
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.styles import style_of
+from reticent.threat import Assessment, Claim
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SMALLEST = 1e-5
+
+
+def plot(
+    assessments: Sequence[Assessment],
+    axes: Sequence[Axes] | Axes | None = None,
+    panels: Sequence[str] | str | None = None,
+) -> Any:
+    """Draw each attacker's curve in each panel, with the attacker's own colour and dash.
+
+    Args:
+        assessments: whose curves; estimates say so in the legend.
+        axes: matplotlib axes, one for each panel; None makes a figure.
+        panels: ``"linear"`` (false negative rate over false positive rate), ``"log-log"`` (true positive rate over
+            false positive rate from 1e-5) and ``"epsilon-delta"`` (delta over epsilon); by default all three, or
+            as many as there are axes.
+
+    Returns:
+        The axes, as a list.
+
+    Raises:
+        ParameterError: a panel is unknown, or there are not as many axes as panels.
+        UnsupportedError: matplotlib is not installed.
+    """
+    given = None if axes is None else list(np.atleast_1d(np.asarray(axes, dtype=object)).flat)
+    names = _names(panels, given)
+    drawn = given if given is not None else _new_axes(len(names))
+    if len(drawn) != len(names):
+        raise ParameterError("axes", len(drawn), f"as many as panels, {len(names)}")
+    for one, name in zip(drawn, names, strict=True):
+        _PANELS[name](one, assessments)
+        one.legend(frameon=False, fontsize="small")
+    return drawn
+
+
+def _names(panels: Sequence[str] | str | None, axes: list[Any] | None) -> list[str]:
+    if panels is None:
+        return list(_PANELS)[: len(axes) if axes is not None else None]
+    names = [panels] if isinstance(panels, str) else list(panels)
+    for name in names:
+        if name not in _PANELS:
+            raise ParameterError("panels", name, one_of(name, list(_PANELS)))
+    return names
+
+
+def _new_axes(count: int) -> list[Any]:
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise UnsupportedError("plot needs matplotlib: pip install matplotlib") from None
+    _, axes = plt.subplots(1, count, figsize=(4.6 * count, 4.0), layout="constrained")
+    return list(np.atleast_1d(axes).flat)
+
+
+def _curve(axes: Any, assessment: Assessment, x: np.ndarray, y: np.ndarray) -> None:
+    estimate = "" if assessment.claim is Claim.BOUND else f", {assessment.claim}"
+    who = assessment.adversary.name
+    axes.plot(x, y, label=f"{who} ({assessment.neighbouring}{estimate})", **style_of(who).matplotlib())
+
+
+def _linear(axes: Any, assessments: Sequence[Assessment]) -> None:
+    fpr = np.concatenate([np.geomspace(1e-4, 0.01, 60), np.linspace(0.01, 1.0, 240)[1:]])
+    axes.plot([0, 1], [1, 0], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
+    for one in assessments:
+        _curve(axes, one, fpr, one.curve.beta(fpr))
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
+    axes.set_title("Mistakes that cannot be avoided", fontsize="medium")
+
+
+def _log_log(axes: Any, assessments: Sequence[Assessment]) -> None:
+    fpr = np.geomspace(_SMALLEST, 1.0, 240)
+    axes.plot(fpr, fpr, color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
+    for one in assessments:
+        _curve(axes, one, fpr, np.clip(one.curve.power(fpr), _SMALLEST, 1.0))
+    axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.2))
+    axes.set(xlabel="false positive rate", ylabel="true positive rate")
+    axes.set_title("Confident accusations", fontsize="medium")
+
+
+def _epsilon_delta(axes: Any, assessments: Sequence[Assessment]) -> None:
+    end = max(1.0, *(_epsilon_where_small(one) for one in assessments))
+    epsilon = np.linspace(0.0, end, 160)
+    for one in assessments:
+        delta = np.asarray(one.curve.delta(epsilon), dtype=float)
+        _curve(axes, one, epsilon, np.where(delta > 0.0, delta, np.nan))
+    axes.set(yscale="log", xlim=(0, end), ylim=(1e-8, 1), xlabel="epsilon", ylabel="delta")
+    axes.set_title("(epsilon, delta)", fontsize="medium")
+
+
+def _epsilon_where_small(one: Assessment) -> float:
+    """Epsilon at which delta is about 1e-8, at most 60."""
+    epsilon = np.geomspace(0.1, 60.0, 40)
+    small = np.flatnonzero(np.asarray(one.curve.delta(epsilon)) <= 1e-8)
+    return float(epsilon[small[0]]) if len(small) else 60.0
+
+
+_PANELS: dict[str, Callable[[Any, Sequence[Assessment]], None]] = {
+    "linear": _linear,
+    "log-log": _log_log,
+    "epsilon-delta": _epsilon_delta,
+}

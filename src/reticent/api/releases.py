@@ -1,0 +1,74 @@
+"""What was released, from the numbers that people know."""
+
+from __future__ import annotations
+
+from reticent import _check
+from reticent.api.names import choice
+from reticent.errors import ParameterError
+from reticent.mechanism import DPSGD, Sampler
+
+
+def dpsgd(
+    *,
+    noise_multiplier: float,
+    batch_size: int | None = None,
+    dataset_size: int | None = None,
+    epochs: float | None = None,
+    sample_rate: float | None = None,
+    steps: int | None = None,
+    max_grad_norm: float = 1.0,
+    num_parameters: int | None = None,
+    sampler: Sampler | str = Sampler.POISSON,
+) -> DPSGD:
+    """DP-SGD from what people know: sizes and epochs, or rate and steps.
+
+    Args:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
+        batch_size: expected records per batch; with ``dataset_size`` it gives the rate.
+        dataset_size: number of training records.
+        epochs: passes over the data, > 0: ``1 / sample_rate`` steps each, rounded up for the whole run.
+        sample_rate: probability of one record per step, instead of the sizes.
+        steps: noisy updates, instead of ``epochs``.
+        max_grad_norm: clip norm (L2).
+        num_parameters: trained parameters, if known.
+        sampler: how batches are drawn; ``"poisson"``, ``"fixed-size"`` or ``"shuffled"``.
+
+    Raises:
+        ParameterError: the rate or the steps are given twice or not at all, or a number is outside its domain.
+    """
+    rate = _rate(sample_rate, batch_size, dataset_size)
+    kind = sampler if isinstance(sampler, Sampler) else choice(Sampler, sampler, "sampler")
+    return DPSGD(
+        noise_multiplier=noise_multiplier,
+        sample_rate=rate,
+        steps=_steps(steps, epochs, rate),
+        max_grad_norm=max_grad_norm,
+        num_parameters=num_parameters,
+        batch_size=batch_size,
+        dataset_size=dataset_size,
+        sampler=kind,
+    )
+
+
+def _rate(sample_rate: float | None, batch_size: int | None, dataset_size: int | None) -> float:
+    if batch_size is None or dataset_size is None:
+        if sample_rate is None:
+            raise ParameterError("sample_rate", None, "given, or batch_size and dataset_size")
+        return _check.rate(sample_rate=sample_rate)
+    rate = _check.count(batch_size=batch_size) / _check.count(dataset_size=dataset_size)
+    if rate > 1.0:
+        raise ParameterError("batch_size", batch_size, f"at most dataset_size, {dataset_size}")
+    if sample_rate is not None and abs(_check.rate(sample_rate=sample_rate) - rate) > 0.01 * rate:
+        raise ParameterError("sample_rate", sample_rate, f"batch_size / dataset_size = {rate:g}, or left out")
+    return rate if sample_rate is None else sample_rate
+
+
+def _steps(steps: int | None, epochs: float | None, rate: float) -> int:
+    if (steps is None) == (epochs is None):
+        raise ParameterError("epochs", epochs, "given, or steps, and not both")
+    if steps is not None:
+        return _check.count(steps=steps)
+    whole = _check.positive(epochs=epochs) / rate
+    if whole > 1e12:
+        raise ParameterError("epochs", epochs, "so few that the run has at most 1e12 steps")
+    return max(1, -int(-(whole - 1e-9) // 1))  # rounded up: a step more is on the safe side

@@ -1,0 +1,189 @@
+"""``assess``: each attacker against one release, with the worst case beside it, as a table that plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
+
+from reticent.api.names import Who, adversaries, asks_for_all, choice, one_of, relation
+from reticent.api.table import Cell, Table
+from reticent.certificate.numbers import Number, Questions, RiskDocument, risk_document
+from reticent.errors import ParameterError
+from reticent.mechanism import Mechanism, Neighbouring
+from reticent.threat import Assessment, Method, assess_answerable
+from reticent.threat import assess as assess_each
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DEFAULT_FPR, DEFAULT_DELTA = 0.001, 1e-5
+
+
+class Assessments(Table, Sequence[Assessment]):
+    """Assessments of one release: a sequence, and a table of the numbers that people ask for.
+
+    ``result["relaxed"]`` is the first assessment of that attacker; ``result[0]`` the first of all.
+
+    Attributes:
+        mechanism: what was released.
+        assessments: in the order asked for; the worst case of each relation is among them.
+        questions: where the curves are read.
+        skipped: attackers that could not be answered, with the reason.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        assessments: Sequence[Assessment],
+        questions: Questions,
+        skipped: dict[str, str] | None = None,
+    ) -> None:
+        self.mechanism, self.questions = mechanism, questions
+        self.assessments, self.skipped = tuple(assessments), dict(skipped or {})
+
+    @overload
+    def __getitem__(self, index: int | str) -> Assessment: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Assessment, ...]: ...
+
+    def __getitem__(self, index: int | str | slice) -> Assessment | tuple[Assessment, ...]:
+        if not isinstance(index, str):
+            return self.assessments[index]
+        for assessment in self.assessments:
+            if assessment.adversary.name == index:
+                return assessment
+        raise ParameterError("attacker", index, one_of(index, [a.adversary.name for a in self.assessments]))
+
+    def __len__(self) -> int:
+        return len(self.assessments)
+
+    def __iter__(self) -> Iterator[Assessment]:
+        return iter(self.assessments)
+
+    @cached_property
+    def document(self) -> RiskDocument:
+        """Every number with its enclosure, as ``reticent risk --json`` prints it."""
+        return risk_document(self.mechanism, self.assessments, self.questions, self.skipped)
+
+    def title(self) -> str:
+        """What was released."""
+        return _in_short(self.mechanism)
+
+    def columns(self) -> tuple[str, ...]:
+        """Who attacks under which relation, how strong the claim is, and the numbers."""
+        asked = self.questions
+        return (
+            "attacker",
+            "relation",
+            "claim",
+            "advantage",
+            *(f"TPR@{fpr:g}" for fpr in asked.fprs),
+            *(f"epsilon@{delta:g}" for delta in asked.deltas),
+        )
+
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """One row for each assessment; ``inf`` where no finite number is proven."""
+        return [
+            (
+                record.adversary,
+                record.neighbouring,
+                record.claim,
+                _value(record.advantage),
+                *(_value(record.tpr_at_fpr[repr(fpr)]) for fpr in self.questions.fprs),
+                *(_value(record.epsilon_at_delta[repr(delta)]) for delta in self.questions.deltas),
+            )
+            for record in self.document.assessments
+        ]
+
+    def notes(self) -> list[str]:
+        """Who was left out and why."""
+        return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
+
+    def to_json(self) -> str:
+        """The document ``reticent.risk/1`` as strict JSON text; null stands for an infinite number."""
+        return self.document.model_dump_json(by_alias=True, indent=2)
+
+    def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
+        """Draw the curves; see ``reticent.api.plots.plot``."""
+        from reticent.api.plots import plot
+
+        return plot(self.assessments, axes, panels)
+
+
+def assess(
+    mechanism: Mechanism,
+    adversary: Who | Sequence[Who] | None = None,
+    *,
+    neighbouring: Neighbouring | str | None = None,
+    method: Method | str = Method.EXACT,
+    fpr: float | Sequence[float] = DEFAULT_FPR,
+    delta: float | Sequence[float] = DEFAULT_DELTA,
+) -> Assessments:
+    """What each attacker can learn from ``mechanism``; the worst case is always beside it.
+
+    Args:
+        mechanism: what was released, or anything with a method ``mechanism()``: a watched run, a ledger.
+        adversary: an adversary, its name, a list of both, or ``"all"``; None means the worst case alone.
+            Of ``"all"``, those that cannot be answered are listed with the reason.
+        neighbouring: between which data sets; None means each adversary's own ``relation``.
+        method: how curves are evaluated.
+        fpr: false positive rates, in [0, 1], at which the table shows the true positive rate.
+        delta: deltas, in (0, 1], at which the table shows epsilon.
+
+    Raises:
+        ParameterError: a name is unknown (the message has the nearest), or a number outside its domain.
+        UnsupportedError: nothing is proven for one of the combinations.
+    """
+    who = adversaries(adversary)
+    how = method if isinstance(method, Method) else choice(Method, method, "method")
+    release, between = mechanism_of(mechanism), relation(neighbouring)
+    asked = Questions(fprs=_several(fpr), deltas=_several(delta))
+    if asks_for_all(adversary):
+        found, skipped = assess_answerable(release, who, between, how)
+        return Assessments(release, found, asked, skipped)
+    return Assessments(release, assess_each(release, who, between, how), asked)
+
+
+def mechanism_of(what: Any) -> Mechanism:
+    """A mechanism, or that of a ledger, a run or a watched loop.
+
+    Raises:
+        ParameterError: it is none of these.
+    """
+    if isinstance(what, Mechanism):
+        return what
+    for known in (what, getattr(what, "ledger", None)):
+        found = getattr(known, "mechanism", None)
+        if callable(found):
+            return mechanism_of(found())
+    hint = "a mechanism such as rt.dpsgd(...), or a ledger of one"
+    raise ParameterError("mechanism", type(what).__name__, hint)
+
+
+def _several(values: float | Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(x) for x in values) if isinstance(values, Sequence) else (float(values),)
+
+
+def _value(number: Number) -> float:
+    return float("inf") if number.value is None else number.value
+
+
+def _in_short(mechanism: Mechanism) -> str:
+    parts = getattr(mechanism, "parts", (mechanism,))
+    shown = [_one(part) for part in parts[:3]]
+    return "; then ".join(shown + ([f"{len(parts) - 3} more"] if len(parts) > 3 else []))
+
+
+def _one(part: Any) -> str:
+    name, facts = type(part).__name__, []
+    if hasattr(part, "noise_multiplier"):
+        facts.append(f"noise multiplier {part.noise_multiplier:g}")
+    if getattr(part, "sample_rate", 1.0) < 1.0:
+        facts.append(f"sample rate {part.sample_rate:g} ({getattr(part, 'sampler', 'poisson')})")
+    for unit in ("step", "release"):
+        count = getattr(part, f"{unit}s", None)
+        if count is not None:
+            facts.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    return f"{name}: {', '.join(facts)}"

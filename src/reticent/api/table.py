@@ -1,0 +1,89 @@
+"""Results as tables: a few lines of text, HTML for notebooks, data frames and JSON."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from reticent._text import printable
+from reticent.errors import UnsupportedError
+
+Cell = str | float | int | None
+
+
+class Table:
+    """What a verb of the front door answers: titled rows under columns, with notes below.
+
+    A subclass says what stands in the rows. Cells keep their full precision in ``to_frame``; text and HTML show four
+    significant digits.
+    """
+
+    def title(self) -> str:
+        """One line above the rows."""
+        raise NotImplementedError
+
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        raise NotImplementedError
+
+    def rows(self) -> Sequence[tuple[Cell, ...]]:
+        """The cells, row by row; None where there is nothing to say."""
+        raise NotImplementedError
+
+    def notes(self) -> Sequence[str]:
+        """Sentences below the rows."""
+        return ()
+
+    def __repr__(self) -> str:
+        rows = [[shown(cell) for cell in row] for row in self.rows()]
+        lines = _aligned([list(self.columns()), *rows]) if rows else []
+        return "\n".join([printable(self.title()), *lines, *(printable(note) for note in self.notes())])
+
+    def _repr_html_(self) -> str:
+        """A table without colours or styles of its own: it looks right on a light and on a dark page."""
+        head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in self.columns())
+        body = "".join(_html_row(row) for row in self.rows())
+        notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes())
+        caption = f"<caption>{_safe(self.title())}</caption>"
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+    def to_frame(self) -> Any:
+        """The rows as a ``pandas.DataFrame``.
+
+        Raises:
+            UnsupportedError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise UnsupportedError("to_frame needs pandas: pip install pandas") from None
+        return pd.DataFrame(list(self.rows()), columns=list(self.columns()))
+
+
+def shown(cell: Cell) -> str:
+    """A cell for people: four significant digits, ``inf`` where there is no finite number."""
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:.4g}" if math.isfinite(cell) else str(cell)
+    return printable(cell, 60)
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *rest in rows:
+        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
+        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return lines
+
+
+def _html_row(row: Sequence[Cell]) -> str:
+    first, *rest = (_safe(shown(cell)) for cell in row)
+    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+
+
+def _safe(text: str) -> str:
+    return html.escape(printable(text))

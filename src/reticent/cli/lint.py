@@ -1,0 +1,30 @@
+"""``reticent lint``: what is wrong with a training loop that was watched."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reticent.api.watching import lint
+from reticent.cli._app import app
+from reticent.cli._options import JsonOption
+from reticent.mechanism.watch_faults import Severity
+
+
+@app.command("lint")
+def lint_command(
+    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger that rt.watch saved.")],
+    json: JsonOption = False,
+) -> None:
+    """Name every fault of a watched loop with its severity, the reason and what mends it; exit code 1 on an error."""
+    found = lint(ledger)
+    if json:
+        rows = [dict(zip(found.columns(), row, strict=True)) for row in found.rows()]
+        typer.echo(json_text.dumps({"schema": "reticent.lint/1", "faults": rows}, indent=2))
+    else:
+        typer.echo(repr(found))
+    if any(fault.explanation.severity is Severity.ERROR for fault in found.faults):
+        raise typer.Exit(1)

@@ -1,0 +1,92 @@
+"""Files that say what was released: a ledger of ours, or a DpEvent of dp_accounting written as JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from reticent import _strict
+from reticent._text import printable
+from reticent.errors import ArtifactError, ReticentError, UnsupportedError
+from reticent.mechanism import Mechanism
+from reticent.mechanism.any_ledger import AnyLedger, ledger_of
+
+_LARGEST = 64 << 20
+_DEEPEST = 32
+
+
+def read_release(path: Path) -> Mechanism | AnyLedger:
+    """What the file at ``path`` says was released.
+
+    Raises:
+        ArtifactError: it is missing, no strict JSON, or neither a ledger nor an event.
+        UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
+    """
+    document = _strict.loads(_strict.read_bytes(path, _LARGEST), str(path))
+    if isinstance(document, dict) and "class_name" in document:
+        return mechanism_from_event_json(document, str(path))
+    if not isinstance(document, dict) or "schema" not in document:
+        raise ArtifactError(f"{path}: neither a ledger (it has no schema) nor a DpEvent (it has no class_name)")
+    return ledger_of(document, str(path))
+
+
+def mechanism_from_event_json(document: Any, where: str) -> Mechanism:
+    """The mechanism of an event tree in JSON.
+
+    An event is an object with its ``class_name`` and its fields, as ``DpEvent.to_named_tuple`` names them;
+    ``module_name`` may stand there and is not looked at: nothing is imported that the file names.
+
+    Raises:
+        ArtifactError: it is no event.
+        UnsupportedError: it has no counterpart, or dp_accounting is not installed.
+    """
+    try:
+        from reticent.interop.dp_events import from_dp_event
+    except ImportError:
+        raise UnsupportedError("reading a DpEvent needs an extra: pip install 'reticent[interop]'") from None
+    try:
+        return from_dp_event(_event(document, where, 0))
+    except UnsupportedError:
+        raise
+    except (ReticentError, TypeError, ValueError) as error:
+        raise ArtifactError(f"{where}: {printable(error)}") from None
+
+
+def event_to_json(event: Any) -> dict[str, Any]:
+    """An event tree as JSON data, the inverse of ``mechanism_from_event_json`` up to the mechanism."""
+    fields = {name: _plain(value) for name, value in _fields(event).items()}
+    return {"class_name": type(event).__name__, **fields}
+
+
+def _plain(value: Any) -> Any:
+    from dp_accounting import dp_event
+
+    if isinstance(value, dp_event.DpEvent):
+        return event_to_json(value)
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    return {field.name: getattr(event, field.name) for field in type(event).__attrs_attrs__}
+
+
+def _event(document: Any, where: str, depth: int) -> Any:
+    from dp_accounting import dp_event
+
+    if depth > _DEEPEST or not isinstance(document, dict):
+        raise ArtifactError(f"{where}: an event must be an object, nested at most {_DEEPEST} deep")
+    fields = {name: value for name, value in document.items() if name not in ("class_name", "module_name")}
+    kind = getattr(dp_event, str(document.get("class_name")), None)
+    if not (isinstance(kind, type) and issubclass(kind, dp_event.DpEvent)):
+        raise ArtifactError(f"{where}: {printable(repr(document.get('class_name')), 100)} is no event of dp_accounting")
+    known: Any = kind
+    names = {field.name for field in known.__attrs_attrs__}
+    if set(fields) - names:
+        raise ArtifactError(f"{where}: {kind.__name__} has no field {printable(sorted(set(fields) - names)[0], 100)!r}")
+    return known(**{name: _value(value, where, depth) for name, value in fields.items()})
+
+
+def _value(value: Any, where: str, depth: int) -> Any:
+    if isinstance(value, dict):
+        return _event(value, where, depth + 1)
+    return [_value(item, where, depth) for item in value] if isinstance(value, list) else value

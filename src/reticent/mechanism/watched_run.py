@@ -1,0 +1,343 @@
+"""The ledger of a training loop that was watched: what was seen, what was declared, and what stays unknown.
+
+``reticent.watch`` writes it; no torch is needed to read it. Everything outside ``diagnostics`` is public once the model
+is. What is unknown gets no amplification by sampling, and where no proof covers the run at all, the mechanism is one
+without noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from reticent import _strict
+from reticent.errors import ArtifactError
+from reticent.mechanism import DPSGD, Ledger
+from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
+from reticent.mechanism.sampling import Sampler
+from reticent.mechanism.watch_faults import Fault
+
+WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
+
+_MOST_SEGMENTS = 4096
+_MOST_PARTS = 32
+_READABLE_STEPS = 10_000
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+Name = Annotated[str, Field(max_length=300)]
+
+
+class Drawn(StrEnum):
+    """How the records of a batch are drawn."""
+
+    POISSON = "poisson"
+    SHUFFLED = "shuffled"
+    IN_ORDER = "in-order"
+    WEIGHTED = "weighted"
+    WITH_REPLACEMENT = "with-replacement"
+    DISTRIBUTED = "distributed"
+    UNKNOWN = "unknown"
+
+
+class Source(StrEnum):
+    """Where a fact comes from."""
+
+    SEEN = "seen"
+    DECLARED = "declared"
+    UNKNOWN = "unknown"
+
+
+class SamplerRecord(_Frozen):
+    """How batches were drawn.
+
+    Attributes:
+        drawn: the kind of draw.
+        source: whether the sampler itself was looked at.
+        name: the class of the sampler, or what was declared.
+        sample_rate: probability of one record per batch, under Poisson sampling.
+        batch_size: records in one full batch, where that is fixed.
+        dataset_size: records to draw from, if known.
+        batches_per_epoch: batches in one pass over the data, if passes exist.
+        times_per_epoch: how often one record can be drawn in one pass; None where passes bound nothing.
+        drop_last: whether the last incomplete batch is left out; None where there is none.
+    """
+
+    drawn: Drawn
+    source: Source
+    name: Name
+    sample_rate: Rate | None = None
+    batch_size: Count | None = None
+    dataset_size: Count | None = None
+    batches_per_epoch: Count | None = None
+    times_per_epoch: Count | None = None
+    drop_last: bool | None = None
+
+    @model_validator(mode="after")
+    def _poisson_has_a_rate(self) -> SamplerRecord:
+        if (self.drawn is Drawn.POISSON) != (self.sample_rate is not None):
+            raise ValueError("sample_rate goes with poisson")
+        return self
+
+
+class ClippingRecord(_Frozen):
+    """How gradients were clipped.
+
+    Attributes:
+        kind: ``flat``, ``per-layer``, ``adaptive``, ``automatic`` or ``unknown``.
+        source: whether the optimizer was looked at.
+        smallest, largest: clip norms over the steps, L2 over all parameters; None where they are not known.
+    """
+
+    kind: Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
+    source: Source
+    smallest: Positive | None = None
+    largest: Positive | None = None
+
+
+class Segment(_Frozen):
+    """Equal steps.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over the norm to which gradients were clipped, on the sum.
+        steps: noisy updates.
+        sample_rate: probability of one record per batch under Poisson sampling, where it is not that of the
+            sampler record, because it changed.
+        batches: most batches that one of these steps added up.
+        passes: passes over the data from which these steps drew, started ones included; None if not seen.
+        mixed_passes: most passes from which one of these steps drew.
+    """
+
+    noise_multiplier: Noise
+    steps: Count
+    sample_rate: Rate | None = None
+    batches: Count = 1
+    passes: Count | None = None
+    mixed_passes: Count = 1
+
+
+class WatchDiagnostics(_Frozen):
+    """Computed from the training records without noise: not covered by any guarantee.
+
+    Attributes:
+        batch_sizes: realised number of records, one per step; None where it was not seen.
+        clipped: records whose gradient norm exceeded the clip norm, one per step; None where it was not measured.
+        seconds: wall time of the loop.
+    """
+
+    batch_sizes: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
+    clipped: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
+    seconds: Finite
+
+    @property
+    def clipped_fraction(self) -> float | None:
+        """Share of the records that were clipped in the steps that were measured; None without any."""
+        pairs = [(c, b) for c, b in zip(self.clipped, self.batch_sizes, strict=True) if c is not None and b]
+        return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
+
+
+class PublicWatchedRun(_Frozen):
+    """What one watched loop did, without what no guarantee covers.
+
+    Attributes:
+        created: time at which the loop ended.
+        sampler, clipping: how records were drawn and gradients clipped.
+        segments: equal steps, in order.
+        divisor: what the noisy sum was divided by; None where it was not seen or changed.
+        num_parameters: trained coordinates.
+        optimiser: classes of the private optimizer and of the one inside it.
+        mixing_layers: layers that mix the records of a batch, by name.
+        randomness: where the noise came from, in words.
+        device: where the model lay.
+        weights_sha256: of the bytes that ``safetensors`` writes for parameters and buffers by name; None if
+            the loop did not end.
+        versions: by package.
+        faults: what a reader must know; those that follow from the other facts must be among them.
+    """
+
+    schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
+    created: str
+    sampler: SamplerRecord
+    clipping: ClippingRecord
+    segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
+    divisor: Positive | None
+    num_parameters: Count | None
+    optimiser: tuple[Name, ...]
+    mixing_layers: tuple[Name, ...]
+    randomness: Name
+    device: Name
+    weights_sha256: Sha256 | None
+    versions: dict[str, Name]
+    faults: tuple[Fault, ...]
+
+    model_config = _Frozen.model_config | {"populate_by_name": True}
+
+    @property
+    def steps(self) -> int:
+        """Noisy updates."""
+        return sum(segment.steps for segment in self.segments)
+
+    def mechanism(self) -> DPSGD | Ledger:
+        """The safe reading of what was seen: at least as much risk as any run that fits the facts.
+
+        Poisson batches, one for each step, are accounted as such. Everywhere else nothing is taken off for sampling:
+        a record counts as often as it can have been in the sums. A fault that voids the guarantee leaves no noise.
+        """
+        if any(fault.voids for fault in self.faults):
+            return self._part(0.0, 1.0, self.steps)
+        parts = _merged([self._of(segment) for segment in self.segments])
+        return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
+
+    def demanded(self) -> Iterator[Fault]:
+        """The faults that follow from the other facts."""
+        drawn = self.sampler.drawn
+        by_kind = {
+            Drawn.SHUFFLED: Fault.SHUFFLED,
+            Drawn.IN_ORDER: Fault.IN_ORDER,
+            Drawn.WEIGHTED: Fault.WEIGHTED,
+            Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
+            Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
+            Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
+        }
+        declared = Source.DECLARED in (self.sampler.source, self.clipping.source)
+        norms = {self.clipping.smallest, self.clipping.largest}
+        cases = (
+            (bool(self.mixing_layers), Fault.MIXES_RECORDS),
+            (self.clipping.kind == "unknown", Fault.UNKNOWN_CLIPPING),
+            (any(segment.noise_multiplier == 0.0 for segment in self.segments), Fault.NO_NOISE),
+            (drawn in by_kind, by_kind.get(drawn, Fault.UNKNOWN_SAMPLER)),
+            (any(segment.batches > 1 for segment in self.segments), Fault.ACCUMULATION),
+            (self.clipping.kind == "adaptive", Fault.ADAPTIVE_COUNT),
+            (declared, Fault.DECLARED),
+            (self.sampler.dataset_size is not None, Fault.SIZE_PUBLIC),
+            (self.sampler.drop_last is True, Fault.DROP_LAST),
+            (len(norms) > 1, Fault.CHANGED_CLIP_NORM),
+            (len({(s.noise_multiplier, s.sample_rate) for s in self.segments}) > 1, Fault.CHANGED_NOISE),
+        )
+        return (fault for applies, fault in cases if applies)
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a field and what is wrong there."""
+        for fault in self.demanded():
+            if fault not in self.faults:
+                yield "faults", f"lacks {fault.value}, which the facts of the run demand"
+        if len(set(self.faults)) < len(self.faults):
+            yield "faults", "repeats a fault"
+
+    def _of(self, segment: Segment) -> DPSGD:
+        """The release that a segment amounts to."""
+        noise, steps, sampler = segment.noise_multiplier, segment.steps, self.sampler
+        if Fault.OTHER_BATCHES not in self.faults:
+            if sampler.drawn is Drawn.POISSON and sampler.sample_rate is not None and segment.batches == 1:
+                return self._part(noise, segment.sample_rate or sampler.sample_rate, steps)
+            if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and sampler.times_per_epoch is not None:
+                return self._in_passes(segment, sampler.times_per_epoch)
+        often = sampler.times_per_epoch or 1
+        if sampler.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+            often = sampler.batch_size or 0  # a record may fill a batch
+        return self._part(noise / (segment.batches * often) if often else 0.0, 1.0, steps)
+
+    def _in_passes(self, segment: Segment, times: int) -> DPSGD:
+        """A record that each pass draws at most ``times`` times.
+
+        If it is in the steps m_1, m_2, ... times, then sum m_t <= passes * times and each m_t <= mixed * times, so
+        sum m_t^2 <= passes * times * mixed * times releases of the whole data are on the safe side.
+        """
+        noise, steps, batches = segment.noise_multiplier, segment.steps, self.sampler.batches_per_epoch
+        if segment.passes is None:
+            return self._part(noise / (segment.batches * times), 1.0, steps)
+        per_step = min(segment.batches, segment.mixed_passes) if times == 1 else segment.mixed_passes * times
+        if segment.batches == times == 1 and batches is not None and segment.passes == -(-steps // batches):
+            return self._part(noise, 1.0 / batches, steps, Sampler.SHUFFLED, batches)  # no pass was broken off
+        return self._part(noise, 1.0, min(segment.passes * times * per_step, steps * per_step**2))
+
+    def _part(
+        self,
+        noise: float,
+        rate: float,
+        steps: int,
+        sampler: Sampler = Sampler.POISSON,
+        batches_per_epoch: int | None = None,
+    ) -> DPSGD:
+        return DPSGD(
+            noise_multiplier=noise,
+            sample_rate=rate,
+            steps=steps,
+            max_grad_norm=self.clipping.largest or 1.0,
+            num_parameters=self.num_parameters,
+            dataset_size=self.sampler.dataset_size,
+            sampler=sampler,
+            batches_per_epoch=batches_per_epoch,
+        )
+
+
+class WatchedRun(PublicWatchedRun):
+    """The whole ledger of a watched loop: what ``PublicWatchedRun`` holds, and diagnostics of the training records."""
+
+    diagnostics: WatchDiagnostics
+
+    @model_validator(mode="after")
+    def _one_entry_per_step(self) -> WatchedRun:
+        if not len(self.diagnostics.batch_sizes) == len(self.diagnostics.clipped) == self.steps:
+            raise ValueError("diagnostics must have one entry per step")
+        return self
+
+    def public(self) -> dict[str, Any]:
+        """The ledger as JSON data without diagnostics."""
+        document = self.model_dump(mode="json", by_alias=True)
+        del document["diagnostics"]
+        return document
+
+    def to_json(self) -> str:
+        """Strict JSON text."""
+        return _strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
+        """Read a ledger back.
+
+        Raises:
+            ArtifactError: the text is not strict JSON or not a ledger of this version.
+        """
+        try:
+            return cls.model_validate(_strict.loads(text, where))
+        except ValidationError as error:
+            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+
+def _merged(parts: list[DPSGD]) -> list[DPSGD]:
+    """Equal releases as one: the curve of independent releases does not depend on their order."""
+    found: dict[tuple[float, float, Sampler], list[DPSGD]] = {}
+    for part in parts:
+        found.setdefault((part.noise_multiplier, part.sample_rate, part.sampler), []).append(part)
+    merged = []
+    for same in found.values():
+        together = [same] if same[0].sampler is Sampler.POISSON else [[part] for part in same]
+        merged += [_longer(group[0], sum(part.steps for part in group)) for group in together]
+    return merged
+
+
+def _longer(part: DPSGD, steps: int) -> DPSGD:
+    return DPSGD(**{name: getattr(part, name) for name in DPSGD.__dataclass_fields__} | {"steps": steps})
+
+
+def _coarse(parts: list[DPSGD]) -> list[DPSGD]:
+    """At most 32 releases: noise is rounded down to a grid where there are more, which adds risk and never hides it."""
+    step = 0.001
+    while len(parts) > _MOST_PARTS and step < 1.0:
+        parts = _merged([_quieter(part, step) for part in parts])
+        step *= 2.0
+    return parts
+
+
+def _quieter(part: DPSGD, step: float) -> DPSGD:
+    if part.noise_multiplier == 0.0:
+        return part
+    grid = math.exp(step * math.floor(math.log(part.noise_multiplier) / step))
+    noise = min(grid, part.noise_multiplier)
+    return DPSGD(**{name: getattr(part, name) for name in DPSGD.__dataclass_fields__} | {"noise_multiplier": noise})

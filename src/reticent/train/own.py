@@ -1,0 +1,94 @@
+"""Training on a table of one's own: the configuration that goes with it, and the schema kept with the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reticent._strict import read_bytes
+from reticent.data.own import SCHEMA_FILE, OwnTable
+from reticent.errors import ArtifactError, ParameterError
+from reticent.train._yaml import load_yaml
+from reticent.train.config import OWN, TrainConfig, parse_config
+from reticent.train.hooks import RunContext, Step, Update
+
+_LARGEST_SCHEMA = 1 << 20
+
+DEFAULTS: dict[str, Any] = {
+    "model": {"kind": "logistic"},
+    "target": {"epsilon": 3.0, "delta": 1e-5},
+    "epochs": 20,
+    "learning_rate": 0.5,
+}
+"""What is trained where a table is given without a configuration."""
+
+_BATCHES = 10
+
+
+def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str | None, where: str) -> TrainConfig:
+    """The configuration of a run on ``table``.
+
+    Args:
+        document: a configuration without ``data``, or None for the defaults: logistic regression, epsilon at most 3
+            at delta 1e-5, 20 epochs of ten batches.
+        table: the records.
+        sensitive: a column whose effect on the model is recorded along the run, privately.
+        where: names the document in messages.
+
+    Raises:
+        ArtifactError: the document names other data, or is no configuration.
+        ParameterError: there is no such sensitive column.
+    """
+    fields = dict(DEFAULTS if document is None else document)
+    if "data" in fields and not (isinstance(fields["data"], dict) and "name" not in fields["data"]):
+        raise ArtifactError(f"{where}: data.name must be left out: the records come from --data")
+    if document is None:
+        fields["batch_size"] = max(1, len(table.dataset.train) // _BATCHES)
+    if sensitive is not None:
+        fields["sensitive"] = {"group": table.dataset.group(sensitive).name}
+    fields["data"] = {
+        **fields.get("data", {}),
+        "name": OWN,
+        "table": {
+            "file": table.file,
+            "file_sha256": table.file_sha256,
+            "schema_sha256": table.schema_sha256,
+            "derived": list(table.schema.derived),
+        },
+    }
+    return parse_config(fields, where)
+
+
+def declared_columns(path: Path) -> dict[str, Any]:
+    """Bounds and categories by column, from a YAML file.
+
+    Raises:
+        ArtifactError: the file is missing, no YAML, or no mapping.
+    """
+    document = load_yaml(read_bytes(path, _LARGEST_SCHEMA).decode("utf-8", "replace"), str(path))
+    if not isinstance(document, dict) or not all(isinstance(name, str) for name in document):
+        raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
+    return document
+
+
+@dataclass
+class SchemaHook:
+    """Keeps the schema beside the weights, so that the run can encode its table again."""
+
+    table: OwnTable
+
+    def start(self, context: RunContext) -> None:
+        """Write the schema into the folder of the run."""
+        if context.directory is None:
+            raise ParameterError("directory", None, "a folder: the schema is kept with the run")
+        (context.directory / SCHEMA_FILE).write_text(self.table.schema.to_json(), encoding="utf-8")
+
+    def before_step(self, step: Step) -> None:
+        """Nothing to do."""
+
+    def after_step(self, step: Step, update: Update) -> None:
+        """Nothing to do."""
+
+    def finish(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,144 @@
+"""Which batches a loader drew, seen at its sampler: sizes in order, and where passes over the data begin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torch.utils.data import DataLoader
+
+_LONGEST_WAIT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One batch that was drawn.
+
+    Attributes:
+        size: records in it.
+        number: which pass over the data, from 1.
+        repeats: whether a record is in it more than once.
+    """
+
+    size: int
+    number: int
+    repeats: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The draws that one step used; no draws where they could not be told.
+
+    Attributes:
+        batches: how many draws were added up.
+        mixed: from how many passes over the data they came.
+        passes: numbers of the passes that had begun, from that of the first of these draws.
+    """
+
+    batches: int
+    mixed: int
+    passes: tuple[int, ...]
+
+
+class Draws:
+    """Watches a batch sampler while it is iterated.
+
+    The class of the sampler is exchanged for one that also remembers what it yields; what it yields, and the order
+    of random numbers, stay the same. ``close`` puts the class back.
+    """
+
+    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False) -> None:
+        self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
+        self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
+        self._passes = 0
+        self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
+        self.repeats = False
+        """Whether one batch held a record more than once."""
+        if sampler is not None:
+            self._exchange(sampler)
+
+    @property
+    def seen(self) -> bool:
+        """Whether draws can be seen at all."""
+        return self._sampler is not None
+
+    def close(self) -> None:
+        """Put the sampler's own class back."""
+        if self._sampler is not None and self._own is not None:
+            self._sampler.__class__ = self._own
+
+    def take(self, size: int | None) -> Used | None:
+        """The draws of the step that was just taken, or None where they cannot be told.
+
+        Args:
+            size: realised number of records, if it is known: draws that add up to it are those of the step.
+        """
+        if size is None and not self._exact:
+            return None
+        waiting = list(self._waiting)
+        count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
+        if not count:
+            return None
+        for _ in range(end):
+            self._waiting.popleft()
+        numbers = [draw.number for draw in waiting[end - count : end]]
+        return Used(count, len(set(numbers)), tuple(range(min(numbers), self._passes + 1)))
+
+    def _matching(self, waiting: list[Draw], size: int) -> tuple[int, int]:
+        """(how many draws, where they end) of neighbours that hold ``size`` records together; (0, 0) if there are none.
+
+        A loader that draws nothing ahead used its newest draws; another one its oldest.
+        """
+        if self._exact:
+            ends = range(len(waiting), 0, -1)
+            return next(((n, end) for end in ends if (n := _adding_up(waiting[:end][::-1], size))), (0, 0))
+        return next(((n, at + n) for at in range(len(waiting)) if (n := _adding_up(waiting[at:], size))), (0, 0))
+
+    def _exchange(self, sampler: Any) -> None:
+        own, watcher = type(sampler), self
+
+        def watched(this: Any) -> Iterator[Any]:
+            number = 0
+            for batch in own.__iter__(this):
+                number = number or watcher._begin()
+                watcher._remember(batch, number)
+                yield batch
+
+        try:
+            sampler.__class__ = type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own})
+        except TypeError:  # a class without a dictionary, or not of Python
+            self._sampler = None
+
+    def _begin(self) -> int:
+        """A pass over the data begins; what a loader drew ahead in the pass before is lost."""
+        self._passes += 1
+        if not self._exact:
+            self._waiting.clear()
+        return self._passes
+
+    def _remember(self, batch: Any, number: int) -> None:
+        positions = list(batch)
+        repeats = len(set(positions)) < len(positions)
+        self.repeats = self.repeats or repeats
+        self._waiting.append(Draw(len(positions), number, repeats))
+
+
+def _adding_up(draws: list[Draw], size: int) -> int:
+    """How many of the first draws hold ``size`` records together; 0 if no number does."""
+    total = 0
+    for count, draw in enumerate(draws, 1):
+        total += draw.size
+        if total >= size:
+            return count if total == size else 0
+    return 0
+
+
+def _known_loaders() -> set[type]:
+    """Loaders that draw a batch when it is asked for, none ahead."""
+    try:
+        from opacus.data_loader import DPDataLoader
+    except ImportError:
+        return {DataLoader}
+    return {DataLoader, DPDataLoader}

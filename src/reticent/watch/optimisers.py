@@ -1,0 +1,149 @@
+"""What a private optimizer of Opacus really does: the norm to which it clips, its noise, its divisor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from reticent.mechanism.watched_run import ClippingRecord, Source
+
+Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One noisy update as the optimizer made it.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``clip_norm``, on the sum.
+        clip_norm: L2 norm to which each record's gradient was brought, over all parameters.
+        differ: the noise was scaled to another norm than that of clipping.
+        divisor: what the noisy sum was divided by.
+    """
+
+    noise_multiplier: float
+    clip_norm: float
+    differ: bool
+    divisor: float
+
+
+def is_private(optimizer: Any) -> bool:
+    """Whether this is an optimizer of Opacus."""
+    try:
+        from opacus.optimizers import DPOptimizer
+    except ImportError:
+        return False
+    return isinstance(optimizer, DPOptimizer)
+
+
+def clipping_of(optimizer: Any) -> Kind:
+    """How an optimizer of Opacus clips; unknown where its way of clipping or adding noise was overridden."""
+    from opacus.optimizers import (
+        AdaClipDPOptimizer,
+        DPOptimizer,
+        DPOptimizerFastGradientClipping,
+        DPPerLayerOptimizer,
+    )
+
+    kinds: tuple[tuple[type, Kind], ...] = (
+        (AdaClipDPOptimizer, "adaptive"),
+        (DPPerLayerOptimizer, "per-layer"),
+        (DPOptimizerFastGradientClipping, "flat"),
+        (DPOptimizer, "flat"),
+    )
+    own = type(optimizer)
+    for known, kind in kinds:
+        if isinstance(optimizer, known):
+            same = all(
+                getattr(own, name) is getattr(known, name) for name in ("clip_and_accumulate", "add_noise", "pre_step")
+            )
+            return kind if same else "unknown"
+    return "unknown"
+
+
+def is_ghost(optimizer: Any) -> bool:
+    """Whether clipping happens in the backward pass, without gradients of single records."""
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+
+    return isinstance(optimizer, DPOptimizerFastGradientClipping)
+
+
+def clip_norm(optimizer: Any, model: Any) -> float:
+    """The L2 norm over all parameters to which this optimizer brings each record's gradient now."""
+    if hasattr(optimizer, "max_grad_norms"):
+        return math.sqrt(sum(float(norm) ** 2 for norm in optimizer.max_grad_norms))
+    owner = model if is_ghost(optimizer) and hasattr(model, "max_grad_norm") else optimizer
+    return float(owner.max_grad_norm)
+
+
+def release_of(optimizer: Any, clipped_to: float, size: int | None) -> Release:
+    """What the optimizer just released.
+
+    Args:
+        optimizer: of Opacus, after it added noise.
+        clipped_to: largest norm to which gradients of this step were clipped.
+        size: realised number of records.
+    """
+    scale = float(optimizer.max_grad_norm)
+    noise = _noise(optimizer, size)
+    same = math.isclose(scale, clipped_to, rel_tol=1e-6)
+    divisor = 1.0
+    if optimizer.loss_reduction == "mean":
+        divisor = float(optimizer.expected_batch_size) * optimizer.accumulated_iterations
+    return Release(noise if same else noise * scale / clipped_to, clipped_to, not same, divisor)
+
+
+def batch_of(optimizer: Any) -> tuple[int | None, int]:
+    """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
+    for p in optimizer.params:
+        if is_ghost(optimizer):
+            found = getattr(p, "_norm_sample", None)
+            return (None if found is None else len(found)), 1
+        grads = p.grad_sample
+        return (sum(map(len, grads)), len(grads)) if isinstance(grads, list) else (len(grads), 1)
+    return None, 1
+
+
+def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
+    """Records whose gradient norm exceeds the clip norm, of those that wait to be clipped; None if unknown."""
+    if hasattr(optimizer, "max_grad_norms"):
+        return None  # each layer has a norm of its own
+    with torch.no_grad():
+        if is_ghost(optimizer):
+            norms = [p._norm_sample for p in optimizer.params if getattr(p, "_norm_sample", None) is not None]
+        else:
+            norms = [g.reshape(len(g), -1).norm(2, dim=-1) for g in optimizer.grad_samples if len(g)]
+        if not norms:
+            return 0
+        whole = torch.stack([norm.to(norms[0].device) for norm in norms], dim=1).norm(2, dim=1)
+        return int((whole > clipped_to).sum())
+
+
+def randomness_of(optimizer: Any) -> str:
+    """Where the noise comes from, in words."""
+    if getattr(optimizer, "secure_mode", False):
+        return "secure generator"
+    return "torch, default generator" if optimizer.generator is None else "torch, generator of the program"
+
+
+def clipping_record(kind: Kind, source: Source, norms: tuple[float, float] | None) -> ClippingRecord:
+    """The record, with the smallest and the largest norm that was seen."""
+    low, high = norms or (None, None)
+    return ClippingRecord(kind=kind, source=source, smallest=low, largest=high)
+
+
+def _noise(optimizer: Any, size: int | None) -> float:
+    """Noise multiplier of gradient and count together.
+
+    Adaptive ghost clipping sets its own noise for gradients and releases the number of unclipped records with noise
+    ``size / 20`` beside it (ANDREW2021, Theorem 1).
+    """
+    adjusted = getattr(optimizer, "_adjusted_noise_multiplier", None)
+    if adjusted is None or not adjusted:
+        return float(optimizer.noise_multiplier)
+    if not size:
+        return 0.0
+    return float(float(adjusted) ** -2 + (size / 10.0) ** -2) ** -0.5

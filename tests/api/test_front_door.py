@@ -1,0 +1,222 @@
+"""``import reticent as rt``: names, laziness, adversaries by name, tables."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.errors import ParameterError, UnsupportedError
+
+RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
+
+
+def test_every_name_is_there_and_listed():
+    assert dir(rt) == sorted(rt.__all__)
+    assert 20 <= len(rt.__all__) <= 32
+    for name in rt.__all__:
+        assert getattr(rt, name) is not None
+    with pytest.raises(AttributeError, match="did you mean 'assess'"):
+        _ = rt.asess
+
+
+def test_import_loads_nothing_and_costs_little():
+    code = (
+        "import time; started = time.process_time(); import reticent; spent = time.process_time() - started\n"
+        "import sys; heavy = [m for m in ('numpy', 'scipy', 'torch', 'pydantic', 'matplotlib') if m in sys.modules]\n"
+        "print(spent, heavy)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    spent, heavy = done.stdout.split(maxsplit=1)
+    assert heavy.strip() == "[]"
+    assert float(spent) < 0.15
+
+
+@pytest.mark.parametrize("first", ["calibrate", "audit"])
+def test_a_package_imported_first_can_still_be_called(first):
+    code = f"import reticent.{first}, reticent as rt; print(callable(rt.{first}), hasattr(rt.{first}, '__path__'))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_dpsgd_from_what_people_know():
+    assert (RUN.sample_rate, RUN.steps, RUN.dataset_size) == (0.01, 100, 1000)
+    assert rt.dpsgd(noise_multiplier=1.0, sample_rate=0.3, epochs=1).steps == 4  # rounded up
+    assert rt.dpsgd(noise_multiplier=1.0, batch_size=3, dataset_size=10, epochs=10).steps == 34
+    for wrong in (
+        {"batch_size": 11, "dataset_size": 10, "epochs": 1},
+        {"batch_size": 10, "dataset_size": 1000, "epochs": 1, "steps": 5},
+        {"batch_size": 10, "dataset_size": 1000},
+        {"batch_size": 10, "dataset_size": 1000, "sample_rate": 0.5, "steps": 5},
+        {"steps": 5},
+    ):
+        with pytest.raises(ParameterError):
+            rt.dpsgd(noise_multiplier=1.0, **wrong)
+
+
+def test_an_adversary_can_be_an_object_a_name_or_a_list():
+    for who in (rt.Relaxed(), "relaxed", ["relaxed"], [rt.Relaxed(), "worst-case"]):
+        found = rt.assess(RUN, who)
+        assert [a.adversary.name for a in found] == ["relaxed", "worst-case"]
+    assert [a.adversary.name for a in rt.assess(RUN)] == ["worst-case"]
+    assert rt.assess(RUN, "relaxed")["relaxed"].measure(rt.advantage).value < 1.0
+
+
+@pytest.mark.parametrize(("typed", "nearest"), [("relaxd", "relaxed"), ("Worst Case", "worst-"), ("atribute", "attr")])
+def test_a_wrong_name_is_answered_with_the_nearest(typed, nearest):
+    with pytest.raises(ParameterError, match=f"'{nearest}.*nearest"):
+        rt.assess(RUN, typed)
+    with pytest.raises(ParameterError, match=r"rt.Relaxed\(\)"):
+        rt.assess(RUN, rt.Relaxed)
+
+
+def test_all_lists_who_cannot_be_answered():
+    found = rt.assess(RUN, "all")
+    assert "attribute" in found.skipped
+    assert "attribute left out" in repr(found)
+
+
+def test_an_assessment_prints_as_a_short_table():
+    found = rt.assess(RUN, "relaxed", fpr=(0.01,), delta=(1e-6, 1e-5))
+    lines = repr(found).splitlines()
+    assert len(lines) == 4
+    assert max(map(len, lines)) < 110
+    assert lines[1].split() == [
+        "attacker",
+        "relation",
+        "claim",
+        "advantage",
+        "TPR@0.01",
+        "epsilon@1e-06",
+        "epsilon@1e-05",
+    ]
+    worst = found["worst-case"]
+    assert lines[3].split()[-1] == f"{rt.epsilon_at_delta(worst.curve, 1e-5):.4g}"
+
+
+def test_html_is_escaped_and_carries_no_colours():
+    found = rt.assess(RUN, "relaxed")
+    found.skipped["<script>alert(1)</script>"] = "& more"
+    page = found._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "style" not in page
+    assert page.count("<tr>") == 3
+
+
+def test_json_is_strict_and_says_infinite_with_null():
+    document = json.loads(rt.assess(rt.Gaussian(0.0)).to_json(), parse_constant=lambda text: pytest.fail(text))
+    assert document["schema"] == "reticent.risk/1"
+    assert document["assessments"][0]["epsilon_at_delta"]["1e-05"]["value"] is None
+
+
+def test_to_frame_has_full_precision_or_says_what_to_install(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    found = rt.assess(RUN)
+    frame = found.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame["advantage"][0] == found[0].measure(rt.advantage).value
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UnsupportedError, match="pip install pandas"):
+        found.to_frame()
+
+
+def test_to_frame_without_pandas_names_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UnsupportedError, match="pip install pandas"):
+        rt.assess(RUN).to_frame()
+
+
+def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
+    from matplotlib.figure import Figure
+
+    from reticent.styles import ATTACKER_STYLES
+
+    axes = Figure().subplots(1, 3)
+    found = rt.assess(RUN, "relaxed")
+    drawn = found.plot(axes)
+    assert drawn == list(axes)
+    for one in drawn:
+        lines = {line.get_label(): line for line in one.get_lines()}
+        assert lines["relaxed (add-remove)"].get_color() == ATTACKER_STYLES["relaxed"].colour
+    fpr, fnr = drawn[0].get_lines()[2].get_data()
+    assert np.allclose(fnr, found["worst-case"].curve.beta(fpr))
+    epsilon, delta = drawn[2].get_lines()[1].get_data()
+    assert np.allclose(delta[0], found["worst-case"].curve.delta(np.zeros(1)))
+    assert epsilon[0] == 0.0
+    with pytest.raises(ParameterError, match="log-log"):
+        found.plot(axes, panels="loglog")
+    with pytest.raises(ParameterError, match="as many as panels"):
+        found.plot(axes, panels=["linear"])
+
+
+def test_styles_tell_all_attackers_apart():
+    from reticent.styles import ATTACKER_STYLES, OTHER, style_of
+    from reticent.threat import ADVERSARIES
+
+    assert set(ATTACKER_STYLES) == set(ADVERSARIES)
+    styles = [*ATTACKER_STYLES.values(), OTHER]
+    assert len({s.colour for s in styles}) == len({s.dashes for s in styles}) == len(styles)
+    assert style_of("nobody") is OTHER
+    assert style_of("worst-case").plotly()["dash"] == "solid"
+
+
+def test_calibrate_takes_targets_as_keywords():
+    from reticent.calibrate import EpsilonAtDelta
+
+    found = rt.calibrate(RUN, epsilon=2.0, delta=1e-5)
+    assert found.value == rt.calibrate(RUN, target=EpsilonAtDelta(2.0, 1e-5)).value
+    reached = rt.assess(found.mechanism, delta=1e-5)["worst-case"].curve
+    assert rt.epsilon_at_delta(reached, 1e-5) <= 2.0
+    for wrong in (
+        {},
+        {"epsilon": 2.0},
+        {"advantage": 0.1, "mu": 1.0},
+        {"advantge": 0.1},
+        {"advantage": 0.1, "fpr": 0.1},
+    ):
+        with pytest.raises(ParameterError, match="target must be"):
+            rt.calibrate(RUN, **wrong)
+    with pytest.raises(ParameterError, match="noise_multiplier"):
+        rt.calibrate(RUN, advantage=0.1, unknown="noise")
+
+
+def test_compare_puts_attackers_side_by_side():
+    found = rt.compare(RUN, ["worst-case", "relaxed", "attribute"], advantage=0.1)
+    assert [one.adversary.name for one in found] == ["worst-case", "relaxed"]
+    assert found[1].value < found[0].value
+    assert "attribute" in found.skipped
+    assert json.loads(found.to_json())["rows"][0]["value"] == found[0].value
+    with pytest.raises(ParameterError, match="one; take one"):
+        _ = found.value
+
+
+def test_certify_and_verify_a_mechanism(tmp_path):
+    from reticent.mechanism import Gaussian
+
+    found = rt.certify(Gaussian(2.0), adversary="relaxed", subject="a sum")
+    assert found.certificate.ledger is None
+    assert "no ledger of a run stands behind it" in repr(found)
+    assert found.verify()
+    files = found.save(tmp_path / "out")
+    for path in (files.complete, files.public, files.page):
+        assert rt.verify(path).accepted
+    text = files.complete.read_text().replace("a coin flip becomes at most", "a coin flip becomes", 1)
+    files.complete.write_text(text)
+    refused = rt.verify(str(files.complete))
+    assert not refused
+    assert "REFUSED" in repr(refused)
+
+
+def test_audit_judges_a_claim():
+    draw = np.random.default_rng(5)
+    found = rt.audit(draw.normal(2, 1, 200), draw.normal(0, 1, 200), claim=rt.Gaussian(5.0))
+    assert "claim worst-case: inconsistent" in repr(found)
+    assert json.loads(found.to_json())["schema"] == "reticent.audit/1"
+    assert found.rows()[0][1] == found.report.auc.value
+    with pytest.raises(ParameterError, match="non_member_scores"):
+        rt.audit([1.0, 2.0])
