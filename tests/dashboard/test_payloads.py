@@ -12,6 +12,7 @@ import pytest
 from reticent.dashboard.state import DEFAULTS
 
 HOST = {"Host": "127.0.0.1:8050"}
+ASKED = ("state", "ask-explore", "ask-calibrate", "ask-compare", "rest", "rest-calibrate")
 TEXTS = [
     "",
     " ",
