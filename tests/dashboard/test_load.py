@@ -25,8 +25,8 @@ def ask(served: Server, dependency: dict[str, Any], state: dict[str, Any]) -> in
     payload = {
         "output": dependency["output"],
         "outputs": [{"id": name, "property": prop} for name, _, prop in pieces],
-        "inputs": [{**p, "value": state if p["id"] == "state" else "light"} for p in dependency["inputs"]],
-        "changedPropIds": ["state.data"],
+        "inputs": [{**p, "value": state if p["id"] == "ask-explore" else "light"} for p in dependency["inputs"]],
+        "changedPropIds": ["ask-explore.data"],
     }
     status, _ = talk(served, "POST", "_dash-update-component", json.dumps(payload))
     return status

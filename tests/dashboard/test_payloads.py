@@ -12,6 +12,7 @@ import pytest
 from reticent.dashboard.state import DEFAULTS
 
 HOST = {"Host": "127.0.0.1:8050"}
+ASKED = ("state", "ask-explore", "ask-calibrate", "ask-compare", "rest", "rest-calibrate")
 TEXTS = [
     "",
     " ",
@@ -81,7 +82,7 @@ def hostile(client: Any, known: list[dict[str, Any]], count: int, seed: int) -> 
     for turn in range(count):
         dependency = rng.choice(served)
         if rng.random() < 0.6:
-            payload = payload_of(dependency, dict.fromkeys(("state", "rest", "rest-calibrate"), cheap(rng, turn)).get)
+            payload = payload_of(dependency, dict.fromkeys(ASKED, cheap(rng, turn)).get)
         else:
             payload = payload_of(dependency, lambda name: rng.choice(THINGS))
             for _ in range(rng.randint(0, 3)):
@@ -116,8 +117,8 @@ def test_the_page_says_what_is_wrong_in_one_line(
     state["settings"]["unknown"] = "steps"  # type: ignore[index]
     message = {"explore": "message", "calibrate": "calibrate-message", "compare": "compare-message"}[panel]
     mine = [d for d in known if f".{message}.children" in d["output"]]
-    dependency = next(d for d in mine if d["inputs"][0]["id"] == "state")
-    answer = send(client, payload_of(dependency, lambda name: state if name == "state" else "light"))
+    dependency = next(d for d in mine if d["inputs"][0]["id"] == f"ask-{panel}")
+    answer = send(client, payload_of(dependency, lambda name: state if name.startswith("ask-") else "light"))
     line = answer.get_json()["response"][message]["children"]
     assert line.startswith("Noise multiplier must be")
     assert "\n" not in line

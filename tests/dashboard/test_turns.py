@@ -36,7 +36,7 @@ def test_pages_do_not_disturb_each_other() -> None:
 
 def test_only_so_many_run_and_wait() -> None:
     turns = Turns(at_once=1, waiting=0)
-    with turns.turn("one", 1), pytest.raises(BusyError), turns.turn("other", 1):
+    with turns.turn("one", 1), pytest.raises(BusyError, match="many pages"), turns.turn("other", 1):
         pass
     with turns.turn("other", 1):
         pass

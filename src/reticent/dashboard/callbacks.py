@@ -12,7 +12,7 @@ from reticent.certificate.sentences import headline
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.catalogue import UNKNOWNS
 from reticent.dashboard.figures import blank, empty, risk_figure
-from reticent.dashboard.layout import CONTROLS, SLIDERS
+from reticent.dashboard.layout import ASKING, CONTROLS, SLIDERS
 from reticent.dashboard.readings import Answer, answer, assessed, is_known, record, summary
 from reticent.dashboard.state import State as Settings
 from reticent.dashboard.state import (
@@ -91,16 +91,17 @@ class Callbacks:
     def connect(self, app: Dash) -> None:
         """Tie every callback to its controls."""
         self._in_the_browser(app)
-        state, theme, rest = Input("state", "data"), Input("theme", "data"), Input("rest", "data")
+        explore, calibrate, compare = (Input(f"ask-{panel}", "data") for panel in ASKING)
+        theme, rest = Input("theme", "data"), Input("rest", "data")
         first = [*_outputs(_EXPLORED), Output("rest", "data")]
-        app.callback(*first, state, theme, prevent_initial_call=True)(self.explore)
+        app.callback(*first, explore, theme, prevent_initial_call=True)(self.explore)
         again = _outputs(_EXPLORED, again=True)
         app.callback(*again, rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
         first = [*_outputs(_CALIBRATED), *_outputs(_TEXTS, again=True), Output("rest-calibrate", "data")]
-        app.callback(*first, state, theme, prevent_initial_call=True)(self.calibrate)
+        app.callback(*first, calibrate, theme, prevent_initial_call=True)(self.calibrate)
         again, more = _outputs((*_CALIBRATED, *_TEXTS), again=True), Input("rest-calibrate", "data")
         app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
-        app.callback(*_outputs(_COMPARED), state, theme, prevent_initial_call=True)(self.compare)
+        app.callback(*_outputs(_COMPARED), compare, theme, prevent_initial_call=True)(self.compare)
         app.callback(
             *_outputs(("opened.children", "open-message.children", "open-figure.figure", "open-picture.className")),
             Input("open-path", "n_clicks"),
@@ -127,6 +128,7 @@ class Callbacks:
             *[Output(*pair) for pair in kept],
             Output("state", "data"),
             Output("undo", "disabled"),
+            *[Output(f"ask-{panel}", "data") for panel in ASKING],
             *[Input(*pair) for pair in kept],
             *[Input(name, "n_clicks") for name in ("undo", "pin", "swap")],
             Input("shared", "data"),

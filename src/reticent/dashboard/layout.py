@@ -15,6 +15,8 @@ SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name != "pinned")
 """The state in the order of the callback that keeps it; the pinned setting has no control."""
 SLIDERS = tuple(PARAMETERS)
+ASKING = ("explore", "calibrate", "compare")
+"""Panels that answer every change; each hears only of those that it shows."""
 
 _PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"}
 _VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
@@ -48,6 +50,7 @@ def page(local: bool) -> html.Div:
         [
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="state"),
+            *[dcc.Store(id=f"ask-{panel}") for panel in ASKING],
             dcc.Store(id="rest"),
             dcc.Store(id="rest-calibrate"),
             dcc.Store(id="theme"),

@@ -125,7 +125,7 @@
       if (next === null) {
         // What was typed says what is known already: fields and sliders may still differ from it.
         controls.forEach((name, k) => { if (!same(given[k], asValue(name, now[name]))) out[k] = asValue(name, now[name]); });
-        return [...out, keep, keep];
+        return [...out, keep, keep, keep, keep, keep];
       }
       now = next;
       controls.forEach((name, k) => { const v = asValue(name, now[name]); if (!same(given[k], v)) out[k] = v; });
@@ -137,7 +137,9 @@
       const query = address(now, defaults);
       window.history.replaceState(null, "", query ? "?" + query : window.location.pathname);
       turn += 1;
-      return [...out, { settings: now, session, turn }, past.length === 0];
+      const question = { settings: now, session, turn };
+      const asks = ["explore", "calibrate", "compare"].map((panel) => panel === now.panel ? question : keep);
+      return [...out, question, past.length === 0, ...asks];
     },
     theme: function () {
       return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
