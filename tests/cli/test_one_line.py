@@ -125,7 +125,7 @@ def test_errors_name_only_options_that_exist():
     assert one_line(ParameterError("scores", "x", "y"), typed) == "scores must be y, got 'x'"
     assert one_line(ParameterError("member", "x", "y"), typed) == "member must be y, got 'x'"
     assert one_line(ParameterError("confidence", 2, "y"), typed) == "--confidence must be y, got 2"
-    assert one_line(ParameterError("num_parameters", 2, "y"), ["risk", "dpsgd"]) == "--dimension must be y, got 2"
+    assert one_line(ParameterError("num_parameters", 2, "y"), ["risk", "dpsgd"]) == "--num-parameters must be y, got 2"
     assert one_line(ParameterError("num_parameters", 2, "y"), ["train"]) == "num_parameters must be y, got 2"
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import typer
 
+from reticent import _check
 from reticent._registry import Parameter, parameters_of, typed
 from reticent.cli._app import Listing
 from reticent.errors import ParameterError
@@ -203,6 +204,7 @@ def told_apart(
     release, attackers = dict(given), {name: value for name, value in given.items() if name not in own}
     stated = attackers.get("dimension")
     if stated is not None and "num_parameters" in own:
+        _check.count(dimension=stated)
         takers = {who for who, parameter in adversary_parameters() if parameter.name == "dimension"}
         taken = bool(takers & set(names)) or ALL in names
         if release.get("num_parameters") is None and (not taken or {_COUNTS_PARAMETERS, ALL} & set(names)):

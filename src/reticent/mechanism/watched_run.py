@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -323,7 +324,7 @@ def _merged(parts: list[DPSGD]) -> list[DPSGD]:
 
 
 def _longer(part: DPSGD, steps: int) -> DPSGD:
-    return DPSGD(**{name: getattr(part, name) for name in DPSGD.__dataclass_fields__} | {"steps": steps})
+    return replace(part, steps=steps)
 
 
 def _coarse(parts: list[DPSGD]) -> list[DPSGD]:
@@ -340,4 +341,4 @@ def _quieter(part: DPSGD, step: float) -> DPSGD:
         return part
     grid = math.exp(step * math.floor(math.log(part.noise_multiplier) / step))
     noise = min(grid, part.noise_multiplier)
-    return DPSGD(**{name: getattr(part, name) for name in DPSGD.__dataclass_fields__} | {"noise_multiplier": noise})
+    return replace(part, noise_multiplier=noise)
