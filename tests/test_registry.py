@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -48,8 +49,16 @@ class Sleepy(Adversary):
 
 @pytest.fixture
 def sleepy() -> Iterator[type[Adversary]]:
+    _verbs_are_read_again()
     yield ADVERSARIES.add(Sleepy)
     ADVERSARIES.remove("sleepy")
+    _verbs_are_read_again()
+
+
+def _verbs_are_read_again() -> None:
+    """Two verbs have options that are made when their file is read, which is when they are first called."""
+    for name in ("compare", "audit"):
+        sys.modules.pop(f"reticent.cli.{name}", None)
 
 
 def said(capsys, *words: str) -> str:

@@ -28,7 +28,7 @@ from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.risk import advantage, tpr_at_fpr
 from reticent.threat import WorstCase
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, symmetrised
-from reticent.tradeoff import _ncx2 as ncx2
+from reticent.tradeoff import ncx2 as ncx2
 
 TABLE = json.loads((Path(__file__).parents[1] / "golden" / "relaxed_dimension.json").read_text())["rows"]
 MEASURED = DPSGD(1.1, 256 / 60000, 14000)  # a run of the closed-form paper's kind, in 26,010 dimensions
@@ -346,7 +346,7 @@ def test_fewer_groups_never_claim_more(case) -> None:
     fine, rough = attacks.error_rates(*case), attacks.error_rates(*case, groups=4)
     np.testing.assert_allclose(rough[0], fine[0], rtol=1e-8)
     assert np.all(rough[1] <= fine[1] * (1.0 + 1e-5))
-    assert np.any(rough[1] < fine[1] - 0.01)
+    assert np.any(rough[1] < fine[1] - 1e-3)
 
 
 @given(

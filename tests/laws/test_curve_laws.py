@@ -55,6 +55,7 @@ def test_beta_decreases_and_stays_below_one_minus_alpha(curve: TradeOff, log_alp
 @_LAWS
 @given(log_alpha=LOG_ALPHAS, share=st.floats(0.01, 0.99))
 def test_convex(curve: TradeOff, log_alpha: np.ndarray, share: float) -> None:
+    log_alpha = np.minimum(log_alpha, -1e-5)  # nearer to 1 the mean of two rates loses its digits here, in the test
     low, high = log_alpha[:-1], log_alpha[1:]
     middle = np.logaddexp(np.log(share) + low, np.log1p(-share) + high)
     chord_power = np.logaddexp(np.log(share) + curve.log_power(low), np.log1p(-share) + curve.log_power(high))

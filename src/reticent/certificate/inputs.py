@@ -114,13 +114,15 @@ def _read(parameter: Parameter, value: Any) -> Any:
         raise ParameterError(parameter.name, value, f"at most {_LARGEST_COUNT:g}")
     if issubclass(parameter.kind, StrEnum):
         return parameter.kind(value)
+    if parameter.kind is int and isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_COUNT:
+        return int(value)
     return float(value) if _whole(value) and parameter.kind is not int else value
 
 
 def _parameter(parameter: Parameter, value: Any) -> Any:
     """A number, or what was measured, as an object that names its kind."""
     if not isinstance(value, dict):
-        return value
+        return value if value is None else _read(parameter, value)
     measured = dict(value)
     name = measured.pop("kind", None)
     kind = {known.__name__: known for known in parameter.measured}[str(name)]
