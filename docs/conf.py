@@ -49,6 +49,7 @@ autodoc_class_signature = "mixed"
 autosummary_generate = True
 napoleon_google_docstring = True
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 
 
 def setup(app: object) -> None:

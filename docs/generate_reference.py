@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 PACKAGES = (
+    "reticent.api",
     "reticent.mechanism",
     "reticent.threat",
     "reticent.risk",
