@@ -15,33 +15,38 @@ class Style:
     """How the curve of one attacker is drawn.
 
     Attributes:
-        colour: a hexadecimal colour that can be read on white and on black.
+        colour: a hexadecimal colour that can be read on white and on black, for pictures whose ground is not known.
         dashes: lengths of strokes and gaps in points; empty for a solid line.
+        light: the colour on a light ground.
+        dark: the colour on a dark ground.
     """
 
     colour: str
     dashes: tuple[int, ...]
+    light: str
+    dark: str
 
     def matplotlib(self) -> dict[str, Any]:
         """Keywords for ``Axes.plot``."""
         return {"color": self.colour, "linestyle": (0, self.dashes) if self.dashes else "-", "linewidth": 1.7}
 
-    def plotly(self) -> dict[str, str]:
-        """The ``line`` of a plotly trace."""
-        return {"color": self.colour, "dash": ",".join(f"{n}px" for n in self.dashes) or "solid"}
+    @property
+    def dash(self) -> str:
+        """The dashes as plotly and SVG write them; empty for a solid line."""
+        return ",".join(f"{n}px" for n in self.dashes)
 
 
 ATTACKER_STYLES: dict[str, Style] = {
-    "worst-case": Style("#7f7f7f", ()),
-    "relaxed": Style("#c95f1c", (8, 3)),
-    "mixed": Style("#2b83ba", (3, 3)),
-    "membership": Style("#1b8f68", (12, 3, 3, 3)),
-    "membership-game": Style("#b0578f", (2, 2)),
-    "attribute": Style("#9c7a1a", (14, 4)),
+    "worst-case": Style("#7f7f7f", (), "#111111", "#f2f2f2"),
+    "relaxed": Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c"),
+    "mixed": Style("#2b83ba", (3, 3), "#0067a8", "#6bb8f2"),
+    "membership": Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5"),
+    "membership-game": Style("#b0578f", (2, 2), "#98467a", "#e59ac8"),
+    "attribute": Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d"),
 }
 """By ``Adversary.name``."""
 
-OTHER = Style("#6066d0", (6, 2, 2, 2))
+OTHER = Style("#6066d0", (6, 2, 2, 2), "#3a3fae", "#a7abff")
 
 
 def style_of(attacker: str) -> Style:

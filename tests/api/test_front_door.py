@@ -162,7 +162,7 @@ def test_styles_tell_all_attackers_apart():
     styles = [*ATTACKER_STYLES.values(), OTHER]
     assert len({s.colour for s in styles}) == len({s.dashes for s in styles}) == len(styles)
     assert style_of("nobody") is OTHER
-    assert style_of("worst-case").plotly()["dash"] == "solid"
+    assert style_of("worst-case").dash == ""
 
 
 def test_calibrate_takes_targets_as_keywords():

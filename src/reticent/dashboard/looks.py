@@ -1,11 +1,14 @@
 """How curves look: one colour and dash for each attacker, and the colours of the page in both themes.
 
-The same palette as the certificate; black (white in the dark) and solid is the worst case, everywhere.
+The palette of ``reticent.styles``; black (white in the dark) and solid is the worst case, everywhere.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from reticent.styles import ATTACKER_STYLES, Style
+from reticent.styles import OTHER as _OTHER
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +28,12 @@ class Look:
         return {"color": self.colour(theme), "dash": self.dash or "solid", "width": width}
 
 
-LOOKS = {
-    "worst-case": Look("#111111", "#f2f2f2"),
-    "relaxed": Look("#b84700", "#ff9a5c", "8px,3px"),
-    "mixed": Look("#0067a8", "#6bb8f2", "3px,3px"),
-    "membership": Look("#00724f", "#5fd0a5", "12px,3px,3px,3px"),
-    "membership-game": Look("#98467a", "#e59ac8", "2px,2px"),
-    "attribute": Look("#7a5600", "#e0b34d", "14px,4px"),
-}
-OTHER = Look("#3a3fae", "#a7abff", "6px,2px,2px,2px")
+def _look(style: Style) -> Look:
+    return Look(style.light, style.dark, style.dash)
+
+
+LOOKS = {name: _look(style) for name, style in ATTACKER_STYLES.items()}
+OTHER = _look(_OTHER)
 SETTINGS = {"A": Look("#3a3fae", "#a7abff", "8px,3px"), "B": LOOKS["worst-case"]}
 """The two settings of a comparison."""
 
