@@ -60,7 +60,7 @@ def test_notes_about_everybody_are_printed_once_without_names(capsys) -> None:
     out = said(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--adversary", "relaxed")
     assert out.count(REAL_NUMBERS) == 1
     assert f": {REAL_NUMBERS}" not in out
-    assert "relaxed: The guarantee is over a direction" in out
+    assert "relaxed: The attacker does not know in which direction" in out
 
 
 def test_shuffled_prints_the_epochs_that_it_counted(capsys) -> None:

@@ -19,7 +19,7 @@ SMALLEST, LARGEST = 1e-30, 1e30
 """Beyond these, squares and exponentials leave the range of floating point, and no answer means anything."""
 
 NOISE_NOTE = (
-    "The noise is taken as real numbers, as theorems do; what the rounding of floating-point noise may reveal is not "
+    "The noise is taken as real numbers, as in the theorems. Computers round: what the rounding may reveal is not "
     "covered."
 )
 

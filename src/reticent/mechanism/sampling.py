@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 
 POISSON_NOTE = (
-    "Poisson sampling is assumed: each record joins each batch by a coin of its own that lands with probability "
-    "sample_rate; batches cut from shuffled data, or of a fixed size, need their own answer (sampler)."
+    "Poisson sampling is assumed: each record joins each batch by a coin of its own, with probability "
+    "sample_rate. Batches cut from shuffled data, or of a fixed size, need another answer (sampler)."
 )
 MU_NOTE = (
-    "mu holds at every error rate, where sampling cannot lower it: as the false positive rate goes to 0, the curve "
-    "comes as close as one likes to that of a run in which every step uses the record."
+    "mu speaks about every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
+    "is as close as one likes to that of a run in which every step uses the record."
 )
 FIXED_SIZE_NOTE = (
     "Batches of fixed size: a drawn record takes another one's place, so it moves the sum by up to 2 (BALLE2018); "

@@ -120,9 +120,9 @@ class MembershipGame(Adversary):
         _refuse_without_noise(mechanism, reason)
         truth = compose(mechanism, self.relation)
         notes = (
-            f"{reason} The answer is the worst case of the same release, a bound with no assumption about the data.",
-            "Whoever cannot tell any two neighbouring data sets apart cannot win the membership game either; "
-            "the susceptibility K (K = d is a typical record, not the worst) plays no part in it.",
+            f"{reason} The answer is the worst case of the same release: a bound, with no assumption about the data.",
+            "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
+            "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer.",
         )
         return Assessment(
             adversary=self,
@@ -194,8 +194,8 @@ def _obstacle(mechanism: DPSGD, k: Susceptibility) -> str:
     """Why the randomness of the data may not be counted, or nothing."""
     if not _single_pass(mechanism):
         return (
-            f"{mechanism.steps} steps use the same records again, so the randomness of the data is not fresh "
-            "in each step and only the injected noise may be counted."
+            f"The {mechanism.steps} steps use the same records again. Their randomness may be counted once and not in "
+            "each step, so only the added noise counts."
         )
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
         return "A spectrum of the covariance does not describe Poisson batches, whose size is random."

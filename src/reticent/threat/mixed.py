@@ -68,8 +68,8 @@ class Mixed(Adversary):
             optimistic=self._mix(_truth(relaxed).optimistic, _truth(worst).optimistic),
         )
         coin = (
-            f"Relaxed with probability {self.relaxed_probability!r}, worst case otherwise; "
-            "the type is drawn once and known to the attacker."
+            f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
+            "are the worst case. They know which of the two they are."
         )
         return Assessment(
             adversary=self,

@@ -19,11 +19,11 @@ from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
 
 _AVERAGE = (
-    "The guarantee is over a direction that is unknown to the attacker and common to all releases; "
-    "a record whose direction can be guessed gets no relief."
+    "The attacker does not know in which direction this record moves the result; it is the same direction in all "
+    "releases. The number is an average over directions: a record whose direction can be guessed gets no relief."
 )
-_LOG_2 = "For scalar releases, and under subsampling, the relief is at most log 2 in epsilon."
-_SUBSAMPLED = "One unknown sign shared by all steps, composed and enclosed; safe for any number of parameters."
+_LOG_2 = "In one dimension this lowers epsilon by at most log 2 = 0.693 against the worst case."
+_SUBSAMPLED = "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters."
 _STATED = (
     "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
     "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
@@ -175,7 +175,8 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
 
 def _common(lam: float, dimension: int) -> _Answer:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
-    return Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, (_LOG_2,)
+    notes = (_LOG_2,) if dimension == 1 else ()
+    return Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes
 
 
 def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
@@ -187,7 +188,7 @@ def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
 def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
     what = "a ledger of several mechanisms" if isinstance(mechanism, Ledger) else "this release and relation"
     note = f"No relaxed curve is proven for {what}: the answer is the worst case, which is always safe."
-    return compose(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (_LOG_2, note)
+    return compose(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
 
 
 def _coordinates(mechanism: Mechanism) -> int | None:
