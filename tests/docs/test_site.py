@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -36,8 +37,8 @@ def follow(page: Path, folder: Path) -> list[str]:
 def run(line: str, folder: Path) -> str:
     words = line.split("#")[0].strip()
     assert words.startswith("reticent "), f"not a command of ours: {line}"
-    command = f"'{sys.executable}' -m {words}"
-    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, timeout=280)  # noqa: S602
+    command = [sys.executable, "-m", *shlex.split(words)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -30,8 +30,8 @@ _STATED = (
     "smaller."
 )
 _PARAMETERS = (
-    "{} is the number of trained parameters. Gradients of records share directions, so the dimension that can be "
-    "defended is mostly far smaller; docs/relaxed-dimension.md says how to look at it."
+    "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
+    "that can be defended is mostly far smaller; docs/relaxed-dimension.md says how to look at it."
 )
 _DRAWN = (
     "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
