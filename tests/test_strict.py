@@ -120,3 +120,11 @@ def test_a_validation_error_shows_no_novel():
         with pytest.raises(ValidationError) as caught:
             Box.model_validate({"number": value})
         assert len(first_problem(caught.value)) < 400
+
+
+def test_an_error_shows_no_control_character_of_a_strangers_file() -> None:
+    from reticent.errors import ArtifactError
+
+    assert str(ArtifactError("sensitivity.json: unexpected key '\x1b[2J\u202e'\nmore")) == (
+        "sensitivity.json: unexpected key '\\x1b[2J\\u202e'\\nmore"
+    )

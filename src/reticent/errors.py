@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from reticent._text import printable
+
 
 class ReticentError(Exception):
-    """Base class; its text is one line that a user can act on."""
+    """Base class; its text is one line that a user can act on, and what a stranger's file put into it is inert."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class ParameterError(ReticentError, ValueError):

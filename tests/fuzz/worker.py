@@ -19,6 +19,7 @@ import traceback
 import warnings
 from pathlib import Path
 
+ROOT = str(Path.cwd())
 ALLOWED = (
     *{str(Path(p).resolve()) for p in (sys.prefix, sys.base_prefix, *site.getsitepackages(), Path.cwd() / "src")},
     str(Path.cwd() / "tests"),
@@ -67,6 +68,8 @@ class Watch:
         if path == self.folder or path.startswith((f"{self.folder}/", f"{tempfile.gettempdir()}/torchinductor_")):
             return True  # torch makes an empty folder of its own
         flags = arguments[2] if event == "open" and len(arguments) > 2 else None
+        if event == "os.listdir" and path == ROOT:
+            return True  # Python looks for modules where it was started
         reading = event == "os.listdir" or (isinstance(flags, int) and not flags & (os.O_WRONLY | os.O_RDWR))
         return reading and any(path == root or path.startswith(f"{root}/") for root in ALLOWED)
 
