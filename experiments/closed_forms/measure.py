@@ -20,8 +20,8 @@ import numpy as np
 
 from reticent.composition import WorstCaseProfile
 from reticent.composition import closed_forms as forms
-from reticent.composition.lattice import compose_lattice
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.routes.lattice import compose_lattice
 from reticent.errors import NumericalError
 from reticent.mechanism import Neighbouring
 from reticent.tradeoff import GaussianTradeOff, Subsampled

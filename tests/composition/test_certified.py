@@ -7,10 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.composition.certified import enclose_advantage
-from reticent.composition.lattice import compose_lattice
 from reticent.composition.pairs import sampled_gaussian
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian
+from reticent.composition.routes.advantage import enclose_advantage
+from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
@@ -34,7 +34,7 @@ def test_random_runs_agree_with_the_lattice():
         try:
             with np.errstate(all="ignore"):
                 lower, upper = enclose_advantage(noise, rate, steps, neighbouring is Neighbouring.REPLACE)
-                safe, weak = compose_lattice([(s.curve(), s.count) for s in kinds], 1e-3, 2**13, kinds[0].anchor)
+                safe, weak = compose_lattice([(s.curve(), s.count) for s in kinds], 1e-3, 2**13, kinds[0].atoms_apart)
         except NumericalError:
             continue
         assert float(weak.delta(0.0)) <= upper + 1e-13

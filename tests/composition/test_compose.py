@@ -5,8 +5,8 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
 from reticent.composition import Composed, WorstCaseProfile, advantage, certified_advantage, compose
-from reticent.composition.compose import loudest_step
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.routes.bounds import loudest_step
 from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
@@ -76,7 +76,7 @@ def test_a_ledger_of_different_steps_against_two_routes():
     """Heterogeneous composition on both routes: one ledger that transforms serve, one that they do not."""
     parts = (DPSGD(1.0, 0.01, 300), DPSGD(1.5, 0.02, 200), Gaussian(6.0, 2))
     certified = ends(Ledger(parts))
-    from reticent.composition.lattice import compose_lattice
+    from reticent.composition.routes.lattice import compose_lattice
 
     steps, _ = steps_of(Ledger(parts), ADD)
     low, high = compose_lattice([(step.curve(), step.count) for step in steps])

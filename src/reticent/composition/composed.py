@@ -11,9 +11,9 @@ import numpy as np
 
 from reticent import _check
 from reticent.composition.bracket import Bracket
-from reticent.composition.certified import enclose_advantage
-from reticent.composition.compose import compose, spectral_composition
-from reticent.composition.spectral import SpectralComposition
+from reticent.composition.compose import compose
+from reticent.composition.routes.advantage import enclose_advantage
+from reticent.composition.routes.transform import SpectralComposition, transform_of
 from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
@@ -46,7 +46,7 @@ class Composed:
     def _spectral(self) -> SpectralComposition | None:
         noisy, seen = whole = steps_of(self.mechanism, self.neighbouring)
         attained = whole == steps_of(self.mechanism, self.neighbouring, attained=True)
-        return spectral_composition(noisy) if noisy and seen == 0.0 and attained else None
+        return transform_of(noisy) if noisy and seen == 0.0 and attained else None
 
     def advantage(self) -> Interval:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""

@@ -25,7 +25,7 @@ class Step:
     count: int
 
     @property
-    def anchor(self) -> float:
+    def atoms_apart(self) -> float:
         """Distance between the two atoms of the losses; 0 where there are none."""
         apart = sum(self.pair.largest_losses)
         return apart if math.isfinite(apart) else 0.0

@@ -16,8 +16,10 @@ from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.composition.pairs.transforms import Law
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.composition.spectrum import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
+from reticent.composition.routes.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
+from reticent.composition.steps import Step
 from reticent.errors import NumericalError
+from reticent.mechanism.pairs import AntipodalGaussianPair, GaussianPair
 from reticent.tradeoff import LogErrors
 
 _DEEPEST = -41.0  # log delta at which curves end
@@ -338,6 +340,22 @@ class SpectralComposition:
         return _Block(
             thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), LogErrors(*(np.log(x) for x in points))
         )
+
+
+def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
+    """The route for these steps; None where a step is not a sampled Gaussian."""
+    plain, sampled = 0.0, []
+    for step in noisy:
+        match step.pair:
+            case GaussianPair(noise_multiplier=noise, sample_rate=1.0, shift=shift):
+                plain = shift / noise
+            case GaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
+                sampled.append(SampledStep(noise / shift, rate, False, step.count))
+            case AntipodalGaussianPair(noise_multiplier=noise, sample_rate=rate):
+                sampled.append(SampledStep(noise, rate, True, step.count))
+            case _:
+                return None
+    return SpectralComposition(tuple(sampled), plain)
 
 
 @dataclass(frozen=True)
