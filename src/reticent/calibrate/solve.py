@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reticent.calibrate.points import formula_risk, point_risk
+from reticent.calibrate.claims import formula_risk, point_risk
 from reticent.calibrate.search import Edge
 from reticent.calibrate.steer import start_of, steering
 from reticent.calibrate.targets import Reconstruction, Target

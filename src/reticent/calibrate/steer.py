@@ -8,16 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
-from reticent.calibrate.points import FORMS, formula_of
-from reticent.calibrate.targets import (
-    Advantage,
-    BayesSecurity,
-    EpsilonAtDelta,
-    Mu,
-    Success,
-    Target,
-    TprAtFpr,
-)
+from reticent.calibrate.claims import FORMS, formula_of
+from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.common_sign import common_sign_estimate
@@ -76,7 +68,7 @@ def steering(
     if exact:
         return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
     relaxed = isinstance(adversary, Relaxed) and neighbouring is not Neighbouring.REPLACE and mechanism.sample_rate < 1
-    if relaxed and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr):
+    if relaxed:
         return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), neighbouring)
     return None
 
@@ -102,7 +94,7 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     """log of the mu at which a Gaussian curve would agree with the estimate on what the target asks."""
     noise, rate, steps = release
     noise = max(noise, _LEAST_NOISE)
-    epsilon = _threshold(target)
+    epsilon = target.threshold
     if rate < 1.0:
         with np.errstate(all="ignore"):
             profile = WorstCaseProfile(noise, rate, steps, neighbouring, epsilon)
@@ -121,21 +113,7 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
 
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
-    epsilon = _threshold(target)
+    epsilon = target.threshold
     if epsilon is None:
-        fpr = target.fpr if isinstance(target, TprAtFpr) else getattr(target, "baseline", 0.5)
-        return math.log(target.equivalent_mu(power_of(delta, fpr, largest)[0]))
+        return math.log(target.equivalent_mu(power_of(delta, target.at_fpr, largest)[0]))
     return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), 1e-15))))
-
-
-def _threshold(target: Target) -> float | None:
-    """The one threshold that the target asks about, by symmetry at least 0; None for rates."""
-    match target:
-        case Advantage() | BayesSecurity():
-            return 0.0
-        case Success(prior=prior):
-            return abs(math.log1p(-prior) - math.log(prior))
-        case EpsilonAtDelta(value=epsilon):
-            return epsilon
-        case _:
-            return None

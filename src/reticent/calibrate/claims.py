@@ -12,16 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.calibrate.targets import (
-    Advantage,
-    BayesSecurity,
-    EpsilonAtDelta,
-    Mu,
-    Reconstruction,
-    Success,
-    Target,
-    TprAtFpr,
-)
+from reticent.calibrate.targets import Advantage, Mu, Target, mapped
 from reticent.composition import Composed, WorstCaseProfile, certified_advantage, closed_forms, mu_limits
 from reticent.mechanism import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
@@ -75,22 +66,7 @@ def point_risk(
         return None
     if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
         return None
-    point = _Point(release, neighbouring)
-    match target:
-        case Advantage():
-            return point.delta(0.0)
-        case BayesSecurity():
-            return _mapped(point.delta(0.0), lambda delta: 1.0 - delta)
-        case Success(prior=prior):
-            rarer = min(prior, 1.0 - prior)
-            threshold = math.log1p(-rarer) - math.log(rarer)
-            return _mapped(point.delta(threshold), lambda delta: 1.0 - rarer + rarer * delta)
-        case EpsilonAtDelta(delta=delta):
-            return point.epsilon(delta)
-        case TprAtFpr(fpr=fpr) | Reconstruction(baseline=fpr):
-            return point.power(fpr, target)
-        case _:
-            return None
+    return target.at(_Point(release, neighbouring))
 
 
 def _mu(release: Mechanism, adversary: Adversary, neighbouring: Neighbouring, method: Method) -> Interval | None:
@@ -121,7 +97,7 @@ class _Point:
         """The larger of both directions' delta at ``epsilon``, any real number."""
         if epsilon < 0.0:
             grown = math.exp(epsilon)
-            return _mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
+            return mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
         if not self.profile.reliable or self.profile.kurtosis > (_ROUGHEST if epsilon == 0.0 else _SMOOTH):
             return None
         with np.errstate(all="ignore"):
@@ -153,7 +129,7 @@ class _Point:
         lower = near - pad if below is not None and below.lower > delta else 0.0
         return Interval(lower, near + pad, near + pad)
 
-    def power(self, fpr: float, target: Target) -> Interval | None:
+    def power(self, fpr: float, enough: Callable[[float], bool]) -> Interval | None:
         """The largest true positive rate at ``fpr``, by the tangent delta(l) + e^l fpr near the best l.
 
         Every l gives a bound. The lower end is convexity in e^l: the tangents through the outer two of three
@@ -163,7 +139,7 @@ class _Point:
             return None
         _, best = self.profile.power(fpr)
         here = self._tangent(best, fpr)
-        if here is None or not target.met_by(here.value):
+        if here is None or not enough(here.value):
             return here
         apart = -math.expm1(-_APART * self.profile.spread)
         sides = [self._tangent(best + math.log1p(way * apart), fpr) for way in (-1.0, 1.0)]
@@ -174,18 +150,10 @@ class _Point:
 
     def _tangent(self, threshold: float, fpr: float) -> Interval | None:
         added = math.exp(threshold) * fpr
-        return _mapped(self.delta(threshold), lambda delta: min(delta + added, 1.0))
+        return mapped(self.delta(threshold), lambda delta: min(delta + added, 1.0))
 
 
 def _by_formula(release: Mechanism, adversary: Adversary, method: Method) -> bool:
     if not (isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0):
         return False
     return isinstance(adversary, Membership) and method is not Method.EXACT
-
-
-def _mapped(found: Interval | None, risk: Callable[[float], float]) -> Interval | None:
-    """``found`` through a monotone map; the claim stays the claim."""
-    if found is None:
-        return None
-    ends = sorted((risk(found.lower), risk(found.upper)))
-    return Interval(ends[0], risk(found.value), ends[1])
