@@ -52,7 +52,7 @@ MUTANTS = (
     Mutant("cheap bounds: what the grid misses, below", CORE + "routes/bounds.py", "np.logaddexp(fnr, math.log(max(lost, 1e-300)))", "fnr"),
     Mutant("cut moments: probability left out", CORE + "routes/transform.py", "* lost / step.count\n", "* 0.0\n"),
     Mutant("cut moments: lower end of a cell", CORE + "routes/transform.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
-    Mutant("contour: aliases", CORE + "routes/contour.py", "self._right(thresholds) + self._left(thresholds))\n", "0.0 * thresholds)\n", (ENCLOSURE,)),
+    Mutant("contour: aliases", CORE + "routes/contour.py", "near * (self._right(thresholds) + self._left(thresholds)))", "0.0 * thresholds)", (ENCLOSURE,)),
     Mutant("contour: truncation", CORE + "routes/contour.py", "error + tail * self.beyond / np.pi", "error", (ENCLOSURE,)),
     Mutant("sign lattice: reach", CORE + "sign_lattice.py", "steps * 2.0 * float(np.exp(_log_tail(_REACH)))", "0.0"),
     Mutant("sign lattice: rounding of delta", CORE + "sign_lattice.py", "rounding * (q + grown * p)", "0.0"),

@@ -132,8 +132,8 @@ class SampledGaussian:
         grown = np.expm1(np.multiply.outer(powers, grid.loss))
         outside = np.array([self.left_out(c) for c in powers.tolist()])
         cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=1)
-        factor = self.strip_factor(powers[:, None], self.angles).min(axis=1)
-        rule = factor * (cells + 2.0 * outside)
+        factors = self.log_strip_factor(powers[:, None], self.angles).min(axis=1)
+        rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
         unit = float(np.sum(rule[-2:] + outside[-2:]))
         size = np.abs(powers)
         steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
@@ -199,23 +199,22 @@ class SampledGaussian:
         best, cells = np.full(len(marks), np.inf), self._cell_bounds(c)
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
-            exponents = np.multiply.outer(marks, self.arguments(angle)) + cells
-            sums = np.exp(np.minimum(exponents, 700.0)).sum(axis=1) * self.strip_factor(c, angle)
+            exponents = np.multiply.outer(marks, self.arguments(angle)) + (cells + self.log_strip_factor(c, angle))
+            sums = np.exp(np.minimum(exponents, 700.0)).sum(axis=1)
             best = np.fmin(best, np.where(np.max(exponents, axis=1) > 690.0, np.inf, sums))
             if best[-1] < no_matter:
                 break
         return best[np.searchsorted(marks, frequencies)]
 
-    def strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
-        """The rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2; both broadcast.
+    def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+        """log of the rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2; both broadcast.
 
         A negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 by cos(angle/2)^power at most.
         """
         s = self.noise_multiplier
         decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
         negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
-        logs = 0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + negative * np.log(np.cos(0.5 * angle))
-        return np.exp(np.minimum(logs, 700.0))
+        return 0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + negative * np.log(np.cos(0.5 * angle))
 
     def _cell_bounds(self, c: float) -> np.ndarray:
         """log of bounds on the integral of |integrand| over the pieces of ``arguments``.
