@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -32,52 +33,60 @@ _ROUNDING = 1e-10
 _APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
 
 
-def formula_of(release: Mechanism, adversary: Adversary, neighbouring: Neighbouring, method: Method) -> float | None:
-    """mu of the Gaussian curve that ``Membership`` proposes by ``method``; None where it is not such a curve."""
-    if not (_by_formula(release, adversary, method) and method in FORMS and isinstance(release, DPSGD)):
-        return None
-    return float(FORMS[method](release.noise_multiplier, release.sample_rate, release.steps, neighbouring))
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Who attacks, between which data sets, and how the curve is evaluated."""
 
+    adversary: Adversary
+    neighbouring: Neighbouring
+    method: Method
 
-def formula_risk(
-    release: Mechanism, target: Target, adversary: Adversary, neighbouring: Neighbouring, method: Method
-) -> float | None:
-    """The risk by the closed form of ``method``, as ``Membership`` claims it; None where it has none."""
-    mu = formula_of(release, adversary, neighbouring, method)
-    if mu is not None:
-        return target.of_mu(max(mu, 1e-300))
-    if isinstance(target, Mu):
-        return None
-    if method is Method.PROVEN and isinstance(release, DPSGD) and _by_formula(release, adversary, method):
+    @property
+    def exact(self) -> bool:
+        """Whether the curve is the worst case's."""
+        who = self.adversary
+        return isinstance(who, WorstCase) or (isinstance(who, Membership) and self.method is Method.EXACT)
+
+    def claim(self, release: Mechanism, target: Target) -> Interval | None:
+        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
+        if isinstance(target, Mu):
+            return self._mu(release)
+        if not (isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0):
+            return None
+        if not self.exact:
+            value = self._by_formula(release, target)
+            return None if value is None else Interval(value, value, value)
+        if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
+            return None
+        return target.at(_Point(release, self.neighbouring))
+
+    def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
+        """From (noise, rate, steps) to mu of the Gaussian curve that ``Membership`` proposes; None where it has none."""
+        poisson = isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0
+        if not (poisson and isinstance(self.adversary, Membership) and self.method in FORMS):
+            return None
+        return lambda noise, rate, steps: float(FORMS[self.method](noise, rate, steps, self.neighbouring))
+
+    def _by_formula(self, release: DPSGD, target: Target) -> float | None:
         run = release.noise_multiplier, release.sample_rate, release.steps
-        upper = float(closed_forms.proven_bracket(*run, neighbouring).upper)
-        return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
-    return None
-
-
-def point_risk(
-    release: Mechanism, target: Target, adversary: Adversary, neighbouring: Neighbouring, method: Method
-) -> Interval | None:
-    """Enclosure of the risk with a bound that the claimed curve keeps as well; None where there is none."""
-    if isinstance(target, Mu):
-        return _mu(release, adversary, neighbouring, method)
-    worst = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
-    if not (worst and isinstance(release, DPSGD) and release.sampler is Sampler.POISSON):
+        form = self.formula(release)
+        if form is not None:
+            return target.of_mu(max(form(*run), 1e-300))
+        if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
+            upper = float(closed_forms.proven_bracket(*run, self.neighbouring).upper)
+            return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
         return None
-    if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
-        return None
-    return target.at(_Point(release, neighbouring))
 
-
-def _mu(release: Mechanism, adversary: Adversary, neighbouring: Neighbouring, method: Method) -> Interval | None:
-    """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
-    same = isinstance(adversary, WorstCase | Relaxed | Mixed) or (
-        isinstance(adversary, Membership) and method is Method.EXACT
-    )
-    if not same or not isinstance(release, Gaussian | DPSGD):
-        return None
-    lower, upper = mu_limits(release, neighbouring)
-    return Interval(lower, upper, upper)
+    def _mu(self, release: Mechanism) -> Interval | None:
+        """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
+        form = self.formula(release)
+        if form is not None and isinstance(release, DPSGD):
+            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), 1e-300)
+            return Interval(mu, mu, mu)
+        if not (self.exact or isinstance(self.adversary, Relaxed | Mixed)) or not isinstance(release, Gaussian | DPSGD):
+            return None
+        lower, upper = mu_limits(release, self.neighbouring)
+        return Interval(lower, upper, upper)
 
 
 class _Point:
@@ -151,9 +160,3 @@ class _Point:
     def _tangent(self, threshold: float, fpr: float) -> Interval | None:
         added = math.exp(threshold) * fpr
         return mapped(self.delta(threshold), lambda delta: min(delta + added, 1.0))
-
-
-def _by_formula(release: Mechanism, adversary: Adversary, method: Method) -> bool:
-    if not (isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0):
-        return False
-    return isinstance(adversary, Membership) and method is not Method.EXACT

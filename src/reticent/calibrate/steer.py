@@ -8,14 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
-from reticent.calibrate.claims import FORMS, formula_of
+from reticent.calibrate.claims import Attack
 from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.common_sign import common_sign_estimate
 from reticent.composition.profile import power_of
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
+from reticent.threat import Relaxed
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 
@@ -49,27 +49,19 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
             return 0.0, 1.0
 
 
-def steering(
-    mechanism: Mechanism,
-    unknown: Unknown,
-    target: Target,
-    adversary: Adversary,
-    neighbouring: Neighbouring,
-    method: Method,
-) -> Estimate | None:
+def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
         return None
-    if unknown.whole and formula_of(unknown.put(mechanism, 1.0), adversary, neighbouring, method) is not None:
+    form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
+    if form is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
-        form = FORMS[method]
-        return lambda x: math.log(clipped(float(form(*_release(unknown, mechanism, x), neighbouring))))
-    exact = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
-    if exact:
-        return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
-    relaxed = isinstance(adversary, Relaxed) and neighbouring is not Neighbouring.REPLACE and mechanism.sample_rate < 1
-    if relaxed:
-        return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), neighbouring)
+        return lambda x: math.log(clipped(form(*_release(unknown, mechanism, x))))
+    if attack.exact:
+        return lambda x: _log_mu(target, _release(unknown, mechanism, x), attack.neighbouring)
+    replaced = attack.neighbouring is Neighbouring.REPLACE
+    if isinstance(attack.adversary, Relaxed) and not replaced and mechanism.sample_rate < 1:
+        return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), attack.neighbouring)
     return None
 
 
