@@ -61,7 +61,7 @@ class Attack:
         return target.at(_Point(release, self.neighbouring))
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
-        """From (noise, rate, steps) to mu of the Gaussian curve that ``Membership`` proposes; None where it has none."""
+        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none."""
         poisson = isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0
         if not (poisson and isinstance(self.adversary, Membership) and self.method in FORMS):
             return None

@@ -26,7 +26,7 @@ class Route:
     Attributes:
         name: for people.
         width: between its own bounds on the advantage; infinite where it failed.
-        failure: why it could not answer; empty where it did.
+        failure: why it could not answer, or left tails out; empty where it answered in full.
     """
 
     name: str

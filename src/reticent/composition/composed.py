@@ -20,6 +20,9 @@ from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.tradeoff import TradeOff
 
 Interval = tuple[float, float]
+_WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
+_WIDE_ADVANTAGE = 1e-7
+_ROOMS = (1.0, 2.0)  # of the certified advantage: what its nodes are planned for
 
 
 class Composed:
@@ -32,10 +35,12 @@ class Composed:
     Attributes:
         mechanism: what was run.
         neighbouring: between which data sets.
+        refused: why single thresholds were read off the curve instead.
     """
 
     def __init__(self, mechanism: Mechanism, neighbouring: Neighbouring) -> None:
         self.mechanism, self.neighbouring = mechanism, neighbouring
+        self.refused: list[str] = []
 
     @cached_property
     def bracket(self) -> Bracket:
@@ -60,13 +65,18 @@ class Composed:
         epsilon = _check.non_negative(epsilon=epsilon)
         spectral = self._spectral
         if spectral is not None and spectral.steps:
-            with contextlib.suppress(NumericalError), np.errstate(all="ignore"):
-                ways = [spectral.delta(epsilon)]
-                if epsilon > 0.0 and not spectral.symmetric:
-                    ways.append(spectral.reversed_delta(epsilon))
+            try:
+                with np.errstate(all="ignore"):
+                    ways = [spectral.delta(epsilon)]
+                    if epsilon > 0.0 and not spectral.symmetric:
+                        ways.append(spectral.reversed_delta(epsilon))
+            except NumericalError as error:
+                self.refused.append(f"delta at {epsilon:g}: {error}")
+            else:
                 lower, upper = max(way[0] for way in ways), max(way[1] for way in ways)
-                if upper - lower < 1e-6 or upper < 1e-6:
+                if min(upper - lower, upper) < _WIDE:
                     return lower, upper
+                self.refused.append(f"delta at {epsilon:g}: known within {upper - lower:.1g} only")
         return self._read(lambda curve: float(curve.delta(epsilon)))
 
     def beta(self, alpha: float) -> Interval:
@@ -94,10 +104,10 @@ def certified_advantage(
     noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     _check.count(steps=steps)
     if noise > 0.0 and rate < 1.0:
-        for room in (1.0, 2.0):
+        for room in _ROOMS:
             with contextlib.suppress(NumericalError):
                 lower, upper = enclose_advantage(noise, rate, steps, neighbouring is Neighbouring.REPLACE, room)
-                if upper - lower < 1e-7:
+                if upper - lower < _WIDE_ADVANTAGE:
                     return lower, upper
     bracket = compose(DPSGD(noise, rate, steps), neighbouring)
     upper = float(bracket.pessimistic.delta(0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reticent.composition.bracket import Route
 from reticent.composition.polygon import Polygon, hull, strictest
@@ -91,6 +91,8 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
 
     transform = transform_of(noisy)
     exact = None if transform is None else found.ask("transform", transform.polygons)
+    if exact is not None and transform is not None and transform.refused:
+        found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
     if exact is None or found.width > _WIDTH or not _reaches(exact[0]):
         coarse = lattice(_FIRST_POINTS, _MISSED)
         if found.width > _WIDTH:

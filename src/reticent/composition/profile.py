@@ -101,8 +101,11 @@ class WorstCaseProfile:
     def _transform(self, precision: Precision) -> None:
         """Frequencies until the transform has decayed, and what each adds to the overlap of P and e^-l Q."""
         spacing = 2.0 * math.pi / self.window
-        count, parts = int(math.sqrt(2.0 * precision.decay) / self.spread / spacing) + 2, []
-        start, end = 0, count
+        needed = math.sqrt(2.0 * precision.decay) / self.spread / spacing + 2.0
+        if not needed < precision.frequencies:
+            self.reliable = False
+            return
+        start, end, parts = 0, int(needed), []
         while True:
             log_size, phase = self._law.transform(spacing * np.arange(start, end))
             parts.append(np.exp(log_size + 1j * phase))
@@ -323,7 +326,7 @@ def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring
     result = np.full(len(rates), np.nan)
     needed = math.sqrt(2.0 * QUICK.decay) * law.window / (2.0 * np.pi * law.spread) + 2.0
     counts = np.exp2(np.ceil(2.0 * np.log2(needed)) / 2.0).astype(int)  # few different ones
-    todo = np.flatnonzero((law.spread > 0.0) & (law.spread < _LOUDEST))
+    todo = np.flatnonzero((law.spread > 0.0) & (law.spread < _LOUDEST) & (counts <= FINE.frequencies))
     while len(todo):
         again = []
         for count in np.unique(counts[todo]):

@@ -79,6 +79,7 @@ class SpectralComposition:
     Attributes:
         steps: the sampled steps.
         plain: GDP parameter of everything that was not sampled, 0 if nothing.
+        refused: why tails of ``polygons`` are left out, once it was called.
 
     Raises:
         NumericalError: from any method, where the certificate cannot be had.
@@ -90,6 +91,7 @@ class SpectralComposition:
         default_factory=dict, compare=False, repr=False
     )
     _reaches: dict[_Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
+    refused: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def symmetric(self) -> bool:
@@ -158,9 +160,10 @@ class SpectralComposition:
         for c, low, high in self._blocks():
             try:
                 blocks.append(self._block(c, low, high, per_block))
-            except NumericalError:
+            except NumericalError as error:
                 if low <= 0.0 <= high:
                     raise
+                self.refused.append(f"thresholds {low:.3g} to {high:.3g}: {error}")
         return blocks
 
     @cached_property
