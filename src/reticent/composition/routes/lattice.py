@@ -26,7 +26,14 @@ _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
-_HALF = -0.6931471805599453
+_LOG_HALF = -0.6931471805599453
+_HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
+_LEAST_POINTS_LOG2 = 12
+_ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
+_MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
+_CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
+_SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
+_SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
 
 Steps = Sequence[tuple[TradeOff, int]]
 
@@ -242,7 +249,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
     wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
     scale = float(np.exp(tilt * offset * plan.spacing))
     slack = scale * (rounding + wrap)
-    if not slack < 1e-3:
+    if not slack < _HOPELESS:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
     return _Composed(mass * scale, slack)
 
@@ -280,7 +287,7 @@ def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach] outside which Q above and P below are at most ``tail``."""
-    sizes = np.geomspace(1e-12, max(reach, 1e-11), 800)
+    sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
     high = curve.errors(sizes).tpr <= np.log(tail)
     low = curve.errors(-sizes).tnr <= np.log(tail)
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
@@ -296,10 +303,10 @@ def _plan(steps: Steps, width: float, max_points: int, atoms_apart: float, tail:
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
-    span = 1.05 * (max(high, 0.0) + max(low, 0.0)) + 1e-12
-    spacing = np.sqrt(30.0 * width * max(spread, 1e-3 * span) / count)
-    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), 12, np.log2(max_points)))
-    margin = points // 512  # on either side: what connecting dots moves by whole cells stays inside
+    span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
+    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, 1e-3 * span) / count)
+    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(max_points)))
+    margin = points // _MARGIN_SHARE
     spacing = span / (points - 3 * margin)
     symmetric = all(curve.reversed is curve for curve, _ in steps)
     atoms_apart = 0.5 * atoms_apart if symmetric else atoms_apart
@@ -309,7 +316,7 @@ def _plan(steps: Steps, width: float, max_points: int, atoms_apart: float, tail:
         return _Plan(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
     centres = tuple(_median(curve, of_both=atoms_apart == 0.0) for curve, _ in steps)
     offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
-    start = int(np.floor((-1.025 * max(low, 0.0) - offset) / spacing)) - margin
+    start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
     return _Plan(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
 
@@ -318,10 +325,10 @@ def _median(curve: TradeOff, of_both: bool) -> float:
 
     def less(losses: np.ndarray) -> np.ndarray:
         rates = curve.errors(losses)
-        middle = np.logaddexp(rates.fpr, rates.tpr) + _HALF if of_both else rates.fpr
-        return middle < _HALF - 1e-15
+        middle = np.logaddexp(rates.fpr, rates.tpr) + _LOG_HALF if of_both else rates.fpr
+        return middle < _LOG_HALF - 1e-15
 
-    sizes = np.geomspace(1e-300, 1e5, 1200)
+    sizes = np.geomspace(1e-300, _LARGEST, _MEDIAN_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     k = int(np.argmax(less(losses)))
     low, high = losses[max(k - 1, 0)], losses[k]
@@ -333,7 +340,7 @@ def _median(curve: TradeOff, of_both: bool) -> float:
 
 def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     """Connected dots on a grid that is geometric around 0: losses and P-masses."""
-    sizes = np.geomspace(1e-12, 1e5, 3400)
+    sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     rates = curve.errors(losses)
     p, q = masses(rates.fpr, rates.tnr), masses(rates.tpr, rates.fnr)
