@@ -23,6 +23,7 @@ _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
 _LAYER_CELLS = 160
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
+_MARKS = np.concatenate([np.geomspace(1e-4, 1.0, 13), np.linspace(0.0, 1.0, 6)])  # where the rule is asked
 _MAX_NODES = 10_000
 _CHUNK = 500_000  # elements of one array
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
@@ -193,9 +194,7 @@ class SampledGaussian:
         e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
         with t, so it is evaluated at few frequencies and rounded up to the next.
         """
-        last = len(frequencies) - 1
-        places = np.concatenate([np.geomspace(1, max(last, 1), 12), np.linspace(0, last, 7)]).round().astype(int)
-        marks = np.unique(frequencies[np.minimum(places, last)])
+        marks = np.unique(frequencies[np.ceil((len(frequencies) - 1) * _MARKS).astype(int)])
         best, cells = np.full(len(marks), np.inf), self._cell_bounds(c)
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
