@@ -107,7 +107,7 @@ class SampledGaussian:
         first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
         if last - first > _MAX_NODES:
             raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
-        x = np.arange(first, last + 1).astype(np.longdouble if self.extended else np.float64)
+        x: np.ndarray = np.arange(first, last + 1).astype(np.longdouble if self.extended else np.float64)
         return self.pair.nodes(x * dx, dx)
 
     @cached_property
