@@ -107,8 +107,7 @@ def full_rows() -> list[Row]:
 
         def ours(run: tuple[float, float, int] = run) -> tuple[float, float, np.ndarray]:
             profile = WorstCaseProfile(*run, _ADD)
-            betas = np.array([1.0 - profile.power(alpha)[0] for alpha in _ALPHAS.tolist()])
-            return profile.advantage(), profile.epsilon(1e-5)[0], betas
+            return profile.advantage(), profile.epsilon(1e-5)[0], 1.0 - profile.power(_ALPHAS)[0]
 
         def peer(row: dict = row) -> None:
             pld = _peer_pld(row)

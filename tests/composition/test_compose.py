@@ -186,9 +186,9 @@ def test_fast_values_lie_in_the_enclosure(run, neighbouring):
     profile = WorstCaseProfile(*run, neighbouring)
     low, high = composed.epsilon(1e-5)
     assert low - 2e-6 <= profile.epsilon(1e-5)[0] <= high + 2e-6
-    for alpha in alphas.tolist():
+    for alpha, power in zip(alphas.tolist(), profile.power(alphas)[0], strict=True):
         low, high = composed.beta(alpha)
-        assert low - 2e-8 <= 1.0 - profile.power(alpha)[0] <= high + 2e-8
+        assert low - 2e-8 <= 1.0 - power <= high + 2e-8
 
 
 def test_dp_accounting_agrees_on_its_own_grid():

@@ -146,7 +146,7 @@ class _Point:
         """
         if not self.profile.reliable:
             return None
-        _, best = self.profile.power(fpr)
+        best = float(self.profile.power(np.array([fpr]))[1][0])
         here = self._tangent(best, fpr)
         if here is None or not enough(here.value):
             return here

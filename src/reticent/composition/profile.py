@@ -54,7 +54,7 @@ _FURTHEST = 40.0  # largest threshold, in standard deviations of the loss
 _LEAST_NOISE = 0.05  # below, an advantage is certified instead
 _WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analytic
 _ROOT_EIGHT = 2.8284271247461903
-_ZOOMS = 5  # of a grid around a root or an optimum
+_ZOOMS, _PLACES = 6, 20  # of a grid around a root or an optimum, and its cells
 _BLOCK = 500_000  # elements of one array
 
 _SPACING, _POINTS = 0.01, 1 << 16  # of the lattice
@@ -150,31 +150,33 @@ class WorstCaseProfile:
         """(least epsilon with at most ``delta``, -d log delta / d epsilon there); (0, 1) where none is needed."""
         low, high, slope, wanted = 0.0, self.largest, 1.0, math.log(delta)
         for _ in range(_ZOOMS):
-            grid = np.linspace(low, high, 33)
+            grid = np.linspace(low, high, _PLACES + 1)
             logs = np.log(np.maximum(self.delta(grid), 1e-300))
             if logs[0] <= wanted:
                 return low, slope
-            place = int(np.argmax(logs <= wanted)) or 32
+            place = int(np.argmax(logs <= wanted)) or _PLACES
             low, high = float(grid[place - 1]), float(grid[place])
             slope = float(logs[place - 1] - logs[place]) / (high - low)
         return low + float(logs[place - 1] - wanted) / slope, slope
 
-    def power(self, fpr: float) -> tuple[float, float]:
-        """(true positive rate at ``fpr``, threshold of its tangent)."""
+    def power(self, fpr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(true positive rates at ``fpr``, thresholds of their tangents); all of shape (n,)."""
         return power_of(self.delta, fpr, self.largest)
 
 
-def power_of(delta: Callable[[np.ndarray], np.ndarray], fpr: float, largest: float) -> tuple[float, float]:
-    """(true positive rate at ``fpr``, threshold l of its tangent): the least of delta(l) + e^l fpr over l."""
-    left, right, power, best = -largest, largest, 1.0, 0.0
+def power_of(
+    delta: Callable[[np.ndarray], np.ndarray], fpr: np.ndarray, largest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(true positive rates at ``fpr``, thresholds l of their tangents): the least of delta(l) + e^l fpr over l."""
+    rows, shares = np.arange(len(fpr)), np.linspace(0.0, 1.0, _PLACES + 1)
+    left, right = np.full(len(fpr), -largest), np.full(len(fpr), largest)
     for _ in range(_ZOOMS):
-        grid = np.linspace(left, right, 61)
-        grown, values = np.exp(grid), delta(np.abs(grid))
-        values = np.where(grid < 0.0, 1.0 - grown + grown * values, values) + grown * fpr
-        place = int(np.argmin(values))
-        power, best = float(values[place]), float(grid[place])
-        left, right = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, 60)])
-    return min(power, 1.0), best
+        grid = left[:, None] + (right - left)[:, None] * shares
+        grown, values = np.exp(grid), delta(np.abs(grid).ravel()).reshape(grid.shape)
+        values = np.where(grid < 0.0, 1.0 - grown + grown * values, values) + grown * fpr[:, None]
+        place = np.argmin(values, axis=1)
+        left, right = grid[rows, np.maximum(place - 1, 0)], grid[rows, np.minimum(place + 1, _PLACES)]
+    return np.minimum(values[rows, place], 1.0), grid[rows, place]
 
 
 class _Law(NamedTuple):
