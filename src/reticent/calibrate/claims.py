@@ -58,7 +58,7 @@ class Attack:
             return None if value is None else Interval(value, value, value)
         if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
             return None
-        return target.at(_Point(release, self.neighbouring))
+        return target.at(Points(release, self.neighbouring))
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
         """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none."""
@@ -89,8 +89,8 @@ class Attack:
         return Interval(lower, upper, upper)
 
 
-class _Point:
-    """The worst case of one release at single thresholds; every ``value`` is the upper end with its allowance."""
+class Points:
+    """The worst case of one release at single points: each ``value`` is the upper end with its allowance; or None."""
 
     def __init__(self, release: DPSGD, neighbouring: Neighbouring) -> None:
         self.run = release.noise_multiplier, release.sample_rate, release.steps

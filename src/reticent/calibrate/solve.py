@@ -199,7 +199,7 @@ class _Search:
                 break
             if edge.safe is None and edge.unsafe is not None and edge.unsafe[0] <= self.low:
                 self._unreachable(self.value(self.low))
-            if _width(edge) <= _SLACK:
+            if edge.width <= _SLACK:
                 break
             u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
             if turn >= 4:
@@ -209,7 +209,7 @@ class _Search:
             # The steps came from the unsafe side throughout: walk to the safe one, further each time.
             edge.probe(max(edge.unsafe[0] - step, self.low))
             step *= 4.0
-        while step > _SLACK and _width(edge) > _SLACK and edge.safe is not None and edge.unsafe is not None:
+        while step > _SLACK and edge.width > _SLACK and edge.safe is not None and edge.unsafe is not None:
             edge.probe(0.5 * (edge.safe[0] + edge.unsafe[0]))
             step *= 0.5
         if edge.safe is None:
@@ -217,7 +217,7 @@ class _Search:
                 self._unreachable(self.value(self.low))
             raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
         best, gap = edge.safe
-        slack = 0.0 if best >= self.high else min(-gap / slope, _width(edge))
+        slack = 0.0 if best >= self.high else min(-gap / slope, edge.width)
         return self.value(best), self.claim(self.value(best)), slack
 
     def _unhurried(self, edge: Edge, turn: int, u: float) -> float:
@@ -252,7 +252,3 @@ class _Search:
 
     def _unreachable(self, value: float) -> None:
         raise UnreachableError(self.unknown, self.target, value, self.claim(value).value)
-
-
-def _width(edge: Edge) -> float:
-    return math.inf if edge.safe is None or edge.unsafe is None else edge.unsafe[0] - edge.safe[0]

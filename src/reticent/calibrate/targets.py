@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from scipy.special import erfcinv, ndtr, ndtri
 
@@ -16,20 +16,10 @@ from reticent.errors import ParameterError
 from reticent.threat import Assessment, Interval
 from reticent.tradeoff import TradeOff
 
+if TYPE_CHECKING:
+    from reticent.calibrate.claims import Points
+
 _SQRT_8 = 2.8284271247461903
-
-
-class Points(Protocol):
-    """The worst case of one release at single points, as claims with enclosures; None where there is none."""
-
-    def delta(self, epsilon: float) -> Interval | None:
-        """The larger of both directions' delta at any real ``epsilon``."""
-
-    def epsilon(self, delta: float) -> Interval | None:
-        """An epsilon with at most ``delta``, next to the least."""
-
-    def power(self, fpr: float, enough: Callable[[float], bool]) -> Interval | None:
-        """The largest true positive rate at ``fpr``; its lower end matters where ``enough`` says so."""
 
 
 class Target(ABC):
