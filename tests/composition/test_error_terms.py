@@ -108,6 +108,17 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     assert sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of the width is the sum's error
 
 
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monkeypatch):
+    """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
+    exact = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    rule = SampledGaussian.rule
+    monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t: rule(law, c, t) + 1e-7)
+    lower, upper = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    assert lower <= exact[0] <= exact[1] <= upper
+    assert 5e-7 < upper - lower < 1e-4
+
+
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 @pytest.mark.parametrize(("exponent", "reach"), [(5.0, 9.5), (36.0, 1.5)])
 def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypatch):

@@ -45,6 +45,8 @@ MUTANTS = (
     Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS"),
     Mutant("lattice: errors of all steps", CORE + "routes/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack"),
     Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0"),
+    Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = self.rule(c, frequencies) + steady.rest[0]", "error = 0.0 * frequencies + steady.rest[0]", ("tests/composition/test_laws.py",)),
+    Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: alias", CORE + "routes/advantage.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
     Mutant("affinity: radius", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return 0.0 * (right + left)"),
     Mutant("affinity: truncated tails", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return trapezoid"),
