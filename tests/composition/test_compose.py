@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from reticent.composition import Composed, advantage, certified_advantage, compose
-from reticent.composition.compose import loudest_step
+from reticent.composition import Composed, WorstCaseProfile, advantage, certified_advantage, compose
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.routes.bounds import loudest_step
 from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
@@ -76,7 +76,7 @@ def test_a_ledger_of_different_steps_against_two_routes():
     """Heterogeneous composition on both routes: one ledger that transforms serve, one that they do not."""
     parts = (DPSGD(1.0, 0.01, 300), DPSGD(1.5, 0.02, 200), Gaussian(6.0, 2))
     certified = ends(Ledger(parts))
-    from reticent.composition.lattice import compose_lattice
+    from reticent.composition.routes.lattice import compose_lattice
 
     steps, _ = steps_of(Ledger(parts), ADD)
     low, high = compose_lattice([(step.curve(), step.count) for step in steps])
@@ -175,8 +175,6 @@ CONFIGURATIONS = [(1.0, 1e-3, 10**4), (0.8, 0.01, 1000), (0.6, 1e-4, 10**6), (2.
 @pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
 @pytest.mark.parametrize("run", CONFIGURATIONS)
 def test_fast_values_lie_in_the_enclosure(run, neighbouring):
-    from reticent.composition.fast import Profile
-
     lower, upper = Composed(DPSGD(*run), neighbouring).advantage()
     assert lower - 1e-9 <= advantage(*run, neighbouring) <= upper + 1e-9
     quick = certified_advantage(*run, neighbouring)
@@ -185,16 +183,12 @@ def test_fast_values_lie_in_the_enclosure(run, neighbouring):
     assert quick[1] - quick[0] <= 1e-8
     composed = Composed(DPSGD(*run), neighbouring)
     alphas = np.array([1e-4, 1e-3, 1e-2, 0.1])
-    value = Profile(*run, neighbouring, room=1.7).summary(1e-5, alphas)
+    profile = WorstCaseProfile(*run, neighbouring)
     low, high = composed.epsilon(1e-5)
-    assert low - 2e-6 <= value[1] <= high + 2e-6
-    both = np.minimum(value[2], value[3])
-    for alpha, beta in zip(alphas, both, strict=True):
-        low, high = composed.beta(float(alpha))
-        assert low - 2e-8 <= high
-        assert low - 2e-8 <= beta
-        if neighbouring is REPLACE:
-            assert beta <= high + 2e-8
+    assert low - 2e-6 <= profile.epsilon(1e-5)[0] <= high + 2e-6
+    for alpha, power in zip(alphas.tolist(), profile.power(alphas)[0], strict=True):
+        low, high = composed.beta(alpha)
+        assert low - 2e-8 <= 1.0 - power <= high + 2e-8
 
 
 def test_dp_accounting_agrees_on_its_own_grid():

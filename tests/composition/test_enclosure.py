@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from reticent.composition import Composed, lattice, spectral
+from reticent.composition import Composed
 from reticent.composition.bracket import Bracket
-from reticent.composition.lattice import compose_lattice
 from reticent.composition.pairs import AntipodalPair
-from reticent.composition.spectral import SampledStep, SpectralComposition
+from reticent.composition.routes import lattice, transform
+from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.routes.transform import SampledStep, SpectralComposition
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled
 
@@ -121,7 +122,7 @@ def test_tail_rates_down_to_1e_minus_9():
 def test_laplace_by_brute_force():
     """Four Laplace releases against the exact law of a four-fold discretised experiment: atoms counted."""
     mu, count = 0.4, 4
-    low, high = compose_lattice([(LaplaceTradeOff(mu), count)], anchor=mu)
+    low, high = compose_lattice([(LaplaceTradeOff(mu), count)], atoms_apart=mu)
     # The largest loss is count * mu with Q-probability 2^-count: delta just below it is that mass times the gap.
     edge = count * mu
     epsilon = edge - 1e-6
@@ -144,7 +145,7 @@ def test_binomial_disclosure_is_exact():
             with np.errstate(divide="ignore"):
                 return lattice.LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-tpr), np.log(tpr))
 
-    low, high = compose_lattice([(Response(1.0), count)], anchor=float(np.log(0.7 / 0.3)))
+    low, high = compose_lattice([(Response(1.0), count)], atoms_apart=float(np.log(0.7 / 0.3)))
     k = np.arange(count + 1)
     p, q = binom.pmf(k, count, flip), binom.pmf(k, count, 1 - flip)
     for epsilon in (0.0, 1.0, 3.0):
@@ -220,8 +221,8 @@ def test_aliases_are_covered_and_matter(monkeypatch):
     value = contour.delta(np.zeros(1))
     assert value.lower[0] - 1e-10 <= C2["advantage"] <= value.upper[0] + 1e-10
     assert value.upper[0] - C2["advantage"] > 1e-9
-    monkeypatch.setattr(spectral.Contour, "_right", lambda *_: 0.0)
-    monkeypatch.setattr(spectral.Contour, "_left", lambda *_: 0.0)
+    monkeypatch.setattr(transform.Contour, "_right", lambda *_: 0.0)
+    monkeypatch.setattr(transform.Contour, "_left", lambda *_: 0.0)
     bare = contour.delta(np.zeros(1))
     assert not bare.lower[0] - 1e-10 <= C2["advantage"] <= bare.upper[0] + 1e-10
 

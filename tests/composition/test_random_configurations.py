@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from reticent.composition import Composed
-from reticent.composition.compose import compose, spectral_composition
-from reticent.composition.lattice import compose_lattice
+from reticent.composition.compose import compose
+from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.routes.transform import transform_of
 from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
@@ -37,12 +38,12 @@ def check(run: DPSGD, neighbouring: Neighbouring) -> float:
     steps, _ = steps_of(run, neighbouring)
     try:
         with np.errstate(all="ignore"):
-            safe, weak = compose_lattice([(s.curve(), s.count) for s in steps], 1e-4, 2**15, steps[0].anchor)
+            safe, weak = compose_lattice([(s.curve(), s.count) for s in steps], 1e-4, 2**15, steps[0].atoms_apart)
     except NumericalError:
         return upper - lower
     assert float(weak.delta(0.0)) <= upper + 1e-13
     assert lower <= float(safe.delta(0.0)) + 1e-13
-    spectral = spectral_composition(steps)
+    spectral = transform_of(steps)
     if spectral is not None:
         try:
             own = spectral.polygons(per_block=256)

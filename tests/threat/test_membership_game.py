@@ -11,7 +11,7 @@ from scipy import stats
 
 from reticent.composition import gmip
 from reticent.composition.gmip_spectrum import GradientSpectrum
-from reticent.composition.lattice import compose_lattice
+from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler

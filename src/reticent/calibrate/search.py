@@ -53,7 +53,7 @@ class Edge:
         u, step = min(max(start, self.low), self.high), 0.5
         for _ in range(_MAX_EVALUATIONS):
             value = self.probe(u)
-            if abs(value) <= self.tolerance * slope or self._closed():
+            if abs(value) <= self.tolerance * slope or self.width <= self.tolerance:
                 return
             slope = self.last_slope(slope)
             following = u - value / slope
@@ -62,14 +62,14 @@ class Edge:
             if abs(following - u) > step and (self.safe is None or self.unsafe is None):
                 following, step = u - math.copysign(step, value), 2.0 * step
             following = self.guarded(following)
-            if following == u or (u in (self.low, self.high) and following in (u,)):
+            if following == u:
                 return
             u = following
 
-    def _closed(self) -> bool:
-        if self.safe is None or self.unsafe is None:
-            return False
-        return self.unsafe[0] - self.safe[0] <= self.tolerance
+    @property
+    def width(self) -> float:
+        """Between the largest safe and the smallest unsafe u; infinite where one is missing."""
+        return math.inf if self.safe is None or self.unsafe is None else self.unsafe[0] - self.safe[0]
 
     def last_slope(self, guess: float) -> float:
         """Secant through the last two values; the guess where they do not tell."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reticent.calibrate.points import formula_risk, point_risk
+from reticent.calibrate.claims import Attack
 from reticent.calibrate.search import Edge
 from reticent.calibrate.steer import start_of, steering
 from reticent.calibrate.targets import Reconstruction, Target
@@ -101,14 +101,14 @@ def calibrate(
     adversary = WorstCase() if adversary is None else adversary
     if isinstance(target, Reconstruction) and not isinstance(adversary, WorstCase):
         raise UnsupportedError("reconstruction has a bound under the worst case only; use --adversary worst-case")
-    neighbouring = neighbouring or adversary.relation
-    search = _Search(mechanism, unknown, target, adversary, neighbouring, method, progress)
+    attack = Attack(adversary, neighbouring or adversary.relation, method)
+    search = _Search(mechanism, unknown, target, attack, progress)
     value, achieved, slack = search.whole() if unknown.whole else search.real()
     return Calibration(
         unknown=unknown,
         target=target,
         adversary=adversary,
-        neighbouring=neighbouring,
+        neighbouring=attack.neighbouring,
         method=search.evaluated,
         mechanism=unknown.put(mechanism, value),
         value=value,
@@ -126,21 +126,17 @@ class _Search:
         mechanism: Mechanism,
         unknown: Unknown,
         target: Target,
-        adversary: Adversary,
-        neighbouring: Neighbouring,
-        method: Method,
+        attack: Attack,
         progress: Callable[[int], None] | None,
     ) -> None:
-        self.mechanism, self.unknown, self.target = mechanism, unknown, target
-        self.adversary, self.neighbouring, self.method = adversary, neighbouring, method
+        self.mechanism, self.unknown, self.target, self.attack = mechanism, unknown, target, attack
         self.progress, self.steered_well = progress, False
-        self.evaluated = Method.EXACT if isinstance(adversary, WorstCase) else method
+        self.evaluated = Method.EXACT if isinstance(attack.adversary, WorstCase) else attack.method
         self.sign = 1.0 if unknown.risk_grows else -1.0
         self.wanted = math.log(target.equivalent_mu(target.value))
         self.evaluations = 0
         self.claims: dict[float, Interval] = {}
-        ends = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
-        self.low, self.high = ends
+        self.low, self.high = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
 
     def value(self, u: float) -> float:
         """The parameter at ``u``; whole numbers are rounded."""
@@ -160,14 +156,10 @@ class _Search:
 
     def _measured(self, release: Mechanism) -> Interval:
         """By formula or at a point where that says the same; else read off the curve of ``assess``."""
-        case = release, self.target, self.adversary, self.neighbouring, self.method
-        value = formula_risk(*case)
-        if value is not None:
-            return Interval(value, value, value)
-        point = point_risk(*case)
-        if point is not None:
-            return point
-        assessment = self.adversary.assess(release, self.neighbouring, self.method)
+        claimed = self.attack.claim(release, self.target)
+        if claimed is not None:
+            return claimed
+        assessment = self.attack.adversary.assess(release, self.attack.neighbouring, self.attack.method)
         self.evaluated = assessment.method
         return self.target.of(assessment)
 
@@ -180,10 +172,10 @@ class _Search:
     def steered(self) -> tuple[float, float]:
         """(u, slope of the gap) near the edge, from estimates where there are any."""
         mu = math.exp(self.wanted)
-        if self.method is Method.PROVEN:  # sqrt(1 - rho^2T) instead of erf(sqrt(-T log rho))
+        if self.attack.method is Method.PROVEN:  # sqrt(1 - rho^2T) instead of erf(sqrt(-T log rho))
             mu = 2.0 * math.sqrt(-math.log1p(-min(math.erf(mu / math.sqrt(8.0)) ** 2, 1.0 - 1e-15)))
-        u, slope = start_of(self.mechanism, self.unknown, mu, self.neighbouring)
-        estimate = steering(self.mechanism, self.unknown, self.target, self.adversary, self.neighbouring, self.method)
+        u, slope = start_of(self.mechanism, self.unknown, mu, self.attack.neighbouring)
+        estimate = steering(self.mechanism, self.unknown, self.target, self.attack)
         u = min(max(u, self.low), self.high)
         if estimate is None:
             return u - _OFFSET, slope
@@ -207,7 +199,7 @@ class _Search:
                 break
             if edge.safe is None and edge.unsafe is not None and edge.unsafe[0] <= self.low:
                 self._unreachable(self.value(self.low))
-            if _width(edge) <= _SLACK:
+            if edge.width <= _SLACK:
                 break
             u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
             if turn >= 4:
@@ -217,7 +209,7 @@ class _Search:
             # The steps came from the unsafe side throughout: walk to the safe one, further each time.
             edge.probe(max(edge.unsafe[0] - step, self.low))
             step *= 4.0
-        while step > _SLACK and _width(edge) > _SLACK and edge.safe is not None and edge.unsafe is not None:
+        while step > _SLACK and edge.width > _SLACK and edge.safe is not None and edge.unsafe is not None:
             edge.probe(0.5 * (edge.safe[0] + edge.unsafe[0]))
             step *= 0.5
         if edge.safe is None:
@@ -225,7 +217,7 @@ class _Search:
                 self._unreachable(self.value(self.low))
             raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
         best, gap = edge.safe
-        slack = 0.0 if best >= self.high else min(-gap / slope, _width(edge))
+        slack = 0.0 if best >= self.high else min(-gap / slope, edge.width)
         return self.value(best), self.claim(self.value(best)), slack
 
     def _unhurried(self, edge: Edge, turn: int, u: float) -> float:
@@ -238,11 +230,8 @@ class _Search:
 
     def whole(self) -> tuple[float, Interval, float]:
         """The answer for whole numbers: the last that meets the target, its successor does not."""
-        low, high = (
-            float(math.ceil(self.unknown.ends(self.mechanism)[0])),
-            float(self.unknown.ends(self.mechanism)[1]),
-        )
-        high = float(math.floor(high))
+        ends = self.unknown.ends(self.mechanism)
+        low, high = float(math.ceil(ends[0])), float(math.floor(ends[1]))
         if not self._meets(low):
             self._unreachable(low)
         guess = min(max(float(math.floor(math.exp(self.steered()[0]))), low), high)
@@ -263,7 +252,3 @@ class _Search:
 
     def _unreachable(self, value: float) -> None:
         raise UnreachableError(self.unknown, self.target, value, self.claim(value).value)
-
-
-def _width(edge: Edge) -> float:
-    return math.inf if edge.safe is None or edge.unsafe is None else edge.unsafe[0] - edge.safe[0]

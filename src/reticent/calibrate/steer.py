@@ -8,23 +8,14 @@ from collections.abc import Callable
 import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
-from reticent.calibrate.estimate import Profile, power_of
-from reticent.calibrate.points import FORMS, formula_of
-from reticent.calibrate.rough import RoughProfile
-from reticent.calibrate.targets import (
-    Advantage,
-    BayesSecurity,
-    EpsilonAtDelta,
-    Mu,
-    Success,
-    Target,
-    TprAtFpr,
-)
+from reticent.calibrate.claims import Attack
+from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
-from reticent.composition import closed_forms
+from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.common_sign import common_sign_estimate
+from reticent.composition.profile import power_of
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
+from reticent.threat import Relaxed
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 
@@ -58,27 +49,19 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
             return 0.0, 1.0
 
 
-def steering(
-    mechanism: Mechanism,
-    unknown: Unknown,
-    target: Target,
-    adversary: Adversary,
-    neighbouring: Neighbouring,
-    method: Method,
-) -> Estimate | None:
+def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
         return None
-    if unknown.whole and formula_of(unknown.put(mechanism, 1.0), adversary, neighbouring, method) is not None:
+    form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
+    if form is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
-        form = FORMS[method]
-        return lambda x: math.log(clipped(float(form(*_release(unknown, mechanism, x), neighbouring))))
-    exact = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
-    if exact:
-        return lambda x: _log_mu(target, _release(unknown, mechanism, x), neighbouring)
-    relaxed = isinstance(adversary, Relaxed) and neighbouring is not Neighbouring.REPLACE and mechanism.sample_rate < 1
-    if relaxed and isinstance(target, Advantage | BayesSecurity | Success | EpsilonAtDelta | TprAtFpr):
-        return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), neighbouring)
+        return lambda x: math.log(clipped(form(*_release(unknown, mechanism, x))))
+    if attack.exact:
+        return lambda x: _log_mu(target, _release(unknown, mechanism, x), attack.neighbouring)
+    replaced = attack.neighbouring is Neighbouring.REPLACE
+    if isinstance(attack.adversary, Relaxed) and not replaced and mechanism.sample_rate < 1:
+        return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), attack.neighbouring)
     return None
 
 
@@ -103,11 +86,10 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     """log of the mu at which a Gaussian curve would agree with the estimate on what the target asks."""
     noise, rate, steps = release
     noise = max(noise, _LEAST_NOISE)
-    epsilon = _threshold(target)
+    epsilon = target.threshold
     if rate < 1.0:
         with np.errstate(all="ignore"):
-            smooth = Profile(noise, rate, steps, neighbouring, epsilon)
-            profile = smooth if smooth.reliable else RoughProfile(noise, rate, steps, neighbouring, smooth.largest)
+            profile = WorstCaseProfile(noise, rate, steps, neighbouring, epsilon)
             return _agreeing(target, profile.delta, profile.largest)
     return math.log(clipped(float(closed_forms.rho_form_mu(noise, rate, steps, neighbouring))))
 
@@ -123,21 +105,7 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
 
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
-    epsilon = _threshold(target)
+    epsilon = target.threshold
     if epsilon is None:
-        fpr = target.fpr if isinstance(target, TprAtFpr) else getattr(target, "baseline", 0.5)
-        return math.log(target.equivalent_mu(power_of(delta, fpr, largest)[0]))
+        return math.log(target.equivalent_mu(float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])))
     return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), 1e-15))))
-
-
-def _threshold(target: Target) -> float | None:
-    """The one threshold that the target asks about, by symmetry at least 0; None for rates."""
-    match target:
-        case Advantage() | BayesSecurity():
-            return 0.0
-        case Success(prior=prior):
-            return abs(math.log1p(-prior) - math.log(prior))
-        case EpsilonAtDelta(value=epsilon):
-            return epsilon
-        case _:
-            return None

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from scipy.special import erfcinv, erfinv, ndtr, ndtri
+from scipy.special import erfcinv, ndtr, ndtri
 
 from reticent import _check, risk
 from reticent.calibrate._gaussian import clipped, epsilon_at, log_delta_at, mu_at
 from reticent.errors import ParameterError
 from reticent.threat import Assessment, Interval
 from reticent.tradeoff import TradeOff
+
+if TYPE_CHECKING:
+    from reticent.calibrate.claims import Points
 
 _SQRT_8 = 2.8284271247461903
 
@@ -24,10 +28,20 @@ class Target(ABC):
     Attributes:
         name: as the command line spells it.
         value: the limit, in the units of the risk.
+        threshold: the epsilon >= 0 whose delta says by how much the limit is kept; None where a rate does.
+        at_fpr: the false positive rate that it asks about otherwise.
     """
 
     name: ClassVar[str]
     value: float
+
+    @property
+    def threshold(self) -> float | None:
+        return None
+
+    @property
+    def at_fpr(self) -> float:
+        return 0.5
 
     @abstractmethod
     def measure(self, curve: TradeOff) -> float:
@@ -36,6 +50,10 @@ class Target(ABC):
     def of(self, assessment: Assessment) -> Interval:
         """The risk that ``assessment`` claims, with its enclosure."""
         return assessment.measure(self.measure)
+
+    def at(self, points: Points) -> Interval | None:
+        """The risk without the whole curve; None where ``points`` cannot say it."""
+        return None
 
     def met_by(self, achieved: float) -> bool:
         """Whether a measured risk keeps within the limit."""
@@ -53,8 +71,34 @@ class Target(ABC):
         return f"{self.name}={self.value:g}"
 
 
+class _AtThreshold(Target):
+    """A risk that is linear in delta at one threshold: 1 - rarer + rarer * delta; rarer is 1 for the advantage."""
+
+    @property
+    def threshold(self) -> float:
+        return 0.0
+
+    def of_delta(self, delta: float) -> float:
+        """The risk where delta at the threshold is ``delta``."""
+        return delta
+
+    def delta_of(self, achieved: float) -> float:
+        """Its inverse."""
+        return achieved
+
+    def at(self, points: Points) -> Interval | None:
+        return mapped(points.delta(self.threshold), self.of_delta)
+
+    def of_mu(self, mu: float) -> float:
+        return self.of_delta(math.exp(log_delta_at(mu, self.threshold)))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        delta = self.delta_of(achieved)
+        return mu_at(self.threshold, math.log(delta) if delta > 0.0 else -math.inf)
+
+
 @dataclass(frozen=True, slots=True)
-class Advantage(Target):
+class Advantage(_AtThreshold):
     """Membership advantage (total variation) at most ``value``, in (0, 1)."""
 
     value: float
@@ -66,15 +110,9 @@ class Advantage(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.advantage(curve)
 
-    def of_mu(self, mu: float) -> float:
-        return math.erf(mu / _SQRT_8)
-
-    def equivalent_mu(self, achieved: float) -> float:
-        return clipped(_SQRT_8 * float(erfinv(achieved)))
-
 
 @dataclass(frozen=True, slots=True)
-class BayesSecurity(Target):
+class BayesSecurity(_AtThreshold):
     """Bayes security at least ``value``, in (0, 1): the only risk of which more is better."""
 
     value: float
@@ -86,18 +124,21 @@ class BayesSecurity(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.bayes_security(curve)
 
-    def of_mu(self, mu: float) -> float:
-        return math.erfc(mu / _SQRT_8)
-
     def met_by(self, achieved: float) -> bool:
         return achieved >= self.value
+
+    def of_delta(self, delta: float) -> float:
+        return 1.0 - delta
+
+    def of_mu(self, mu: float) -> float:  # accurate next to 0, as is its inverse
+        return math.erfc(mu / _SQRT_8)
 
     def equivalent_mu(self, achieved: float) -> float:
         return clipped(_SQRT_8 * float(erfcinv(achieved)))
 
 
 @dataclass(frozen=True, slots=True)
-class Success(Target):
+class Success(_AtThreshold):
     """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess."""
 
     value: float
@@ -111,28 +152,43 @@ class Success(Target):
     def measure(self, curve: TradeOff) -> float:
         return risk.success(curve, self.prior)
 
-    def of_mu(self, mu: float) -> float:
-        return 1.0 - self._rarer + self._rarer * math.exp(log_delta_at(mu, self._threshold))
-
-    def equivalent_mu(self, achieved: float) -> float:
-        gain = (achieved - (1.0 - self._rarer)) / self._rarer
-        return mu_at(self._threshold, math.log(gain) if gain > 0.0 else -math.inf)
-
     @property
     def _rarer(self) -> float:
         """Symmetric curves give the same success at a prior and at one minus it."""
         return min(self.prior, 1.0 - self.prior)
 
     @property
-    def _threshold(self) -> float:
+    def threshold(self) -> float:
         return math.log1p(-self._rarer) - math.log(self._rarer)
+
+    def of_delta(self, delta: float) -> float:
+        return 1.0 - self._rarer + self._rarer * delta
+
+    def delta_of(self, achieved: float) -> float:
+        return (achieved - (1.0 - self._rarer)) / self._rarer
 
     def __str__(self) -> str:
         return f"success={self.value:g}@{self.prior:g}"
 
 
+class _AtRate(Target):
+    """A true positive rate at ``at_fpr``."""
+
+    def at(self, points: Points) -> Interval | None:
+        return points.power(self.at_fpr, self.met_by)
+
+    def of_mu(self, mu: float) -> float:
+        return float(ndtr(ndtri(self.at_fpr) + mu))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return clipped(float(ndtri(achieved) - ndtri(self.at_fpr)))
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.value:g}@{self.at_fpr:g}"
+
+
 @dataclass(frozen=True, slots=True)
-class TprAtFpr(Target):
+class TprAtFpr(_AtRate):
     """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``."""
 
     value: float
@@ -142,17 +198,34 @@ class TprAtFpr(Target):
     def __post_init__(self) -> None:
         _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
 
+    @property
+    def at_fpr(self) -> float:
+        return self.fpr
+
     def measure(self, curve: TradeOff) -> float:
         return risk.tpr_at_fpr(curve, self.fpr)
 
-    def of_mu(self, mu: float) -> float:
-        return float(ndtr(ndtri(self.fpr) + mu))
 
-    def equivalent_mu(self, achieved: float) -> float:
-        return clipped(float(ndtri(achieved) - ndtri(self.fpr)))
+@dataclass(frozen=True, slots=True)
+class Reconstruction(_AtRate):
+    """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
 
-    def __str__(self) -> str:
-        return f"tpr={self.value:g}@{self.fpr:g}"
+    Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
+    """
+
+    value: float
+    baseline: float
+    name: ClassVar[str] = "reconstruction"
+
+    def __post_init__(self) -> None:
+        _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
+
+    @property
+    def at_fpr(self) -> float:
+        return self.baseline
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.reconstruction_success(curve, self.baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +242,13 @@ class EpsilonAtDelta(Target):
 
     def measure(self, curve: TradeOff) -> float:
         return risk.epsilon_at_delta(curve, self.delta)
+
+    @property
+    def threshold(self) -> float:
+        return self.value
+
+    def at(self, points: Points) -> Interval | None:
+        return points.epsilon(self.delta)
 
     def of_mu(self, mu: float) -> float:
         return epsilon_at(mu, math.log(self.delta))
@@ -203,34 +283,15 @@ class Mu(Target):
         return clipped(achieved)
 
 
-@dataclass(frozen=True, slots=True)
-class Reconstruction(Target):
-    """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
-
-    Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
-    """
-
-    value: float
-    baseline: float
-    name: ClassVar[str] = "reconstruction"
-
-    def __post_init__(self) -> None:
-        _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
-
-    def measure(self, curve: TradeOff) -> float:
-        return risk.reconstruction_success(curve, self.baseline)
-
-    def of_mu(self, mu: float) -> float:
-        return float(ndtr(ndtri(self.baseline) + mu))
-
-    def equivalent_mu(self, achieved: float) -> float:
-        return clipped(float(ndtri(achieved) - ndtri(self.baseline)))
-
-    def __str__(self) -> str:
-        return f"reconstruction={self.value:g}@{self.baseline:g}"
-
-
 def _limit(name: str, value: float, least: float) -> None:
     _check.open_fraction(**{name: value})
     if not value > least:
         raise ParameterError(name, value, f"a number above {least:g}, which needs no attack, and below 1")
+
+
+def mapped(found: Interval | None, risk_of: Callable[[float], float]) -> Interval | None:
+    """``found`` through a monotone map; the claim stays the claim."""
+    if found is None:
+        return None
+    ends = sorted((risk_of(found.lower), risk_of(found.upper)))
+    return Interval(ends[0], risk_of(found.value), ends[1])

@@ -39,14 +39,14 @@ class Unknown(ABC):
         """(low, high) for ``mechanism``."""
         return self.low, self.high
 
-    def _ordered(self) -> None:
+    def __post_init__(self) -> None:
         _check.positive(low=self.low)
         if not self.high >= _check.positive(high=self.high) >= self.low:
             raise ParameterError("high", self.high, f"at least {self.low!r}")
 
     def _with(self, mechanism: Mechanism, value: float) -> Mechanism:
         if not hasattr(mechanism, self.name):
-            raise Unknown._refuse(self, mechanism)
+            raise self._refuse(mechanism)
         return replace(mechanism, **{self.name: value})  # type: ignore[type-var]
 
     def _refuse(self, mechanism: Mechanism) -> UnsupportedError:
@@ -62,11 +62,8 @@ class NoiseMultiplier(Unknown):
     name: ClassVar[str] = "noise_multiplier"
     risk_grows: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        Unknown._ordered(self)
-
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
-        return Unknown._with(self, mechanism, float(value))
+        return self._with(mechanism, float(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +76,13 @@ class SampleRate(Unknown):
     risk_grows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        Unknown._ordered(self)
+        Unknown.__post_init__(self)
         _check.rate(high=self.high)
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         if isinstance(mechanism, DPSGD):
             return replace(mechanism, sample_rate=min(float(value), 1.0), batches_per_epoch=None)
-        raise Unknown._refuse(self, mechanism)
+        raise self._refuse(mechanism)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +95,10 @@ class Steps(Unknown):
     risk_grows: ClassVar[bool] = True
     whole: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        Unknown._ordered(self)
-
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         if hasattr(mechanism, "releases"):
             return replace(mechanism, releases=round(value))  # type: ignore[type-var]
-        return Unknown._with(self, mechanism, round(value))
+        return self._with(mechanism, round(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +111,10 @@ class BatchSize(Unknown):
     risk_grows: ClassVar[bool] = True
     whole: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        Unknown._ordered(self)
-
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         size = self._dataset_size(mechanism)
         if not isinstance(mechanism, DPSGD):
-            raise Unknown._refuse(self, mechanism)
+            raise self._refuse(mechanism)
         rate, batch = min(round(value) / size, 1.0), round(value)
         return replace(mechanism, sample_rate=rate, batch_size=batch, batches_per_epoch=None)
 
@@ -132,7 +123,7 @@ class BatchSize(Unknown):
 
     def _dataset_size(self, mechanism: Mechanism) -> int:
         if not isinstance(mechanism, DPSGD):
-            raise Unknown._refuse(self, mechanism)
+            raise self._refuse(mechanism)
         if mechanism.dataset_size is None:
             raise ParameterError("dataset_size", None, "given, as the batch size is the sample rate times it")
         return mechanism.dataset_size
@@ -148,7 +139,7 @@ class Own(Unknown):
     risk_grows: bool  # type: ignore[misc]
 
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
-        return Unknown._with(self, mechanism, float(value))
+        return self._with(mechanism, float(value))
 
 
 def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,21 @@ CONTRADICTION = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One way to a curve that was tried.
+
+    Attributes:
+        name: for people.
+        width: between its own bounds on the advantage; infinite where it failed.
+        failure: why it could not answer, or left tails out; empty where it answered in full.
+    """
+
+    name: str
+    width: float = math.inf
+    failure: str = ""
+
+
 @dataclass(frozen=True)
 class Bracket:
     """An enclosure of a trade-off curve: optimistic >= truth >= pessimistic, as functions of alpha.
@@ -26,11 +42,13 @@ class Bracket:
         pessimistic: an attacker at least as strong as the true one: the safe side, used for claims.
         optimistic: an attacker at most as strong.
         notes: what went wrong on the way, for people.
+        routes: the ways that were tried, in order; empty where the curve is known in closed form.
     """
 
     pessimistic: TradeOff
     optimistic: TradeOff
     notes: tuple[str, ...] = field(default=())
+    routes: tuple[Route, ...] = field(default=())
 
     @classmethod
     def exact(cls, curve: TradeOff) -> Bracket:
@@ -38,7 +56,13 @@ class Bracket:
         return cls(pessimistic=curve, optimistic=curve)
 
     @classmethod
-    def checked(cls, pessimistic: TradeOff, optimistic: TradeOff, notes: tuple[str, ...] = ()) -> Bracket:
+    def checked(
+        cls,
+        pessimistic: TradeOff,
+        optimistic: TradeOff,
+        notes: tuple[str, ...] = (),
+        routes: tuple[Route, ...] = (),
+    ) -> Bracket:
         """An enclosure whose two curves do not cross: delta is compared over a net of thresholds of both signs.
 
         Where the optimistic curve claims more risk than the pessimistic one, one of them is wrong. Then the
@@ -46,8 +70,9 @@ class Bracket:
         """
         crossing = _crossing(pessimistic, optimistic)
         if crossing is None:
-            return cls(pessimistic, optimistic, notes)
-        return cls(safest([pessimistic, optimistic]), from_advantage(0.0), (*notes, CONTRADICTION.format(crossing)))
+            return cls(pessimistic, optimistic, notes, routes)
+        notes = (*notes, CONTRADICTION.format(crossing))
+        return cls(safest([pessimistic, optimistic]), from_advantage(0.0), notes, routes)
 
 
 def _crossing(pessimistic: TradeOff, optimistic: TradeOff) -> float | None:

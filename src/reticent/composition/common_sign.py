@@ -19,10 +19,11 @@ import numpy as np
 from reticent.composition import _sign_spectrum as spectrum
 from reticent.composition import sign_lattice
 from reticent.composition.bracket import Bracket
-from reticent.composition.chernoff import CheapBounds
-from reticent.composition.compose import DISCLOSED, compose, loudest_step
-from reticent.composition.lattice import compose_lattice
+from reticent.composition.compose import compose
+from reticent.composition.enclose import DISCLOSED
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
+from reticent.composition.routes.bounds import CheapBounds, loudest_step
+from reticent.composition.routes.lattice import compose_lattice
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable

@@ -9,8 +9,8 @@ releases, it is too optimistic: KAISSIS2022:G16 and KAISSIS2023:R11 (at the para
 from __future__ import annotations
 
 from reticent.composition.bracket import Bracket
-from reticent.composition.lattice import compose_lattice
 from reticent.composition.polygon import hull
+from reticent.composition.routes.lattice import compose_lattice
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Sampler
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, TradeOff

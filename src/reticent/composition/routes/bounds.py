@@ -14,9 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from reticent.composition._power import EPS
-from reticent.composition.lattice import Steps, connected, masses
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.tradeoff import LogErrors, TradeOff
+from reticent.composition.routes.lattice import Steps, connected, masses
+from reticent.composition.steps import Step
+from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
@@ -27,6 +28,7 @@ _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace
 _LEFT_OUT = math.log(1e-24)  # log of what the grids of all steps together may leave out
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
 _ULPS = 1e-12
+_GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is no bound
 
 
@@ -163,3 +165,32 @@ class _Grid:
         terms = np.expm1(0.5 * self.losses) - 0.5 * np.expm1(self.losses)
         inside = float(terms @ self.connected) - self.p_below - 0.5 * self.q_above - _STEP_ERROR
         return math.log1p(max(inside, -1.0 + 1e-300)) if inside > -1.0 else -math.inf
+
+
+def loudest_step(steps: Steps) -> Polygon:
+    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
+    sizes = np.geomspace(1e-6, 1e6, 400)
+    thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
+    fpr, fnr = np.full(len(thresholds), -np.inf), np.zeros(len(thresholds))
+    for curve, count in steps:
+        rates = LogErrors(*(np.minimum(rate, 0.0) for rate in curve.errors(thresholds)))
+        # Of a rate and its complement the smaller one is known to all digits.
+        tnr = np.where(rates.fpr < -1.0, log1mexp(rates.fpr), rates.tnr)
+        missed = np.where(rates.tpr < -1.0, log1mexp(rates.tpr), rates.fnr)
+        any_step = np.where(rates.fpr < -700.0, np.log(count) + rates.fpr, log1mexp(count * tnr))
+        fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
+    fpr = np.minimum(fpr, 0.0)
+    return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+
+
+def told(noisy: Sequence[Step]) -> list[Polygon]:
+    """Without sampling an attacker is at least as strong, and Gaussian steps compose to one: finite at every delta."""
+    mus = [(step.count, step.pair.unsampled_mu) for step in noisy]
+    if any(mu is None for _, mu in mus):
+        return []
+    mu = math.sqrt(sum(count * mu**2 for count, mu in mus if mu is not None))
+    thresholds = mu * (0.5 * mu + np.linspace(-8.0, 40.0, 481))
+    thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
+    log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN_ROUNDING
+    log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)
+    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta, log1mexp(log_delta))]

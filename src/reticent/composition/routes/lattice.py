@@ -4,7 +4,7 @@ Upper side ("connect the dots"): the mass of each cell is moved to the two ends 
 its P-mass and its Q-mass are kept. The lattice experiment then determines the true one, so it is more
 informative, after composition too. Lower side: each step is replaced by the label of its rounded
 loss; thresholding the sum of labels is a legal test. Errors of rounding, wrap-around and truncation
-are added on the safe side: docs/composition.md, section "Lattice". Shares no code with ``spectrum``.
+are added on the safe side: docs/composition.md, section "Lattice". Shares no code with ``contour``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
-_HALF = -0.6931471805599453
+_LOG_HALF = -0.6931471805599453
+_HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
+_LEAST_POINTS_LOG2 = 12
+_ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
+_MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
+_CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
+_SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
+_SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
 
 Steps = Sequence[tuple[TradeOff, int]]
 
@@ -74,7 +81,7 @@ class _Cells:
 
 
 def compose_lattice(
-    steps: Steps, width: float = 5e-7, max_points: int = 2**20, anchor: float = 0.0, tail: float = 1e-15
+    steps: Steps, width: float = 5e-7, max_points: int = 2**20, atoms_apart: float = 0.0, tail: float = 1e-15
 ) -> tuple[Polygon, Polygon]:
     """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
 
@@ -82,7 +89,7 @@ def compose_lattice(
         steps: (curve of one step, how many times it ran); curve with H0 = absent, H1 = present.
         width: aimed distance between the two, in beta; it is not guaranteed, the enclosure is.
         max_points: largest grid.
-        anchor: distance between two atoms of the losses; the grid is made to contain both if it can. One
+        atoms_apart: distance between two atoms of the losses; the grid is made to contain both if it can. One
             atom, or nearly one, it always contains.
         tail: probability that may be left outside the grid, on the safe side: rates far below it are lost,
             and what is left is resolved more finely.
@@ -90,7 +97,7 @@ def compose_lattice(
     Raises:
         NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
     """
-    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(anchor), tail)
+    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(atoms_apart), tail)
     ends, middles = (
         [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
         for shift in (0.0, -0.5)
@@ -140,23 +147,23 @@ def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     p_mass = [_folded_in(c.p, c.p_below, c.p_above) for c in parts]
     q_mass = [_folded_in(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
-    # Labels lag the losses they stand for by a mean that is known in advance.
-    lags = [c.count * _lag(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
-    drift = 0 if plan.symmetric else round(sum(lags))
+    # Labels differ from the losses they stand for by a mean that is known in advance.
+    biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
+    offset = 0 if plan.symmetric else round(sum(biases))
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     above, below = plan.thresholds[zero:], plan.thresholds[:zero]
-    tilted = _fold(parts, p_mass, plan, 1.0, drift)
+    tilted = _fold(parts, p_mass, plan, 1.0, offset)
     fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
-    plain = _fold(parts, q_mass, plan, 0.0, drift)
+    plain = _fold(parts, q_mass, plan, 0.0, offset)
     tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
     right = _selected(tilted.mass[zero:])[::-1]
     fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
     if plan.symmetric:
         fnr, tnr = fpr[::-1], tpr[::-1]
     else:
-        tilted = _fold(parts, q_mass, plan, -1.0, drift)
+        tilted = _fold(parts, q_mass, plan, -1.0, offset)
         fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
-        plain = _fold(parts, p_mass, plan, 0.0, drift)
+        plain = _fold(parts, p_mass, plan, 0.0, offset)
         tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
         left = zero - 1 - _selected(tilted.mass[:zero][::-1])
         fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
@@ -206,7 +213,7 @@ def _folded_in(inner: np.ndarray, below: float, above: float) -> np.ndarray:
     return mass
 
 
-def _lag(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
+def _label_bias(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
     """Mean of (log ratio of a label) - (label), in grid points, under the mean of both laws."""
     both = (p > 0) & (q > 0)
     label = cells.centre / spacing + cells.first + np.flatnonzero(both)
@@ -221,10 +228,10 @@ class _Composed:
     slack: float
 
 
-def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, drift: int = 0) -> _Composed:
+def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0) -> _Composed:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
-    ``drift`` grid points are added to the sum before weighting.
+    ``offset`` grid points are added to the sum before weighting.
     """
     on_grid: list[Part] = []
     tilted: list[Tilted] = []
@@ -234,15 +241,15 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
         weights = mass * np.exp(tilt * losses)
         on_grid.append(Part(index, weights, np.abs(tilt * losses), cells.count))
         tilted.append(Tilted(losses, weights, cells.count))
-    first = plan.start - drift  # of the window, before the drift is added
+    first = plan.start - offset  # of the window, before the offset is added
     mass, rounding = power(on_grid, plan.points, first)
     low = plan.offset + plan.spacing * first
     largest = 4e4 / (plan.spacing * plan.points)
     wrap = outside(tilted, low + plan.spacing * (plan.points - 1), plan.up, plan.spacing, largest)
     wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
-    scale = float(np.exp(tilt * drift * plan.spacing))
+    scale = float(np.exp(tilt * offset * plan.spacing))
     slack = scale * (rounding + wrap)
-    if not slack < 1e-3:
+    if not slack < _HOPELESS:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
     return _Composed(mass * scale, slack)
 
@@ -280,13 +287,13 @@ def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach] outside which Q above and P below are at most ``tail``."""
-    sizes = np.geomspace(1e-12, max(reach, 1e-11), 800)
+    sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
     high = curve.errors(sizes).tpr <= np.log(tail)
     low = curve.errors(-sizes).tnr <= np.log(tail)
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Steps, width: float, max_points: int, anchor: float, tail: float) -> _Plan:
+def _plan(steps: Steps, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_coarse(curve), n) for curve, n in steps]
@@ -296,20 +303,20 @@ def _plan(steps: Steps, width: float, max_points: int, anchor: float, tail: floa
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
-    span = 1.05 * (max(high, 0.0) + max(low, 0.0)) + 1e-12
-    spacing = np.sqrt(30.0 * width * max(spread, 1e-3 * span) / count)
-    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), 12, np.log2(max_points)))
-    margin = points // 512  # on either side: what connecting dots moves by whole cells stays inside
+    span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
+    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, 1e-3 * span) / count)
+    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(max_points)))
+    margin = points // _MARGIN_SHARE
     spacing = span / (points - 3 * margin)
     symmetric = all(curve.reversed is curve for curve, _ in steps)
-    anchor = 0.5 * anchor if symmetric else anchor
-    if anchor >= spacing:
-        spacing = anchor / np.floor(anchor / spacing)
+    atoms_apart = 0.5 * atoms_apart if symmetric else atoms_apart
+    if atoms_apart >= spacing:
+        spacing = atoms_apart / np.floor(atoms_apart / spacing)
     if symmetric:
         return _Plan(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
-    centres = tuple(_median(curve, of_both=anchor == 0.0) for curve, _ in steps)
+    centres = tuple(_median(curve, of_both=atoms_apart == 0.0) for curve, _ in steps)
     offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
-    start = int(np.floor((-1.025 * max(low, 0.0) - offset) / spacing)) - margin
+    start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
     return _Plan(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
 
@@ -318,10 +325,10 @@ def _median(curve: TradeOff, of_both: bool) -> float:
 
     def less(losses: np.ndarray) -> np.ndarray:
         rates = curve.errors(losses)
-        middle = np.logaddexp(rates.fpr, rates.tpr) + _HALF if of_both else rates.fpr
-        return middle < _HALF - 1e-15
+        middle = np.logaddexp(rates.fpr, rates.tpr) + _LOG_HALF if of_both else rates.fpr
+        return middle < _LOG_HALF - 1e-15
 
-    sizes = np.geomspace(1e-300, 1e5, 1200)
+    sizes = np.geomspace(1e-300, _LARGEST, _MEDIAN_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     k = int(np.argmax(less(losses)))
     low, high = losses[max(k - 1, 0)], losses[k]
@@ -333,7 +340,7 @@ def _median(curve: TradeOff, of_both: bool) -> float:
 
 def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     """Connected dots on a grid that is geometric around 0: losses and P-masses."""
-    sizes = np.geomspace(1e-12, 1e5, 3400)
+    sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     rates = curve.errors(losses)
     p, q = masses(rates.fpr, rates.tnr), masses(rates.tpr, rates.fnr)

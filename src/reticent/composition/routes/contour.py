@@ -8,7 +8,7 @@ With M the product of the steps' transforms and S the composed loss, for any rea
 the trapezoid rule in frequency, whose error is a sum of images of delta shifted by multiples of W. The
 images tend to known exponentials, which the two closed terms remove; what is left is bounded by
 Chernoff. False rates come from differences of delta over a tiny step in l, evaluated inside the sum.
-Every other error is bounded in ``laws``. Derivations: docs/composition.md. Shares no code with ``lattice``.
+Every other error is bounded in ``pairs``. Derivations: docs/composition.md. Shares no code with ``lattice``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.composition.laws import Law
+from reticent.composition.pairs.transforms import Law
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
@@ -101,75 +101,57 @@ class Contour:
         """W: distance of neighbouring images."""
         return 2.0 * np.pi / self.spacing
 
-    @_QUIET
     def delta(self, thresholds: np.ndarray) -> Enclosed:
         """delta(l) = E_P[(e^S - e^l)_+]."""
         c, w = self.c, self.window
-        scale = np.exp((1.0 - c) * thresholds + self.log_scale)
-        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
-        known = -1.0 / np.expm1((c - 1.0) * w) + np.exp(thresholds) / np.expm1(c * w)
-        size = abs(1.0 / np.expm1((c - 1.0) * w)) + np.exp(thresholds) / abs(np.expm1(c * w))
-        value, error = scale * total + known, scale * error + 8 * _EPS * size
-        return _ordered([(value, error)], self._right(thresholds) + self._left(thresholds))
+        return self._delta(thresholds, np.zeros(1), -1.0 / np.expm1((c - 1.0) * w), 1.0 / np.expm1(c * w))
 
-    @_QUIET
     def reversed_delta(self, thresholds: np.ndarray) -> Enclosed:
         """E_P[(1 - e^(S - l))_+] = e^-l (delta(l) - 1 + e^l): delta of the reversed experiment at -l."""
         c, w = self.c, self.window
-        scale = np.exp(-c * thresholds + self.log_scale)
+        return self._delta(thresholds, -thresholds, 1.0 / np.expm1((1.0 - c) * w), -1.0 / np.expm1(-c * w))
+
+    @_QUIET
+    def _delta(self, thresholds: np.ndarray, log_factor: np.ndarray, right: float, left: float) -> Enclosed:
+        """e^log_factor times delta; ``right`` + e^l ``left`` is what its images tend to."""
+        scale = np.exp((1.0 - self.c) * thresholds + log_factor + self.log_scale)
         total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
-        left, right = -1.0 / np.expm1(-c * w), 1.0 / np.expm1((1.0 - c) * w)
-        known = left + np.exp(-thresholds) * right
-        size = abs(left) + np.exp(-thresholds) * abs(right)
-        value, error = scale * total + known, scale * error + 8 * _EPS * size
-        aliases = np.exp(-thresholds) * (self._right(thresholds) + self._left(thresholds))
-        return _ordered([(value, error)], aliases)
+        near, far = np.exp(log_factor), np.exp(log_factor + thresholds)
+        value = scale * total + near * right + far * left
+        error = scale * error + 8 * _EPS * (near * abs(right) + far * abs(left))
+        return _ordered([(value, error)], near * (self._right(thresholds) + self._left(thresholds)))
 
     def fpr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S > l), or where c < 0 its complement's complement: see ``tnr``."""
-        return self._false_positive(thresholds, sign=1.0)
+        """P(S > l)."""
+        return self._rate(thresholds, True, 1.0)
 
     def tnr(self, thresholds: np.ndarray) -> Enclosed:
         """P(S <= l)."""
-        return self._false_positive(thresholds, sign=-1.0)
+        return self._rate(thresholds, True, -1.0)
 
     def fnr(self, thresholds: np.ndarray) -> Enclosed:
         """Q(S <= l)."""
-        return self._false_negative(thresholds, sign=1.0)
+        return self._rate(thresholds, False, 1.0)
 
     def tpr(self, thresholds: np.ndarray) -> Enclosed:
         """Q(S > l)."""
-        return self._false_negative(thresholds, sign=-1.0)
+        return self._rate(thresholds, False, -1.0)
 
     @_QUIET
-    def _false_positive(self, thresholds: np.ndarray, sign: float) -> Enclosed:
-        """Slopes of delta just left and just right of e^l enclose alpha; ``sign`` -1 for 1 - alpha.
+    def _rate(self, thresholds: np.ndarray, under_absent: bool, sign: float) -> Enclosed:
+        """The error of one kind; ``sign`` -1 for its complement.
 
-        The slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply as well.
+        Slopes of delta just left and just right of e^l enclose alpha, those of the reversed delta in e^-l beta. The
+        slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply as well.
         """
-        c, w, ends = self.c, self.window, []
-        scale = np.exp(-c * thresholds + self.log_scale)
-        known = -1.0 / np.expm1(c * w) if sign > 0 else -1.0 / np.expm1(-c * w)
-        step = self.step
-        spill = np.exp(-thresholds) * (self._right(thresholds, step) + self._left(thresholds, step))
-        for eta in (step, -step):
-            factor = np.expm1((c - 1.0 + 1j * self.frequencies) * eta) / -np.expm1(-eta)
-            total, error = self._sum(thresholds, factor, self._rate_tail)
-            value = sign * scale * total + known
-            ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
-        return _ordered(ends)
-
-    @_QUIET
-    def _false_negative(self, thresholds: np.ndarray, sign: float) -> Enclosed:
-        """Slopes of the reversed delta in e^-l enclose beta; ``sign`` -1 for 1 - beta."""
-        c, w, ends = self.c, self.window, []
-        scale = np.exp((1.0 - c) * thresholds + self.log_scale)
-        known = -1.0 / np.expm1((1.0 - c) * w) if sign > 0 else -1.0 / np.expm1((c - 1.0) * w)
-        step = self.step
+        power, step, lines = (-self.c if under_absent else 1.0 - self.c), self.step, 1j * self.frequencies
+        scale = np.exp(power * thresholds + self.log_scale)
+        known = -1.0 / np.expm1((-sign if under_absent else sign) * power * self.window)
         spill = self._right(thresholds, step) + self._left(thresholds, step)
+        spill = np.exp(-thresholds) * spill if under_absent else spill
+        exponents, ends = (self.c - 1.0 + lines if under_absent else -(self.c + lines)), []
         for eta in (step, -step):
-            factor = np.expm1(-(c + 1j * self.frequencies) * eta) / -np.expm1(-eta)
-            total, error = self._sum(thresholds, factor, self._rate_tail)
+            total, error = self._sum(thresholds, np.expm1(exponents * eta) / -np.expm1(-eta), self._rate_tail)
             value = sign * scale * total + known
             ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
         return _ordered(ends)

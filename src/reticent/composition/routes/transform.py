@@ -11,11 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.composition._nodes import argument_reach, log_ratio, strips
-from reticent.composition.laws import Law, PlainGaussian, SampledGaussian
+from reticent.composition.pairs.gaussian import PlainGaussian
+from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
+from reticent.composition.pairs.transforms import Law
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.composition.spectrum import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
+from reticent.composition.routes.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
+from reticent.composition.steps import Step
 from reticent.errors import NumericalError
+from reticent.mechanism.pairs import AntipodalGaussianPair, GaussianPair
 from reticent.tradeoff import LogErrors
 
 _DEEPEST = -41.0  # log delta at which curves end
@@ -56,11 +60,20 @@ _EPS = 2.0**-52
 _ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
 _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
 _PLANNED = 46.0  # digits that moments and saddle points are planned for
+_FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponents are asked
+_RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
+_AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
+_CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
+_OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
+_ATTEMPTS = 5  # of these; the last in extended precision
+_REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
+_MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
+_EXPLOSION = 60.0  # log of a moment that rare large losses dominate
 
 
 @dataclass(frozen=True, slots=True)
 class SampledStep:
-    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``laws.SampledGaussian``."""
+    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``."""
 
     noise_multiplier: float
     rate: float
@@ -75,6 +88,7 @@ class SpectralComposition:
     Attributes:
         steps: the sampled steps.
         plain: GDP parameter of everything that was not sampled, 0 if nothing.
+        refused: why tails of ``polygons`` are left out, once it was called.
 
     Raises:
         NumericalError: from any method, where the certificate cannot be had.
@@ -86,6 +100,7 @@ class SpectralComposition:
         default_factory=dict, compare=False, repr=False
     )
     _reaches: dict[_Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
+    refused: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def symmetric(self) -> bool:
@@ -114,8 +129,8 @@ class SpectralComposition:
         limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
         best = (1.0, c)
         with np.errstate(all="ignore"):
-            for attempt in range(5):
-                extended = attempt == 4
+            for attempt in range(_ATTEMPTS):
+                extended = attempt == _ATTEMPTS - 1
                 try:
                     effort = _POINT._replace(extended=extended)
                     contour = self._contour(best[1] if extended else c, threshold, threshold, effort)
@@ -128,7 +143,7 @@ class SpectralComposition:
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
                 if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost:
                     break
-                c = min(1.4 * c, limit)
+                c = min(_OUTWARDS * c, limit)
         return lower, upper
 
     def polygons(self, per_block: int = 500) -> tuple[Polygon, Polygon]:
@@ -154,9 +169,10 @@ class SpectralComposition:
         for c, low, high in self._blocks():
             try:
                 blocks.append(self._block(c, low, high, per_block))
-            except NumericalError:
+            except NumericalError as error:
                 if low <= 0.0 <= high:
                     raise
+                self.refused.append(f"thresholds {low:.3g} to {high:.3g}: {error}")
         return blocks
 
     @cached_property
@@ -167,13 +183,13 @@ class SpectralComposition:
     @cached_property
     def _moments(self) -> Moments:
         """Chernoff exponents on both sides, up to where rare large losses take over."""
-        furthest = 0.5 + 80.0 / self._spread
+        furthest = 0.5 + _FURTHEST / self._spread
         top = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), 1.5)
-        low = np.linspace(-0.05, 0.5 - 80.0 / self._spread, 2)[1]
-        right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, 40)
-        left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), 32)
+        low = np.linspace(-0.05, 0.5 - _FURTHEST / self._spread, 2)[1]
+        right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, _RIGHT)
+        left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), _LEFT)
         if top < 1.0 + _ROOM / self._spread:
-            right = 0.5 + np.geomspace(0.55, furthest - 0.5, 48)
+            right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
             return self._cut_moments(np.concatenate([1.0 - right[::-1], right]))
         exponents = np.concatenate([left[::-1], right])
         if self.symmetric:
@@ -215,12 +231,12 @@ class SpectralComposition:
             return 0.5
         exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
         low, high = float(exponents[1]), self._rightmost
-        for _ in range(60):
+        for _ in range(_MOST_CONTOURS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._cumulants(middle)[0] < threshold else (low, middle)
             if high - low < 0.05 / self._spread:
                 break
-        c, away = 0.5 * (low + high), 0.25 / self._spread
+        c, away = 0.5 * (low + high), _AWAY / self._spread
         if threshold >= 0.0:
             return max(c, 1.0 + away, 0.5 + away) if abs(c - 0.5) > 0.5 - away else c
         return min(c, -away, 0.5 - away) if abs(c - 0.5) > 0.5 - away else c
@@ -233,7 +249,7 @@ class SpectralComposition:
         the one between the poles serves all thresholds, at the price of many frequencies.
         """
         finite = self._moments.exponents[np.isfinite(self._moments.logs)]
-        least = 1.0 + 0.25 / self._spread
+        least = 1.0 + _AWAY / self._spread
         if self._moments.lost > 0.0:
             return 0.5
         if len(finite) < 4 or finite[-2] <= 1.0:
@@ -266,10 +282,10 @@ class SpectralComposition:
                 raise
             best, reach = build(need), need
         goal = effort.goal + effort.rounding * sum(step.count for step in self.steps)
-        for _ in range(6):
+        for _ in range(_REFINEMENTS):
             if best.errors.sum() < goal:
                 break
-            reach *= 3.0
+            reach *= _REFINED
             try:
                 finer = build(reach)
             except NumericalError:
@@ -285,14 +301,14 @@ class SpectralComposition:
     def _blocks(self) -> list[tuple[float, float, float]]:
         """(c, lowest threshold, highest threshold) per contour; 0 is a border."""
         if self._rightmost == 0.5:
-            reach = 7.5 * self._spread
+            reach = _CENTRAL * self._spread
             return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
         exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
         blocks, edges = [], {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
             limit = self._rightmost if side > 0 else exponents[1]
             c, variance = 0.5 - side * _HALF_BLOCK / self._spread, self._spread**2
-            for _ in range(60):
+            for _ in range(_MOST_CONTOURS):
                 c += side * 2.0 * _HALF_BLOCK / np.sqrt(variance)
                 c = min(c, float(limit)) if side > 0 else max(c, float(limit))
                 mean, variance = self._cumulants(c)
@@ -338,6 +354,22 @@ class SpectralComposition:
         )
 
 
+def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
+    """The route for these steps; None where a step is not a sampled Gaussian."""
+    plain, sampled = 0.0, []
+    for step in noisy:
+        match step.pair:
+            case GaussianPair(noise_multiplier=noise, sample_rate=1.0, shift=shift):
+                plain = shift / noise
+            case GaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
+                sampled.append(SampledStep(noise / shift, rate, False, step.count))
+            case AntipodalGaussianPair(noise_multiplier=noise, sample_rate=rate):
+                sampled.append(SampledStep(noise, rate, True, step.count))
+            case _:
+                return None
+    return SpectralComposition(tuple(sampled), plain)
+
+
 @dataclass(frozen=True)
 class _Block:
     thresholds: np.ndarray
@@ -376,7 +408,7 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tu
     last = int(np.argmax(beyond <= np.exp(log_tail)))
     lost = float(beyond[last]) * _ULPS * (2.0 if both else 1.0)
     x = x[_CUT_CELLS - 1 - last : last + 1] if both else x[: last + 1]
-    loss = log_ratio(SampledGaussian(s, rate, both, step.count, 0.0, 1.0), x)[0]
+    loss = GaussianMixture(s, (rate,), antipodal=both).loss(x)
     survival = (1.0 - rate) * ndtr(-x / s) + rate * ndtr((-1.0 - x) / s) if both else ndtr(-x / s)
     if not both:  # the cell below all others, down to the smallest loss
         loss, survival = np.append(math.log1p(-rate), loss), np.append(1.0, survival)
@@ -393,7 +425,7 @@ def _reach(step: SampledStep, variance: float) -> float:
 
 
 def _explosion(step: SampledStep) -> float:
-    """Exponent c beyond which count * rate^c e^(c (c - 1) / (2 s^2)) exceeds e^60."""
+    """Exponent c beyond which count * rate^c e^(c (c - 1) / (2 s^2)) exceeds e^``_EXPLOSION``."""
     variance = step.noise_multiplier**2
     linear = -np.log(step.rate) + 0.5 / variance
-    return float((linear + np.sqrt(linear**2 + 2.0 / variance * max(60.0 - np.log(step.count), 1.0))) * variance)
+    return float((linear + np.sqrt(linear**2 + 2.0 / variance * max(_EXPLOSION - np.log(step.count), 1.0))) * variance)

@@ -1,0 +1,119 @@
+"""From noisy steps to the enclosed curve of their composition, by the cheapest routes that are close enough."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from reticent.composition.bracket import Route
+from reticent.composition.polygon import Polygon, hull, strictest
+from reticent.composition.routes.bounds import CheapBounds, loudest_step, told
+from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.routes.transform import transform_of
+from reticent.composition.steps import Step
+from reticent.errors import NumericalError
+
+DISCLOSED = 1.0 - 1e-10  # advantage at which the cheap bounds have said all that matters
+_DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
+_WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
+_WIDE = 1e-3  # of the advantage: worth a note
+_UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
+_FIRST_POINTS, _MOST_POINTS = 2**16, 2**20  # of lattices
+_AIMED = 5e-8  # width of the advantage on a lattice that is fine enough
+_MISSED, _MISSED_MORE = 1e-15, 1e-9  # probability that a lattice's window may miss: more resolves the rest finer
+
+_Pair = tuple[Polygon, Polygon]
+
+
+@dataclass
+class Enclosure:
+    """What the routes found so far, one direction: H0 = absent.
+
+    Attributes:
+        above, below: curves on the safe side and on the other; each holds by itself.
+        routes: what was asked, in order.
+    """
+
+    above: list[Polygon]
+    below: list[Polygon]
+    routes: list[Route] = field(default_factory=list)
+
+    @property
+    def pessimistic(self) -> Polygon:
+        return strictest(self.above)
+
+    @property
+    def optimistic(self) -> Polygon:
+        return hull(self.below)
+
+    @property
+    def width(self) -> float:
+        """Between the bounds on the advantage."""
+        return _width(self.above, self.below)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """For people, where the advantage stays unresolved: what the routes had to say."""
+        if self.width < _WIDE:
+            return ()
+        why = "; ".join(dict.fromkeys(route.failure for route in self.routes if route.failure))
+        return (_UNRESOLVED.format(self.width, why or "no computation is finer"),)
+
+    def ask(self, name: str, route: Callable[[], _Pair]) -> _Pair | None:
+        """Add what ``route`` finds; None, and the reason in ``routes``, where it cannot."""
+        try:
+            above, below = route()
+        except NumericalError as error:
+            self.routes.append(Route(name, failure=str(error)))
+            return None
+        self.above.append(above)
+        self.below.append(below)
+        self.routes.append(Route(name, _width([above], [below])))
+        return above, below
+
+
+def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
+    """Cheap bounds; characteristic functions; and lattices while the advantage is wide or a tail is short.
+
+    ``always_above`` are more curves on the safe side.
+    """
+    steps = [(step.curve(), step.count) for step in noisy]
+    cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
+    found = Enclosure([*cheap.above(), *told(noisy), *always_above], [cheap.below(), loudest_step(steps)])
+    found.routes.append(Route("bounds", found.width))
+    if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
+        return found
+
+    def lattice(points: int, missed: float) -> _Pair | None:
+        apart = max(noisy, key=lambda step: step.count).atoms_apart
+        return found.ask(f"lattice of {points} points", lambda: compose_lattice(steps, _AIMED, points, apart, missed))
+
+    transform = transform_of(noisy)
+    exact = None if transform is None else found.ask("transform", transform.polygons)
+    if exact is not None and transform is not None and transform.refused:
+        found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
+    if exact is None or found.width > _WIDTH or not _reaches(exact[0]):
+        coarse = lattice(_FIRST_POINTS, _MISSED)
+        if found.width > _WIDTH:
+            lattice(_finer(coarse), _MISSED)
+        if found.width > _WIDTH:
+            lattice(_MOST_POINTS, _MISSED_MORE)
+    return found
+
+
+def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
+    return float(min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below))
+
+
+def _reaches(curve: Polygon) -> bool:
+    """Whether delta is followed far down in both directions: contours that cannot be had are left out."""
+    return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
+
+
+def _finer(coarse: _Pair | None) -> int:
+    """Points that narrow a first lattice to ``_WIDTH``: the width falls with the square of the spacing."""
+    if coarse is None:
+        return _MOST_POINTS
+    doublings = math.ceil(math.log(2.0 * _width([coarse[0]], [coarse[1]]) / _WIDTH, 4.0))
+    return min(_FIRST_POINTS * 2 ** max(doublings, 1), _MOST_POINTS)

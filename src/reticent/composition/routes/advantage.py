@@ -1,0 +1,138 @@
+"""The certified advantage alone: threshold 0 on the line c = 1/2, every term of the certificate in few array calls.
+
+Same terms as ``contour`` (docs/composition.md), for one kind of step: the decay bound is asked at the last frequency
+only, and one strip is planned. It gives up, with NumericalError, where one of these is not enough; ``compose``
+then answers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.composition.pairs.sampled_gaussian import Moments, SampledGaussian, argument_reach, strips
+from reticent.errors import NumericalError
+
+_EPS = 2.0**-52
+_DIGITS = 23.0  # aliases and truncation each aim at e^-23
+_NODE_DIGITS = 28.0  # and the quadrature rule at e^-28
+_DEVIATIONS = 6.8  # the composed loss and the nodes of its variance reach that far: e^-23
+_CELLS = 160  # of the decay bound
+_MOST_FREQUENCIES = 2048
+_MOST_WORK = 1_000_000  # nodes times frequencies
+_LEAST_NOISE = 0.05
+_LOUDEST = 60.0  # standard deviation of the composed loss
+
+
+@np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
+def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, room: float = 1.0) -> tuple[float, float]:
+    """(lower, upper) around delta(0) of a Poisson-sampled Gaussian, composed.
+
+    Args:
+        noise: > 0, in units of the shift.
+        rate: in (0, 1).
+        steps: how often.
+        antipodal: the pair of the replacement relation.
+        room: widens what the nodes are planned for; above 1 slower, and right where 1 is too tight.
+
+    Raises:
+        NumericalError: where this lean certificate does not apply.
+    """
+    if noise < _LEAST_NOISE:
+        raise NumericalError("certified advantage: too little noise")
+    variance = steps * _variance(noise, rate, antipodal)
+    spread = math.sqrt(variance)
+    if not 0.0 < spread < _LOUDEST:
+        raise NumericalError("certified advantage: the losses are too small or too large")
+    linear = 0.5 / noise**2 - math.log(rate)
+    bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
+    furthest = min(9.0 / spread, bump)
+    right = [max(0.5 + share * furthest, 1.1) for share in (0.45, 0.8)]
+    exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
+    angle, reach = _strip(noise, rate, steps, antipodal, variance)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], _NODE_DIGITS * room, angle)
+    powers = np.array(exponents)
+    if powers.max() * law.nodes.loss[-1] > 600.0 or powers.min() * law.nodes.loss[0] > 600.0:
+        raise NumericalError("certified advantage: e^(cL) overflows")
+    real = law.real(powers)
+    if not (np.all(np.isfinite(real.error)) and np.all(real.excess + real.error > -1.0)):
+        raise NumericalError("certified advantage: moments out of reach")
+    logs = steps * np.log1p(real.excess[1:] + real.error[1:])
+    log_scale = steps * math.log1p(real.excess[0])
+    gaps = np.abs(powers[1:] - 0.5)
+    needed = (logs - log_scale + _DIGITS) / gaps
+    window = float(np.min(needed[:2]) if antipodal else max(np.min(needed[:2]), needed[2]))
+    if not 0.0 < window < 1e6:
+        raise NumericalError("certified advantage: no Chernoff bound")
+    aliases = np.exp(logs - gaps * window) / -np.expm1(-gaps * window)
+    alias = 2.0 * float(np.min(aliases[:2])) if antipodal else float(np.min(aliases[:2]) + aliases[2])
+    total, error = _sum(law, real, 2.0 * math.pi / window, _DEVIATIONS / spread)
+    known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
+    scale = math.exp(log_scale)
+    value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
+    if not math.isfinite(value + slack + alias):
+        raise NumericalError("certified advantage: overflow")
+    return max(value - slack - alias, 0.0), min(value + slack, 1.0)
+
+
+def _variance(noise: float, rate: float, antipodal: bool) -> float:
+    """E[L^2] of one step under sqrt(PQ), roughly: it only plans."""
+    span = 1.0 + 2.0 * _DEVIATIONS * noise + (1.0 if antipodal else 0.0)
+    nodes = GaussianMixture(noise, (rate,), antipodal=antipodal).around(_DEVIATIONS, span / max(32, int(8.0 / noise)))
+    return float(nodes.tilted(0.5) @ nodes.loss**2)
+
+
+def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
+    """(angle, reach) of the strip that allows the widest spacing of nodes: wide strips see more oscillation."""
+    best = (0.0, 0.0, 0.0)
+    angles = strips(noise, _NODE_DIGITS + math.log(steps))
+    reaches = argument_reach(noise, rate, antipodal, variance, angles)
+    for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
+        exponent = _NODE_DIGITS + math.log(steps) + reach + 0.5 * (angle * noise) ** 2
+        best = max(best, (angle / exponent, angle, reach))
+    return best[1], best[2]
+
+
+def _sum(law: SampledGaussian, real: Moments, spacing: float, last: float) -> tuple[float, float]:
+    """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
+    steps, grid = law.count, law.nodes
+    # The variance of the losses comes from around the observation 2.
+    high = min(2.0 + 4.5 * law.noise_multiplier, float(grid.x[-1]))
+    x = np.linspace(-high if law.antipodal else -4.5 * law.noise_multiplier, high, _CELLS + 1)
+    decay = law.layered_decay(0.5, math.log1p(real.excess[0] + real.error[0]), x)
+    count = int(last / spacing) + 2
+    while True:
+        beyond = steps * decay.log_bound(np.array([(count - 0.5) * spacing]))[0]
+        if beyond < -_DIGITS:
+            break
+        # The decay is about quadratic where it matters: aim, and no more than double.
+        count = int(count * min(max(1.06 * math.sqrt(-_DIGITS / min(beyond, -1e-3)), 1.04), 2.0)) + 1
+        if count > _MOST_FREQUENCIES or count * len(grid.x) > _MOST_WORK:
+            raise NumericalError("certified advantage: the loss law is too close to atomic")
+    t = spacing * np.arange(count)
+    tilted, half = grid.tilted(0.5), np.multiply.outer(t, 0.5 * grid.loss)
+    sine = np.sin(half)
+    excess = real.excess[0] - 2.0 * (sine * sine) @ tilted
+    size = excess * (2.0 + excess)
+    if grid.mirrored is None:
+        imaginary = 2.0 * (sine * np.cos(half)) @ tilted
+        size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
+    else:
+        imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)
+    modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), 0.5 * np.log1p(size))
+    off = law.rule(0.5, t) + real.rest[0] + law.turning(tilted) * t
+    # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
+    logarithm = np.abs(modulus) + np.abs(phase) / steps
+    relative = steps * (np.log1p(off * np.exp(-modulus)) + 8 * _EPS * logarithm)
+    absolute = np.exp(steps * (modulus - modulus[0]))
+    kernel = spacing / math.pi / (t * t + 0.25)
+    kernel[0] *= 0.5
+    errors = absolute * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 72.0 * _EPS)
+    drowned = ~(errors < 1e-11)
+    if np.any(drowned):  # where the rule does not resolve the oscillation, the decay bounds the truth
+        ceiling = np.exp(steps * decay.log_bound(t[drowned]))
+        errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])
+    error = 1.000001 * float(kernel @ errors) + 1.000001 * math.exp(beyond) / (math.pi * spacing * (count - 1))
+    return -float((kernel * absolute) @ np.cos(phase)), error
