@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.composition import _sign_spectrum as spectrum
 from reticent.composition import compose
-from reticent.composition.common_sign import common_sign, relaxed_dpsgd
 from reticent.composition.norm_only import norm_only
+from reticent.composition.sign import common_sign, relaxed_dpsgd, transform
+from reticent.composition.sign.step import SignStep
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.tradeoff import RelaxedGaussianTradeOff
@@ -161,9 +161,10 @@ def test_more_steps_more_risk_more_noise_less() -> None:
 def test_frequencies_left_out_are_below_the_proven_bound(run: DPSGD) -> None:
     """Direct quadrature at random frequencies beyond the box, under both laws."""
     slope = 1.0 / run.noise_multiplier
-    plan = spectrum._plan(spectrum.nodes(run.sample_rate, slope, 0.02), run.sample_rate, slope, run.steps, 0.01)
+    step = SignStep(run.sample_rate, slope)
+    plan = transform._plan(step, run.steps, 0.01)
     y = np.linspace(-12.0, 12.0 + 2 * slope, 40_001)
-    a, b = spectrum.losses(y, run.sample_rate, slope)
+    a, b = step.losses(y)
     rng = np.random.default_rng(5)
     for lift in (0.0, 1.0):
         law = np.exp(-0.5 * y * y + plan.line * b + lift * (a + b))

@@ -22,7 +22,7 @@ from reticent.calibrate.targets import (
 )
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import closed_forms
-from reticent.composition.common_sign import common_sign_estimate
+from reticent.composition.sign import common_sign_estimate
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
 

@@ -12,17 +12,16 @@ import contextlib
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition import _sign_spectrum as spectrum
-from reticent.composition import sign_lattice
 from reticent.composition.bracket import Bracket
 from reticent.composition.chernoff import CheapBounds
 from reticent.composition.compose import DISCLOSED, compose, loudest_step
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_through, safest, strictest
+from reticent.composition.sign import lattice, transform
+from reticent.composition.sign.step import Pair, SignStep, tangents
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
@@ -33,7 +32,6 @@ from reticent.tradeoff.piecewise import PolygonTradeOff
 _BLURS = (0.004, 0.012, 0.05)
 _THRESHOLDS, _LATTICE_THRESHOLDS = 480, 2000
 _LOG_2 = 0.6931471805599453
-_ULPS = 1e-15
 _LEAST_NOISE = 0.1
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
@@ -69,12 +67,12 @@ def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray]
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
     if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0:
         return None
-    noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
-    for blur in _BLURS if noise >= _LEAST_NOISE and steps > _FEW else ():
+    step, steps = _step(mechanism), mechanism.steps
+    for blur in _BLURS if _decays(step, steps) else ():
         with contextlib.suppress(NumericalError):
-            return spectrum.estimate(noise, rate, steps, blur)
+            return transform.estimate(step, steps, blur)
     with contextlib.suppress(NumericalError):
-        above, below = _latticed(noise, rate, steps, _ROUGH_POINTS)
+        above, below = _latticed(step, steps, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
     return None
 
@@ -97,57 +95,57 @@ def common_sign(mechanism: DPSGD) -> Bracket:
         raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the sign is seen: use the worst case")
-    noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
-    if rate == 1.0:
-        return Bracket.exact(RelaxedGaussianTradeOff(steps / noise**2, 1))
-    cheap = _two_sided(CheapBounds([_one_sided(noise, rate, steps)], [(math.inf, -math.log1p(-rate))]).below())
+    step, steps = _step(mechanism), mechanism.steps
+    if step.rate == 1.0:
+        return Bracket.exact(RelaxedGaussianTradeOff(steps / mechanism.noise_multiplier**2, 1))
+    known = _sign_known(step), steps
+    cheap = _two_sided(CheapBounds([known], [(math.inf, -math.log1p(-step.rate))]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
-        above, below = _enclosure(noise, rate, steps)
+        above, below = _enclosure(step, steps)
     except NumericalError:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([_one_sided(noise, rate, steps)])))
+        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([known])))
     return Bracket(pessimistic=above, optimistic=below)
 
 
-def _one_sided(noise: float, rate: float, steps: int) -> tuple[TradeOff, int]:
-    """One step with the sign known, and how often it ran."""
-    return Subsampled(GaussianTradeOff(1.0 / noise), rate), steps
+def _step(mechanism: DPSGD) -> SignStep:
+    return SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)
 
 
-class _Pair(NamedTuple):
-    """Polygons on both sides of the truth."""
-
-    above: Polygon
-    below: Polygon
+def _sign_known(step: SignStep) -> TradeOff:
+    """One step for an attacker who knows the sign."""
+    return Subsampled(GaussianTradeOff(step.slope), step.rate)
 
 
-def _enclosure(noise: float, rate: float, steps: int) -> _Pair:
+def _decays(step: SignStep, steps: int) -> bool:
+    """Whether the Fourier route is worth a try: the transform of few steps, or of little noise, does not decay."""
+    return 1.0 / step.slope >= _LEAST_NOISE and steps > _FEW
+
+
+def _enclosure(step: SignStep, steps: int) -> Pair:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
-    fine = _blurred(noise, rate, steps) if noise >= _LEAST_NOISE and steps > _FEW else None
+    fine = _blurred(step, steps) if _decays(step, steps) else None
     if fine is None:
         with contextlib.suppress(NumericalError):
-            fine = _latticed(noise, rate, steps)
+            fine = _latticed(step, steps)
     if fine is not None and _reaches(fine.above):
         return fine
-    coarse = _coarse(noise, rate, steps)
+    coarse = _coarse(step, steps)
     return coarse if fine is None else _joined(fine, coarse)
 
 
-def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
+def _blurred(step: SignStep, steps: int) -> Pair | None:
     for blur in _BLURS:
         with contextlib.suppress(NumericalError):
-            return _fine(spectrum.evaluate(noise, rate, steps, blur, _THRESHOLDS))
+            return transform.enclose(step, steps, blur, _THRESHOLDS).pair()
     return None
 
 
-def _latticed(noise: float, rate: float, steps: int, points: int = 2**21) -> _Pair:
+def _latticed(step: SignStep, steps: int, points: int = 2**21) -> Pair:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points)
-        above = _above(values.thresholds, np.log(values.delta))
-        rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
-    return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
+        return lattice.enclose(step, steps, _LATTICE_THRESHOLDS, points).pair()
 
 
 def _reaches(curve: Polygon) -> bool:
@@ -155,29 +153,16 @@ def _reaches(curve: Polygon) -> bool:
     return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
-def _joined(fine: _Pair, coarse: _Pair) -> _Pair:
+def _joined(fine: Pair, coarse: Pair) -> Pair:
     """The better of two enclosures at every threshold: far out, where the Fourier sums cancel, the coarse one."""
-    return _Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))
+    return Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))
 
 
-def _fine(values: spectrum.Values) -> _Pair:
-    ratio = values.thresholds
-    add = ratio >= 0.0
-    rounding = _ULPS * np.exp(np.maximum(ratio, 0.0))
-    delta = np.where(add, -np.expm1(ratio) + values.put, values.put * np.exp(-ratio)) + rounding
-    delta = np.clip(delta, 1e-300, 1.0)
-    with np.errstate(divide="ignore"):
-        above = _above(ratio, np.log(delta))
-        fpr, fnr = np.minimum(values.fpr + _ULPS, 1.0), np.minimum(values.fnr + _ULPS, 1.0)
-        points = LogErrors(np.log(fpr), np.log1p(-fpr), np.log(fnr), np.log1p(-fnr))
-    return _Pair(above, polygon_through(LogErrors(*(part[::-1] for part in points))))
-
-
-def _coarse(noise: float, rate: float, steps: int) -> _Pair:
+def _coarse(step: SignStep, steps: int) -> Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = compose_lattice([_one_sided(noise, rate, steps)], max_points=_COARSE_POINTS)
-    return _Pair(_halved(above, noise, rate, steps), _two_sided(below))
+        above, below = compose_lattice([(_sign_known(step), steps)], max_points=_COARSE_POINTS)
+    return Pair(_halved(above, step, steps), _two_sided(below))
 
 
 def _two_sided(one_sided: Polygon) -> Polygon:
@@ -187,16 +172,16 @@ def _two_sided(one_sided: Polygon) -> Polygon:
     return polygon_through(LogErrors(fpr, log1mexp(fpr), corners.fnr, corners.tpr))
 
 
-def _halved(worst: Polygon, noise: float, rate: float, steps: int) -> Polygon:
+def _halved(worst: Polygon, step: SignStep, steps: int) -> Polygon:
     """Upper bound on the add direction far out, where only one of the two signs can be likely.
 
     With x = e^{L+}/2, y = e^{L-}/2 and any 0 < t < 1: (x + y - K)_+ <= (x - (1-t)K)_+ + (y - (1-t)K)_+
     + (x + y) 1{x, y > tK}, hence delta(l) <= delta_worst(l + log 2(1-t)) + Q+(L- > l + log 2t), and the
     last term has a Chernoff bound.
     """
-    step = spectrum.nodes(rate, 1.0 / noise, 0.01)
+    nodes = step.nodes(0.01)
     tilts = np.geomspace(0.05, 20.0, 40)
-    moments = np.array([steps * spectrum.log_moment(step, 1.0 + t, abs(1.0 - t)) for t in tilts])
+    moments = np.array([steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in tilts])
     slopes = worst.log_slopes[np.isfinite(worst.log_slopes)]
     ratio = np.unique(np.clip(np.concatenate([slopes, slopes - _LOG_2, [0.0]]), -300.0, 300.0))
     forward = np.maximum(ratio, 0.0)
@@ -207,12 +192,7 @@ def _halved(worst: Polygon, noise: float, rate: float, steps: int) -> Polygon:
         both = np.min(moments[None, :] - tilts[None, :] * level[:, None], axis=1)
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
-    return _above(ratio, log_delta)
-
-
-def _above(ratio: np.ndarray, log_delta: np.ndarray) -> Polygon:
-    log_delta = np.minimum(log_delta, 0.0)
-    return polygon_above(ratio, log_delta, log1mexp(log_delta))
+    return tangents(ratio, log_delta)
 
 
 def _both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
