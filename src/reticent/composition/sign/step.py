@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reticent.composition.pairs.gaussian_mixture import log_mixture
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors
@@ -52,8 +53,11 @@ class SignStep:
 
     def loss(self, y: np.ndarray) -> np.ndarray:
         """l+ at real or complex ``y``, of its shape; l- is ``loss(-y)``."""
-        with np.errstate(over="ignore"):  # exponents stay far below overflow for the noise admitted here
-            return np.log1p(self.rate * np.expm1(self.slope * y - 0.5 * self.slope**2))
+        exponent = self.slope * y - 0.5 * self.slope**2
+        if np.iscomplexobj(y):  # in the strip of the quadrature, near the real axis
+            with np.errstate(over="ignore"):
+                return np.log1p(self.rate * np.expm1(exponent))
+        return log_mixture([self.rate], [exponent])
 
     def losses(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(a, b) at real or complex ``y``."""
