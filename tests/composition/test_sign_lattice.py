@@ -19,7 +19,7 @@ FEW = [DPSGD(1.0, 0.3, 2), DPSGD(4.0, 64 / 455, 30), DPSGD(2.0, 0.5, 3), DPSGD(0
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
 
 
-def brute_force(run: DPSGD, epsilon: float, nodes: int = 4001) -> float:
+def brute_force(run: DPSGD, epsilon: float, nodes: int = 2001) -> float:
     """delta_add of two steps: the double integral of (LR - e^epsilon)_+ by the trapezoid rule."""
     mu, p = 1.0 / run.noise_multiplier, run.sample_rate
     y = np.linspace(-10.0 - 2 * mu, 10.0 + 2 * mu, nodes)
@@ -61,7 +61,7 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
     for epsilon in (0.0, 0.1, 0.4):
         truth = brute_force(run, epsilon)
         lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
-        assert lower * (1 - 1e-5) <= truth <= upper * (1 + 1e-5)  # the rule's own error
+        assert lower * (1 - 4e-5) <= truth <= upper * (1 + 4e-5)  # the rule's own error
         assert upper / lower - 1.0 <= 5e-3
 
 

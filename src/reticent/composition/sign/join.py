@@ -77,6 +77,7 @@ def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray]
     return None
 
 
+@lru_cache(maxsize=64)
 def common_sign(mechanism: DPSGD) -> Bracket:
     """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
 
