@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.composition.sign import common_sign, join, lattice
+from reticent.composition.sign import common_sign, join, lattice, transform
 from reticent.composition.sign.step import SignStep
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
@@ -67,8 +67,10 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
 
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
-    fourier, latticed = (route(SignStep(0.2, 1.0 / 6.0), 100) for route in (join._blurred, join._latticed))
-    assert fourier is not None
+    step, steps = SignStep(0.2, 1.0 / 6.0), 100
+    bounds = join._fourier(step, steps, transform.enclose)
+    assert bounds is not None
+    fourier, latticed = bounds.pair(), join._latticed(step, steps)
     for one, other in ((fourier, latticed), (latticed, fourier)):
         assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
         assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)

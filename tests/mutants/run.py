@@ -60,7 +60,7 @@ MUTANTS = (
     Mutant("sign lattice: rounding of delta", SIGN + "lattice.py", "rounding * (q + grown * p)", "0.0", (SIGNS,)),
     Mutant("sign lattice: rounding of tests", SIGN + "lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", (SIGNS,)),
     Mutant("sign lattice: powers, delta", SIGN + "lattice.py", "+ slack_present + grown * slack_absent", "", (SIGNS,)),
-    Mutant("sign lattice: powers, tests", SIGN + "lattice.py", "+ slack_absent + lost + left", "+ lost + left", (SIGNS,)),
+    Mutant("sign lattice: powers, tests", SIGN + "lattice.py", "+ slack_absent + lost", "+ lost", (SIGNS,)),
     Mutant("sign transform: all copies", SIGN + "transform.py", "+ error + alias, 0.0, 1.0)", "+ error, 0.0, 1.0)", (SIGNS,)),
     Mutant("sign transform: copies beside", SIGN + "transform.py", "    return beside + _above_in_b", "    return 0.0 * beside + _above_in_b", (SIGNS,)),
     Mutant("sign transform: copies above", SIGN + "transform.py", "(line - theta) * period)\n\n", "(line - theta) * period) * 0.0\n\n", (SIGNS,)),

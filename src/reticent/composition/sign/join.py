@@ -12,6 +12,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,8 +30,8 @@ from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeO
 from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
+Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)
-_THRESHOLDS, _LATTICE_THRESHOLDS = 480, 2000
 _LOG_2 = 0.6931471805599453
 _LEAST_NOISE = 0.1
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
@@ -68,9 +69,8 @@ def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray]
     if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0:
         return None
     step, steps = _step(mechanism), mechanism.steps
-    for blur in _BLURS if _decays(step, steps) else ():
-        with contextlib.suppress(NumericalError):
-            return transform.estimate(step, steps, blur)
+    if found := _fourier(step, steps, transform.estimate):
+        return found
     with contextlib.suppress(NumericalError):
         above, below = _latticed(step, steps, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
@@ -120,43 +120,37 @@ def _sign_known(step: SignStep) -> TradeOff:
     return Subsampled(GaussianTradeOff(step.slope), step.rate)
 
 
-def _decays(step: SignStep, steps: int) -> bool:
-    """Whether the Fourier route is worth a try: the transform of few steps, or of little noise, does not decay."""
-    return 1.0 / step.slope >= _LEAST_NOISE and steps > _FEW
-
-
 def _enclosure(step: SignStep, steps: int) -> Pair:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
-    fine = _blurred(step, steps) if _decays(step, steps) else None
+    bounds = _fourier(step, steps, transform.enclose)
+    fine = None if bounds is None else bounds.pair()
     if fine is None:
         with contextlib.suppress(NumericalError):
             fine = _latticed(step, steps)
     if fine is not None and _reaches(fine.above):
         return fine
     coarse = _coarse(step, steps)
-    return coarse if fine is None else _joined(fine, coarse)
+    if fine is None:
+        return coarse
+    return Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
-def _blurred(step: SignStep, steps: int) -> Pair | None:
-    for blur in _BLURS:
+def _fourier(step: SignStep, steps: int, route: Callable[[SignStep, int, float], Answer]) -> Answer | None:
+    """``route`` with the least blur that fits; None where the transform does not decay: few steps, or little noise."""
+    for blur in _BLURS if 1.0 / step.slope >= _LEAST_NOISE and steps > _FEW else ():
         with contextlib.suppress(NumericalError):
-            return transform.enclose(step, steps, blur, _THRESHOLDS).pair()
+            return route(step, steps, blur)
     return None
 
 
 def _latticed(step: SignStep, steps: int, points: int = 2**21) -> Pair:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        return lattice.enclose(step, steps, _LATTICE_THRESHOLDS, points).pair()
+        return lattice.enclose(step, steps, points=points).pair()
 
 
 def _reaches(curve: Polygon) -> bool:
     """Whether delta is followed down to ``_DEEP`` in both directions."""
     return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
-
-
-def _joined(fine: Pair, coarse: Pair) -> Pair:
-    """The better of two enclosures at every threshold: far out, where the Fourier sums cancel, the coarse one."""
-    return Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))
 
 
 def _coarse(step: SignStep, steps: int) -> Pair:

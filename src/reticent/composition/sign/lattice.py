@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import next_fast_len
+from scipy.special import logsumexp
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
 from reticent.composition.sign.step import Bounds, SignStep
@@ -27,13 +28,15 @@ _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe s
 _LARGEST_LOSS = 600.0
 _LONGEST = 2**31  # points of one axis
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
-_CHERNOFF = np.geomspace(1e-3, 1e6, 181).tolist()
+_Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
+_CHERNOFF = np.geomspace(1e-3, 1e6, 181)  # exponents
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Indices from ``first``, ``size`` of them, and the Chernoff exponents that chose them."""
+    """``size`` indices from ``first``, ``pitch`` apart in the loss; and the Chernoff exponents that chose them."""
 
+    pitch: float
     first: int
     size: int
     up: float
@@ -42,21 +45,14 @@ class _Window:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One step's lattice: a = i * pitch_a, b = centre + j * pitch_b; ``cell`` is the width of a cell of y."""
+    """One step's lattice: a = i * a.pitch, b = centre + j * b.pitch; ``cell`` is the width of a cell of y."""
 
     step: SignStep
     steps: int
     centre: float
-    pitch_a: float
-    pitch_b: float
     a: _Window
     b: _Window
     cell: float
-
-    @property
-    def reach(self) -> float:
-        """The largest sum of losses, roughly."""
-        return self.pitch_a * self.a.size + self.pitch_b * self.b.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +65,20 @@ class _Law:
     present: np.ndarray
 
 
-def enclose(step: SignStep, steps: int, count: int, points: int = 2**21) -> Bounds:
+def enclose(step: SignStep, steps: int, count: int = 2000, points: int = 2**21) -> Bounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
     plan = _plan(step, steps, points)
-    upper = _connected(plan)
-    present, slack_present = _composed(plan, upper, upper.present)
-    absent, slack_absent = _composed(plan, upper, upper.absent)
-    lost = steps * 2.0 * float(np.exp(_log_tail(_REACH)))  # y beyond the nodes, under any of the three laws
-    ratio, absent, present, left = _ratios(plan, absent, present, 0.0)
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, _connected(plan))
     thresholds = _thresholds(ratio, absent, present, count)
+    lost = steps * 2.0 * float(np.exp(_log_tail(_REACH)))  # y beyond the nodes, under any of the three laws
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
-    rounding = steps * _ROUNDING * (1.0 + plan.reach / 16.0)  # relative, of every mass
-    slack_present, slack_absent = slack_present + left, slack_absent + left
+    largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
+    rounding = steps * _ROUNDING * (1.0 + largest / 16.0)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
@@ -96,25 +89,21 @@ def enclose(step: SignStep, steps: int, count: int, points: int = 2**21) -> Boun
 
 def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
-    labels, distance = _labelled(plan)
-    absent, slack_absent = _composed(plan, labels, labels.absent)
-    present, slack_present = _composed(plan, labels, labels.present)
-    ratio, absent, present, left = _ratios(plan, absent, present, plan.steps * distance)
-    fpr = _above(thresholds, ratio, absent) + slack_absent + lost + left
-    fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost + left
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, *_labelled(plan))
+    fpr = _above(thresholds, ratio, absent) + slack_absent + lost
+    fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
-def _ratios(
-    plan: _Plan, absent: np.ndarray, present: np.ndarray, distance: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """log LR of lattice points that carry mass, ``distance`` added to B; the masses there; that of the others."""
-    live = np.flatnonzero((absent > _NEGLIGIBLE) | (present > _NEGLIGIBLE))
-    left = 2.0 * _NEGLIGIBLE * len(absent)
-    a = np.abs(plan.pitch_a * (plan.a.first + live // plan.b.size))
-    b = plan.steps * plan.centre + plan.pitch_b * (plan.b.first + live % plan.b.size) + distance
+def _sums(plan: _Plan, law: _Law, distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
+    """After all steps: log LR of points that carry mass, b of each step ``distance`` further; masses there, with slack."""
+    sums = [_composed(plan, law, masses) for masses in (law.absent, law.present)]
+    live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
+    a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
+    b = plan.steps * (plan.centre + distance) + plan.b.pitch * (plan.b.first + live % plan.b.size)
     ratio = b + a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)  # b + log cosh a
-    return ratio, absent[live], present[live], left
+    absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
+    return ratio, absent, present
 
 
 def _above(thresholds: np.ndarray, ratio: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -137,18 +126,19 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _Plan, law: _Law, masses: np.ndarray) -> tuple[np.ndarray, float]:
+def _composed(plan: _Plan, law: _Law, masses: np.ndarray) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
 
     The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
     """
-    exponents = np.abs(plan.pitch_a * law.i) + np.abs(plan.pitch_b * law.j) + 2.0 * abs(plan.centre)
+    exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(plan.centre)
     part = Part(law.i * plan.b.size + law.j, masses, exponents, plan.steps)
     points = plan.a.size * plan.b.size
     composed, slack = power([part], points, plan.a.first * plan.b.size + plan.b.first)
-    for index, window, pitch in ((law.i, plan.a, plan.pitch_a), (law.j, plan.b, plan.pitch_b)):
+    for index, window in ((law.i, plan.a), (law.j, plan.b)):
         first = int(index.min())
         marginal = np.bincount(index - first, masses)
+        pitch = window.pitch
         axis = Tilted(pitch * (first + np.arange(len(marginal))), marginal, plan.steps)
         low, largest = pitch * window.first, 4e2 / (pitch * window.size)
         slack += outside([axis], low + pitch * (window.size - 1), window.up, pitch, largest)
@@ -186,17 +176,17 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan) -> _Law
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
     """
-    i = np.floor(a / plan.pitch_a).astype(np.int64)
-    left, right = a - plan.pitch_a * i, plan.pitch_a * (i + 1) - a
+    i = np.floor(a / plan.a.pitch).astype(np.int64)
+    left, right = a - plan.a.pitch * i, plan.a.pitch * (i + 1) - a
     share = np.clip(np.sinh(left) / (np.sinh(left) + np.sinh(right)), 0.0, 1.0)
     growth = (1.0 - share) * np.exp(-left) + share * np.exp(right)
     b = b - np.log(growth)
-    j = np.floor(b / plan.pitch_b).astype(np.int64)
-    up = _position(b - plan.pitch_b * j, np.array(plan.pitch_b))
+    j = np.floor(b / plan.b.pitch).astype(np.int64)
+    up = _position(b - plan.b.pitch * j, np.array(plan.b.pitch))
     shares = [(1.0 - share) * (1.0 - up), share * (1.0 - up), (1.0 - share) * up, share * up]
     absent = np.concatenate([mass * part for part in shares])
     i, j = np.concatenate([i, i + 1, i, i + 1]), np.concatenate([j, j, j + 1, j + 1])
-    return _gathered(i, j, absent, absent * np.exp(plan.centre + plan.pitch_a * i + plan.pitch_b * j))
+    return _gathered(i, j, absent, absent * np.exp(plan.centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
 def _labelled(plan: _Plan) -> tuple[_Law, float]:
@@ -204,9 +194,9 @@ def _labelled(plan: _Plan) -> tuple[_Law, float]:
     y, weight, ends = _quadrature(plan)
     a, b = plan.step.losses(0.5 * (ends[1:] + ends[:-1]))
     b = b - plan.centre
-    i, j = np.rint(a / plan.pitch_a).astype(np.int64), np.rint(b / plan.pitch_b).astype(np.int64)
+    i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
     absent, present = weight.sum(axis=1), (weight * np.exp(plan.step.loss(y))).sum(axis=1)
-    distance = float((absent + present) @ (b - plan.pitch_b * j)) / 2.0
+    distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
     return _gathered(i, j, absent, present), distance
 
 
@@ -253,13 +243,13 @@ def _plan(step: SignStep, steps: int, points: int) -> _Plan:
     # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
     pitches, sizes = _pitches(lengths, min(2.0 * np.sqrt(steps * float(mass @ a**2)), 1.0), margin, points)
     windows = [
-        _Window(-int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
+        _Window(h, -int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
         for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
     ]
     both = mass * (1.0 + np.exp(up))
     slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
     cell = min(0.02, 0.05 / step.slope, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(step, steps, centre, pitches[0], pitches[1], windows[0], windows[1], cell)
+    return _Plan(step, steps, centre, *windows, cell)
 
 
 def _pitches(
@@ -282,13 +272,7 @@ def _pitches(
 
 def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, float]:
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent)."""
-    logs = np.array([_log_sum(log_mass + c * losses) for c in _CHERNOFF])
-    ends = (steps * logs - np.log(_TAIL)) / np.array(_CHERNOFF)
+    logs = logsumexp(log_mass + np.multiply.outer(_CHERNOFF, losses), axis=1)
+    ends = (steps * logs - np.log(_TAIL)) / _CHERNOFF
     best = int(np.nanargmin(ends))
-    return float(ends[best]), _CHERNOFF[best]
-
-
-def _log_sum(terms: np.ndarray) -> float:
-    """log of the sum of e^terms."""
-    top = float(terms.max())
-    return top + float(np.log(np.exp(terms - top).sum()))
+    return float(ends[best]), float(_CHERNOFF[best])

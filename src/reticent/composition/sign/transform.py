@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.composition.sign.decay import TiltedLaw
-from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep
+from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw
 from reticent.errors import NumericalError
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
@@ -88,7 +87,7 @@ class _Plan:
         return self.line + 1j * self.dtau * np.arange(self.taus)
 
 
-def enclose(step: SignStep, steps: int, blur: float, count: int) -> Bounds:
+def enclose(step: SignStep, steps: int, blur: float, count: int = 480) -> Bounds:
     """Certified bounds at ``count`` thresholds per direction.
 
     Args:
@@ -101,7 +100,11 @@ def enclose(step: SignStep, steps: int, blur: float, count: int) -> Bounds:
     transforms = _transforms(plan)
     coarse = np.concatenate([np.linspace(-plan.low, 0.0, 48)[:-1], np.linspace(0.0, plan.high, 48)])
     thresholds = _even_thresholds(coarse, _invert(plan, transforms, coarse)[0], count)
-    return _bounds(thresholds, *_invert(plan, transforms, thresholds))
+    put, fpr, fnr = _invert(plan, transforms, thresholds)
+    # Put-call parity where l >= 0; the rounding of what is left is added.
+    above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
+    delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
+    return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
 
 
 def estimate(step: SignStep, steps: int, blur: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -153,13 +156,6 @@ def _invert(
         np.clip(1.0 + sums[:, 1] + error + alias, 0.0, 1.0),
         np.clip(error - sums[:, 2], 0.0, 1.0),
     )
-
-
-def _bounds(ratio: np.ndarray, put: np.ndarray, fpr: np.ndarray, fnr: np.ndarray) -> Bounds:
-    """By put-call parity where l >= 0; rounding of what is left is added."""
-    rounding = _ULPS * np.exp(np.maximum(ratio, 0.0))
-    delta = np.where(ratio >= 0.0, -np.expm1(ratio) + put, put * np.exp(-ratio)) + rounding
-    return Bounds(ratio, np.clip(delta, 1e-300, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
 
 
 def _plan(step: SignStep, steps: int, blur: float, prove: bool = True) -> _Plan:
@@ -239,7 +235,7 @@ def _decay(plan: _Plan) -> tuple[float, float]:
 
 
 def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> Nodes:
-    """Enough for moduli to 1e-5 (see ``decay``): what lies beyond 5.5 deviations weighs less than 1e-7."""
+    """Enough for moduli to 1e-5 (see ``TiltedLaw``): what lies beyond 5.5 deviations weighs less than 1e-7."""
     return plan.step.nodes(_node_spacing(plan, frequencies, _COARSE, 5.5), 5.5)
 
 
@@ -341,14 +337,11 @@ def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
     whole = 0.5 * math.pi / (plan.blur_a * plan.blur_b)
     edges = (1.0 + plan.blur_b * plan.dtau) * (1.0 + plan.blur_a * plan.dw)
     moment = max(_log_size(plan, 0.0), _log_size(plan, 1.0))
-    level = math.exp(_log_kernel_at_zero(plan.line) + moment) / (2.0 * math.pi**2 * abs(plan.line))
+    # log of int cosh^c, the largest modulus of K_s on the line
+    kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
+    level = math.exp(kernel + moment) / (2.0 * math.pi**2 * abs(plan.line))
     truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
     return np.exp(-plan.line * thresholds) * (truncation + _EPS * size)
-
-
-def _log_kernel_at_zero(line: float) -> float:
-    """log of int cosh^c: the largest modulus of K_s on the line."""
-    return float(2.0 * loggamma(-0.5 * line) - loggamma(-line) - (line + 1.0) * math.log(2.0))
 
 
 def _log_size(plan: _Plan, lift: float) -> float:
@@ -371,7 +364,8 @@ def _beside(plan: _Plan, width: float, thresholds: np.ndarray) -> np.ndarray:
     for theta in np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) / scale:
         back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
         reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in np.geomspace(0.1, 40.0, 30) / scale)
-        value = 2.0 * _copies(theta, width) * _exp(reach) + back * _exp(plan.cumulant(-theta, 0.0))
+        far, near = (math.exp(min(x, _LARGEST_EXPONENT)) for x in (reach, plan.cumulant(-theta, 0.0)))
+        value = 2.0 * _copies(theta, width) * far + back * near
         best = np.minimum(best, np.exp(np.minimum(theta * thresholds, _LARGEST_EXPONENT)) * value)
     return best
 
@@ -396,10 +390,6 @@ def _below_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray
 def _copies(theta: float, width: float) -> float:
     """sup over x of sum over k of cosh^-theta(x + k width)."""
     return 2.0 ** (1.0 + theta) / -math.expm1(-theta * width)
-
-
-def _exp(x: float) -> float:
-    return math.exp(min(x, _LARGEST_EXPONENT))
 
 
 def _geometric(exponent: float) -> float:
