@@ -96,7 +96,7 @@ def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray
 
 
 def _sums(plan: _Plan, law: _Law, distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
-    """After all steps: log LR of points that carry mass, b of each step ``distance`` further; masses there, with slack."""
+    """After all steps: log LR of points that carry mass, b of a step ``distance`` further; masses there, with slack."""
     sums = [_composed(plan, law, masses) for masses in (law.absent, law.present)]
     live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
     a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
