@@ -12,8 +12,9 @@ import pytest
 from reticent.composition import compose
 from reticent.composition.norm_only import norm_only
 from reticent.composition.sign import common_sign, relaxed_dpsgd, transform
+from reticent.composition.sign import lattice as lattice_route
 from reticent.composition.sign.step import SignStep
-from reticent.errors import UnsupportedError
+from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.tradeoff import RelaxedGaussianTradeOff
 
@@ -187,3 +188,24 @@ def test_what_is_not_supported_is_refused() -> None:
     for run in (DPSGD(1.0, 0.1, 10, sampler=Sampler.SHUFFLED), DPSGD(0.0, 0.1, 10)):
         with pytest.raises(UnsupportedError):
             common_sign(run)
+
+
+def test_where_no_route_fits_the_answer_is_wide_and_says_why(monkeypatch) -> None:
+    run = DPSGD(5.0, 0.01, 40)
+    fine = common_sign(run)
+    assert fine.notes == ()
+
+    def unfit(*_: object, **__: object) -> None:
+        raise NumericalError("too many points")
+
+    for module in (transform, lattice_route):
+        monkeypatch.setattr(module, "enclose", unfit)
+    for cached in (common_sign, relaxed_dpsgd):
+        cached.cache_clear()
+    for wide in (common_sign(run), relaxed_dpsgd(run)):
+        assert "could not be followed here (too many points)" in wide.notes[0]
+    wide = common_sign(run)
+    assert wide.pessimistic.delta(0.01) > fine.pessimistic.delta(0.01) >= fine.optimistic.delta(0.01)
+    assert wide.optimistic.delta(0.01) < fine.optimistic.delta(0.01)
+    for cached in (common_sign, relaxed_dpsgd):
+        cached.cache_clear()

@@ -37,6 +37,7 @@ _LEAST_NOISE = 0.1
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
+_UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
@@ -61,7 +62,7 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
     if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
         above = strictest([above, worst])
-    return Bracket(pessimistic=above, optimistic=below)
+    return Bracket(above, below, add.notes)
 
 
 def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -87,7 +88,7 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     is up to thirty times wider near its largest epsilon, which the symmetrised curve does not use). Fewer
     steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (1e5 rarely
     sampled steps) the answer is the worst case above and the two-sided test of the worst case below, at
-    most log 2 in epsilon apart.
+    most log 2 in epsilon apart, and ``notes`` say why.
 
     Raises:
         UnsupportedError: another sampler than Poisson, or no noise.
@@ -104,11 +105,10 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
-        above, below = _enclosure(step, steps)
-    except NumericalError:
+        return _enclosure(step, steps)
+    except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([known])))
-    return Bracket(pessimistic=above, optimistic=below)
+        return Bracket(worst, _two_sided(loudest_step([known])), (_UNRESOLVED.format(error),))
 
 
 def _step(mechanism: DPSGD) -> SignStep:
@@ -120,19 +120,17 @@ def _sign_known(step: SignStep) -> TradeOff:
     return Subsampled(GaussianTradeOff(step.slope), step.rate)
 
 
-def _enclosure(step: SignStep, steps: int) -> Pair:
+def _enclosure(step: SignStep, steps: int) -> Bracket:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
     bounds = _fourier(step, steps, transform.enclose)
-    fine = None if bounds is None else bounds.pair()
-    if fine is None:
-        with contextlib.suppress(NumericalError):
-            fine = _latticed(step, steps)
-    if fine is not None and _reaches(fine.above):
-        return fine
+    try:
+        fine = _latticed(step, steps) if bounds is None else bounds.pair()
+    except NumericalError as error:
+        return Bracket(*_coarse(step, steps), (_UNRESOLVED.format(error),))
+    if _reaches(fine.above):
+        return Bracket(*fine)
     coarse = _coarse(step, steps)
-    if fine is None:
-        return coarse
-    return Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
+    return Bracket(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
 def _fourier(step: SignStep, steps: int, route: Callable[[SignStep, int, float], Answer]) -> Answer | None:
