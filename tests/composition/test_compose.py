@@ -120,7 +120,7 @@ def test_fixed_size_batches_use_what_is_proven():
     one = compose(DPSGD(1.0, 0.1, 1, sampler=Sampler.FIXED_SIZE), REPLACE).pessimistic
     np.testing.assert_allclose(one.beta(ALPHAS), exact.beta(ALPHAS))
     fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
-    for neighbouring in Neighbouring:
+    for neighbouring in (ADD, REPLACE):
         assert ends(fixed, neighbouring)[1] > ends(poisson, neighbouring)[0]
     assert "fixed size" in fixed.notes[0]
     assert "Poisson" in poisson.notes[0]
