@@ -35,7 +35,7 @@ def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
     """Absent, present with + and (by symmetry) present with -: else the lattice experiment proves nothing."""
     plan = lattice._plan(SignStep(run.sample_rate, 1.0 / run.noise_multiplier), run.steps, 2**16)
     law = lattice._connected(plan) if side == "connected" else lattice._labelled(plan)[0]
-    a, b = plan.pitch_a * law.i, plan.centre + plan.pitch_b * law.j
+    a, b = plan.a.pitch * law.i, plan.centre + plan.b.pitch * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
     assert law.present.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
     if side == "connected":
