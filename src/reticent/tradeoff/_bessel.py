@@ -128,8 +128,8 @@ def _next_debye(u: dict[int, Fraction]) -> dict[int, Fraction]:
 
 def _divide_by_p_minus_one(term: dict[int, Fraction]) -> np.ndarray:
     top = max(term)
-    carried, quotient = 0, []
+    carried, quotient = Fraction(0), []
     for n in range(top, 0, -1):
-        carried = carried + term.get(n, 0)
+        carried = carried + term.get(n, Fraction(0))
         quotient.append(float(carried))
     return np.array(quotient)
