@@ -40,6 +40,7 @@ check: lint types imports test docs
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/vulture
 
 types: $(READY)
 	$(BIN)/mypy

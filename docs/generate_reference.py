@@ -94,8 +94,8 @@ def _commands() -> str:
 
 def _walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
     yield words, command
-    for name, below in sorted(getattr(command, "commands", {}).items()):
-        yield from _walk(f"{words} {name}", below)
+    for name in sorted(command.list_commands(None) if hasattr(command, "list_commands") else ()):
+        yield from _walk(f"{words} {name}", command.get_command(None, name))
 
 
 def _help(words: str, command: Any) -> str:

@@ -11,6 +11,7 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -81,6 +82,7 @@ def described(help: str, *, option: str | None = None, search: Search | None = N
     return {"help": help, "option": option, "search": search}
 
 
+@cache
 def parameters_of(kind: type) -> tuple[Parameter, ...]:
     """The parameters of a frozen dataclass that can be typed, in the order of its fields."""
     hints = get_type_hints(kind)

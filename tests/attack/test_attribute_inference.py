@@ -90,7 +90,7 @@ def test_a_run(tmp_path):
     }
     run = train(parse_config(document), tmp_path / "run")
     attribute = run.dataset().groups[0].name
-    result = attack_attribute(tmp_path / "run", attribute, records=300)
+    result = attack_attribute(tmp_path / "run", attribute, records=100)
     for guesses in (result.members, result.others):
         assert guesses.attribute == attribute
         assert 0.0 <= guesses.success[1] <= 1.0

@@ -164,7 +164,16 @@ def assert_levels(log_p: np.ndarray, case: str) -> None:
         assert in_interval(count, runs, level), (case, level, count)
 
 
-@pytest.mark.parametrize(("d", "n", "runs"), [(20, 32, 20_000), (20, 500, 20_000), (500, 32, 6_000), (500, 500, 6_000)])
+def quick_and_full(*cases: tuple[int, ...]) -> list:
+    """Each case with an eighth of its runs, the last number; and whole among the slow tests."""
+    whole = [pytest.param(*case, marks=pytest.mark.slow) for case in cases]
+    return [(*case[:-1], case[-1] // 8) for case in cases] + whole
+
+
+KNOWN = quick_and_full((20, 32, 20_000), (20, 500, 20_000), (500, 32, 6_000), (500, 500, 6_000))
+
+
+@pytest.mark.parametrize(("d", "n", "runs"), KNOWN)
 def test_null_level_with_known_covariance(d, n, runs):
     """Each run: a fresh batch of Gaussian gradients (its sum is Gaussian exactly) and one fresh non-member."""
     rng = np.random.default_rng(d + n)
@@ -212,9 +221,9 @@ def estimated_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
     return log_p
 
 
-@pytest.mark.parametrize(("n", "m"), [(32, 60), (500, 60), (500, 200)])
-def test_null_level_with_estimated_covariance(n, m):
-    assert_levels(estimated_levels(20, n, m, 4_000), f"sample covariance, d = 20, n = {n}, m = {m}")
+@pytest.mark.parametrize(("n", "m", "runs"), quick_and_full((32, 60, 4_000), (500, 60, 4_000), (500, 200, 4_000)))
+def test_null_level_with_estimated_covariance(n, m, runs):
+    assert_levels(estimated_levels(20, n, m, runs), f"sample covariance, d = 20, n = {n}, m = {m}")
 
 
 @pytest.mark.slow
@@ -242,9 +251,9 @@ def rank_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
     return log_p
 
 
-@pytest.mark.parametrize("n", [32, 500])
-def test_null_level_by_ranks(n):
-    assert_levels(rank_levels(20, n, 60, 4_000), f"shrunk covariance, ranks, d = 20, n = {n}, m = 60")
+@pytest.mark.parametrize(("n", "runs"), quick_and_full((32, 4_000), (500, 4_000)))
+def test_null_level_by_ranks(n, runs):
+    assert_levels(rank_levels(20, n, 60, runs), f"shrunk covariance, ranks, d = 20, n = {n}, m = 60")
 
 
 @pytest.mark.slow
@@ -255,7 +264,7 @@ def test_null_level_by_ranks_in_500_dimensions(n):
 
 def test_held_out_calibration_keeps_the_level_for_any_gradients():
     """Skewed gradients, a shrunk covariance, few background records: ranks among non-members stay valid."""
-    rng, d, n, held, runs = np.random.default_rng(6), 20, 32, 199, 2_000
+    rng, d, n, held, runs = np.random.default_rng(6), 20, 32, 199, 1_000
     hits = np.zeros(2)
     for _ in range(runs):
         background = Background.estimated(rng.exponential(size=(15, d)))

@@ -27,9 +27,10 @@ def p_values(part, rng, rate=RATE):
     return {check.name: check.p_value for check in participation_checks(sums, part.shape[2], rate, NOISE)}
 
 
+@pytest.mark.parametrize("repeats", [50, pytest.param(250, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_p_values_are_uniform_or_larger_under_poisson_sampling(rate):
-    rng, repeats = np.random.default_rng(1), 250
+def test_p_values_are_uniform_or_larger_under_poisson_sampling(rate, repeats):
+    rng = np.random.default_rng(1)
     found = [p_values(fair(rng, rate), rng, rate) for _ in range(repeats)]
     for name in found[0]:
         p = np.array([each[name] for each in found])

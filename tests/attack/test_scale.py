@@ -6,12 +6,14 @@ import resource
 import time
 
 import numpy as np
+import pytest
 
 from reticent.attack import CanaryAudit, OwnTrainer
 from reticent.audit import audit_mu
 from reticent.mechanism import DPSGD
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_canaries_in_one_run():
     """Seconds of processor time and less than two gigabytes; and they are canaries: the bound is near the truth."""
     claim = DPSGD(noise_multiplier=1.0, sample_rate=0.002, steps=4, batch_size=200, dataset_size=100_000)

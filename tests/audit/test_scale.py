@@ -20,7 +20,9 @@ def million(design: Design) -> Scores:
     return Scores(rng.normal(1.0, 1.0, HALF), rng.normal(0.0, 1.0, HALF), {}, design)
 
 
-@pytest.mark.parametrize(("design", "seconds"), [(Design.INDEPENDENT, 5.0), (Design.ONE_RUN, 30.0)])
+@pytest.mark.parametrize(
+    ("design", "seconds"), [(Design.INDEPENDENT, 5.0), pytest.param(Design.ONE_RUN, 30.0, marks=pytest.mark.slow)]
+)
 def test_a_million_scores(design, seconds):
     """Five seconds for independent scores, thirty for canaries of one run; processor time, with progress."""
     scores, seen = million(design), []

@@ -139,14 +139,14 @@ def by_closed_form(rng: np.random.Generator, outcomes: Outcomes, count: int) -> 
 
 
 def test_random_targets_by_closed_form() -> None:
-    outcomes = Outcomes(160)
+    outcomes = Outcomes(80)
     by_closed_form(np.random.default_rng(3), outcomes, outcomes.planned)
     assert not outcomes.failures
     assert outcomes.largest_slack <= 5e-5
 
 
 def test_random_targets_of_the_worst_case() -> None:
-    outcomes, rng = Outcomes(10), np.random.default_rng(8)
+    outcomes, rng = Outcomes(6), np.random.default_rng(8)
     for _ in range(outcomes.planned):
         target = random_target(rng)
         outcomes.ask(target.name, random_run(rng, few=False), target, WorstCase(), RELATIONS[rng.integers(2)])

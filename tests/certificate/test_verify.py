@@ -255,7 +255,7 @@ def check_every_change(certificate: Certificate, *, curve_step: int, share: floa
 
 
 def test_no_derived_leaf_can_be_changed() -> None:
-    assert check_every_change(small_certificate(), curve_step=20, share=0.06) > 80
+    assert check_every_change(small_certificate(), curve_step=20, share=0.03) > 40
 
 
 @pytest.mark.slow
@@ -430,7 +430,7 @@ def check_random_mutations(count: int, seed: int) -> None:
 
 
 def test_random_mutations_never_crash() -> None:
-    check_random_mutations(250, seed=5)
+    check_random_mutations(150, seed=5)
 
 
 @pytest.mark.slow

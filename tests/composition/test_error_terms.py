@@ -1,13 +1,12 @@
 """Each error term in a regime where it matters: without it the assertion fails (``make mutants`` shows that)."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy.special import erf
 
-from reticent.composition import _power, sign_lattice
+from reticent.composition import _power
 from reticent.composition._power import Part, Tilted
 from reticent.composition.pairs import AntipodalPair, affinity
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian
@@ -177,43 +176,6 @@ def test_moments_without_rare_large_losses(antipodal, noise, rate, exponent, log
     truth = 50 * math.log(float(mass[kept] @ np.exp(exponent * loss[kept])))
     assert truth <= logs[0] <= truth + 0.05 * abs(truth) + 50 * abs(exponent) * lost
     assert 0.0 <= math.exp(log_tail) / lost - (0.5 if antipodal else 1.0) < 0.1  # about what was asked for
-
-
-def common_sign_delta(noise, rate, steps, epsilons):
-    """delta by brute force over a coarse product rule: every combination of nodes, all steps."""
-    y, weight = np.polynomial.hermite_e.hermegauss(41)
-    weight = weight / math.sqrt(2 * math.pi)
-    up, down = (np.log1p(rate * np.expm1(s * y / noise - 0.5 / noise**2)) for s in (1.0, -1.0))
-    total = np.zeros(len(epsilons))
-    for nodes in itertools.product(range(41), repeat=steps):
-        chosen = list(nodes)
-        ratio = 0.5 * (math.exp(up[chosen].sum()) + math.exp(down[chosen].sum()))
-        total += weight[chosen].prod() * np.maximum(ratio - np.exp(epsilons), 0.0)
-    return total
-
-
-def test_a_short_reach_of_the_sign_lattice_is_paid_for(monkeypatch):
-    """Observations past 2.5 standard deviations left out: the safe side still covers them, and the tests' errors."""
-    monkeypatch.setattr(sign_lattice, "_REACH", 2.5)
-    values = sign_lattice.evaluate(1.0, 0.5, 2, 200, 2**15)
-    truth = common_sign_delta(1.0, 0.5, 2, values.thresholds[values.thresholds >= 0.0])
-    add = values.delta[values.thresholds >= 0.0]
-    assert np.all(add >= truth - 1e-4)
-    attained = 1.0 - values.fpr - values.fnr  # of legal tests: at most the largest advantage
-    assert attained.max() <= truth[0] + 1e-4
-    lost = 2 * 2.0 * math.exp(sign_lattice._log_tail(2.5))
-    assert add[-1] >= lost > 0.01
-
-
-def test_rounding_of_the_sign_lattice_grows_with_steps(monkeypatch):
-    """Far out nothing but stated errors is left."""
-    far = []
-    for error in (sign_lattice._ROUNDING, sign_lattice._ROUNDING + 1e-7):
-        monkeypatch.setattr(sign_lattice, "_ROUNDING", error)
-        far.append(sign_lattice.evaluate(1.0, 0.1, 5, 100, 2**14))
-    assert np.all(far[1].fpr >= np.minimum(far[0].fpr + 4e-7, 1.0))
-    near = np.searchsorted(far[0].thresholds, 0.0)
-    assert far[1].delta[near] - far[0].delta[near] >= 4e-7
 
 
 def test_advantage_of_two_gaussians_is_the_reference():

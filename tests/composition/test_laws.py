@@ -36,7 +36,13 @@ def exact_excess(rate: float, noise: float, antipodal: bool, exponent: complex) 
         return mpmath.quad(integrand, [k * s for k in range(-14, 32, 2)]) - 1
 
 
-@pytest.mark.parametrize(("rate", "noise", "antipodal", "c"), CASES)
+LONG = CASES[2], CASES[3], CASES[6]
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "antipodal", "c"),
+    [pytest.param(*case, marks=pytest.mark.slow) if case in LONG else case for case in CASES],
+)
 def test_error_bound_holds_and_is_not_idle(rate, noise, antipodal, c):
     law = SampledGaussian(noise, rate, antipodal, 10_000, 3.0, max(3.0, c))
     value = law.transform(c, FREQUENCIES)

@@ -122,7 +122,8 @@ def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
 
 
 @pytest.mark.parametrize(
-    ("noise", "rate", "steps"), [(1.1, 0.01, 1000), (0.3, 0.001, 100), (6.0, 1e-5, 50), (1.0, 0.5, 4)]
+    ("noise", "rate", "steps"),
+    [(1.1, 0.01, 1000), (6.0, 1e-5, 50), (1.0, 0.5, 4), pytest.param(0.3, 0.001, 100, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_cheap_bounds_enclose(noise, rate, steps, relation):

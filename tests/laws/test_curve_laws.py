@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from reticent.tradeoff import ProfileTradeOff, Subsampled, TradeOff, Worst
-from tests.laws.cases import COMPOUND, CURVES, SIMPLE
+from tests.laws.cases import COMPOUND, CURVES, LATER, SIMPLE
 
 _LAWS = settings(max_examples=4, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 _EPS = 1e-10
@@ -25,7 +25,12 @@ LOG_ALPHAS = _flat(st.floats(-690.0, -1e-9) | st.floats(1e-6, 1.0 - 1e-9).map(fl
 THRESHOLDS = _flat(st.floats(-20.0, 20.0) | st.floats(-9.0, 0.0).map(lambda u: 10.0**u).map(lambda x: x))
 
 
-@pytest.fixture(params=CURVES.values(), ids=CURVES.keys(), scope="module")
+@pytest.fixture(
+    params=[
+        pytest.param(curve, id=name, marks=pytest.mark.slow if name in LATER else ()) for name, curve in CURVES.items()
+    ],
+    scope="module",
+)
 def curve(request: pytest.FixtureRequest) -> TradeOff:
     return request.param
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = "reticent/composition/"
+SIGN = CORE + "sign/"
+SIGNS = "tests/composition/test_sign_error_terms.py"
 TERMS = "tests/composition/test_error_terms.py"
 ENCLOSURE = "tests/composition/test_enclosure.py"
 
@@ -56,9 +58,17 @@ MUTANTS = (
     Mutant("cut moments: lower end of a cell", CORE + "routes/transform.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
     Mutant("contour: aliases", CORE + "routes/contour.py", "near * (self._right(thresholds) + self._left(thresholds)))", "0.0 * thresholds)", (ENCLOSURE,)),
     Mutant("contour: truncation", CORE + "routes/contour.py", "error + tail * self.beyond / np.pi", "error", (ENCLOSURE,)),
-    Mutant("sign lattice: reach", CORE + "sign_lattice.py", "steps * 2.0 * float(np.exp(_log_tail(_REACH)))", "0.0"),
-    Mutant("sign lattice: rounding of delta", CORE + "sign_lattice.py", "rounding * (q + grown * p)", "0.0"),
-    Mutant("sign lattice: rounding of tests", CORE + "sign_lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)"),
+    Mutant("sign lattice: reach", SIGN + "lattice.py", "steps * 2.0 * float(np.exp(_log_tail(_REACH)))", "0.0", (SIGNS,)),
+    Mutant("sign lattice: rounding of delta", SIGN + "lattice.py", "rounding * (q + grown * p)", "0.0", (SIGNS,)),
+    Mutant("sign lattice: rounding of tests", SIGN + "lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", (SIGNS,)),
+    Mutant("sign lattice: powers, delta", SIGN + "lattice.py", "+ slack_present + grown * slack_absent", "", (SIGNS,)),
+    Mutant("sign lattice: powers, tests", SIGN + "lattice.py", "+ slack_absent + lost", "+ lost", (SIGNS,)),
+    Mutant("sign transform: all copies", SIGN + "transform.py", "+ error + alias, 0.0, 1.0)", "+ error, 0.0, 1.0)", (SIGNS,)),
+    Mutant("sign transform: copies beside", SIGN + "transform.py", "    return beside + _above_in_b", "    return 0.0 * beside + _above_in_b", (SIGNS,)),
+    Mutant("sign transform: copies above", SIGN + "transform.py", "(line - theta) * period)\n\n", "(line - theta) * period) * 0.0\n\n", (SIGNS,)),
+    Mutant("sign transform: copies below", SIGN + "transform.py", "_geometric((theta - line) * period)", "0.0", (SIGNS,)),
+    Mutant("sign transform: frequencies left out", SIGN + "transform.py", "(plan.outside + float(far))", "float(far)", (SIGNS,)),
+    Mutant("sign transform: rounding", SIGN + "transform.py", "(truncation + _EPS * size)", "truncation", (SIGNS,)),
 )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """Audits of releases for which the claim is exactly true: the violations stay within the significance.
 
 A cell passes when its violations do not exceed the 99% quantile of Binomial(audits, significance). The
-default suite tests the level of every rule at the true claim; ``slow`` repeats all of it through the
-public functions, with every quantity.
+default suite tests the level of every rule at the true claim with a quarter of the audits; ``slow`` takes all of
+them, and repeats everything through the public functions, with every quantity.
 """
 
 from __future__ import annotations
@@ -54,6 +54,12 @@ SIGNIFICANCE = 0.05
 DELTA = 0.05
 EPSILON = 1.0
 MU = 1.0
+
+
+@pytest.fixture(params=[AUDITS // 4, pytest.param(AUDITS, marks=pytest.mark.slow)])
+def audits(request: pytest.FixtureRequest) -> int:
+    """How many releases are audited."""
+    return request.param
 
 
 def allowed(audits: int, significance: float = SIGNIFICANCE) -> int:
@@ -150,8 +156,8 @@ QUICK = [c for c in CELLS if c[1] in {"given", "split", "ranks"} and c[2] != "ad
 
 
 @pytest.mark.parametrize(("release", "rule", "quantity"), QUICK)
-def test_lower_bounds_are_below_the_truth(release: str, rule: str, quantity: str) -> None:
-    assert rejections(release, rule, quantity, AUDITS, 50, 60) <= allowed(AUDITS)
+def test_lower_bounds_are_below_the_truth(release: str, rule: str, quantity: str, audits: int) -> None:
+    assert rejections(release, rule, quantity, audits, 50, 60) <= allowed(audits)
 
 
 @pytest.mark.slow
@@ -167,18 +173,19 @@ CLAIMS = {"nothing": GaussianTradeOff(0.0), "gaussian": GaussianTradeOff(MU)}
 
 @pytest.mark.parametrize("rule", ["ranks", "one rank"])
 @pytest.mark.parametrize("release", CLAIMS)
-def test_verdicts_do_not_accuse(release: str, rule: str) -> None:
+def test_verdicts_do_not_accuse(release: str, rule: str, audits: int) -> None:
     rng = np.random.default_rng(2)
     draw = RELEASES[release][0]
     accused = sum(
         audit_claim(draw(rng, 120, 150), CLAIMS[release], RULES[rule](rng)).finding is Finding.INCONSISTENT
-        for _ in range(AUDITS)
+        for _ in range(audits)
     )
-    assert accused <= allowed(AUDITS)
+    assert accused <= allowed(audits)
 
 
-def test_epsilon_if_gaussian() -> None:
-    truth, audits = gaussian_epsilon(MU, 1e-5), 100
+@pytest.mark.parametrize("audits", [40, pytest.param(100, marks=pytest.mark.slow)])
+def test_epsilon_if_gaussian(audits: int) -> None:
+    truth = gaussian_epsilon(MU, 1e-5)
     rng = np.random.default_rng(3)
     exceeded = sum(
         audit_epsilon_if_gaussian(gaussian(rng, 120, 150), 1e-5, Ranks((0.3,))).value > truth for _ in range(audits)
@@ -186,12 +193,13 @@ def test_epsilon_if_gaussian() -> None:
     assert exceeded <= allowed(audits)
 
 
+@pytest.mark.parametrize("audits", [AUDITS // 2, pytest.param(AUDITS, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mu", [0.0, 1.0, 2.5])
-def test_intervals_of_the_roc_cover(mu: float) -> None:
+def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
     rng = np.random.default_rng(4)
     missed = {"auc": 0, "delong": 0, "tpr at .05": 0, "tpr at .2": 0, "band": 0, "proportion": 0}
     area, curve = norm.cdf(mu / math.sqrt(2)), GaussianTradeOff(mu)
-    for _ in range(AUDITS):
+    for _ in range(audits):
         scores = gaussian(rng, 150, 200, mu)
         for name, interval, truth in (
             ("auc", auc_interval(scores), area),
@@ -202,10 +210,10 @@ def test_intervals_of_the_roc_cover(mu: float) -> None:
         ):
             missed[name] += not interval.lower <= truth <= interval.upper
         missed["band"] += not empirical_trade_off(scores).contains(curve)
-    assert all(count <= allowed(AUDITS) for count in missed.values()), missed
+    assert all(count <= allowed(audits) for count in missed.values()), missed
     # Not all of it may come from being far too wide.
-    assert missed["delong"] >= binom.ppf(0.01, AUDITS, SIGNIFICANCE)
-    assert missed["proportion"] >= 10
+    assert missed["delong"] >= binom.ppf(0.01, audits, SIGNIFICANCE)
+    assert missed["proportion"] >= audits / 100
 
 
 def canaries(rng: np.random.Generator, number: int, mu: float) -> Scores:
@@ -226,27 +234,28 @@ def shared(rng: np.random.Generator, number: int, weight: float, mu: float) -> S
     return canaries(rng, number, mu if rng.random() < weight else 0.0)
 
 
-def test_one_run_binomial_is_exact_for_randomised_response() -> None:
+def test_one_run_binomial_is_exact_for_randomised_response(audits: int) -> None:
     rng, number = np.random.default_rng(5), 200
     guesses = Guesses(number // 2, number // 2)
     p_values = [
-        binomial_p_value(count_guesses(coins(rng, number, EPSILON), guesses), EPSILON, 0.0) for _ in range(AUDITS)
+        binomial_p_value(count_guesses(coins(rng, number, EPSILON), guesses), EPSILON, 0.0) for _ in range(audits)
     ]
     exceeded = sum(p <= SIGNIFICANCE for p in p_values)
-    assert exceeded <= allowed(AUDITS)
+    assert exceeded <= allowed(audits)
 
 
-def test_one_run_epsilon_with_shared_leakage() -> None:
+def test_one_run_epsilon_with_shared_leakage(audits: int) -> None:
     # (0, weight)-DP at most: everything leaks with probability weight, nothing else ever does.
     rng, weight = np.random.default_rng(6), 1e-4
-    exceeded = sum(audit_epsilon_one_run(shared(rng, 100, weight, 50.0), weight).value > 0 for _ in range(AUDITS))
-    assert exceeded <= allowed(AUDITS)
+    exceeded = sum(audit_epsilon_one_run(shared(rng, 100, weight, 50.0), weight).value > 0 for _ in range(audits))
+    assert exceeded <= allowed(audits)
 
 
+@pytest.mark.parametrize("audits", [40, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("guesses", [Guesses(20, 20), Guesses(60, 60)])
-def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses) -> None:
+def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses, audits: int) -> None:
     rng = np.random.default_rng(7)
-    weight, mu, audits = 0.04, 6.0, 150
+    weight, mu = 0.04, 6.0
     mixture = Mixture([GaussianTradeOff(mu), GaussianTradeOff(0.0)], [weight, 1 - weight])
     accused = {"independent": 0, "shared": 0}
     for _ in range(audits):
@@ -296,7 +305,7 @@ def best_window_finds_leakage(scores: Scores) -> bool:
 
 
 def test_choosing_the_best_window_is_invalid_and_ours_is_not() -> None:
-    rng, audits = np.random.default_rng(9), 300
+    rng, audits = np.random.default_rng(9), 100
     naive = ours = 0
     for _ in range(audits):
         scores = canaries(rng, 1000, 0.0)
@@ -308,7 +317,7 @@ def test_choosing_the_best_window_is_invalid_and_ours_is_not() -> None:
 
 def test_choosing_the_best_threshold_of_a_fixed_rule_is_what_bonferroni_pays_for() -> None:
     """Without the correction many thresholds break the level: the correction is not decoration."""
-    rng, audits = np.random.default_rng(10), 300
+    rng, audits = np.random.default_rng(10), 60
     levels = tuple(np.linspace(0.02, 0.6, 30))
     careless = 0
     for _ in range(audits):

@@ -12,8 +12,8 @@ from scipy.stats import norm
 
 from reticent.calibrate import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
 from reticent.composition import compose, mu_limits
-from reticent.composition.common_sign import common_sign
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.sign import common_sign
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.risk import epsilon_at_delta, mu, mu_above
 from reticent.threat import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase

@@ -108,7 +108,10 @@ CASES = list(
 )
 
 
-@pytest.mark.parametrize("case", [CASES[i] for i in np.random.default_rng(0).choice(len(CASES), 40, replace=False)])
+DRAWN = [CASES[i] for i in np.random.default_rng(0).choice(len(CASES), 60, replace=False)]
+
+
+@pytest.mark.parametrize("case", [*DRAWN[:15], *(pytest.param(case, marks=pytest.mark.slow) for case in DRAWN[15:])])
 def test_never_beyond_the_worst_case(case):
     noise, rate, steps, sampler, k = case
     mechanism = run(noise=noise, rate=rate, steps=steps, sampler=sampler)

@@ -205,6 +205,8 @@ def test_risk_on_the_command_line(capsys) -> None:
         "0.2",
         "--steps",
         "60",
+        "--num-parameters",
+        "500",
         "--adversary",
         "relaxed",
         "--json",

@@ -84,10 +84,11 @@ def read_everything(path: Path) -> None:
 
 @pytest.mark.parametrize("forged", [False, True], ids=["damaged", "forged"])
 @pytest.mark.parametrize("name", FILES)
-def test_only_clear_errors(pristine, tmp_path, name, forged):
+@pytest.mark.parametrize("trials", [24, pytest.param(120, marks=pytest.mark.slow)])
+def test_only_clear_errors(pristine, tmp_path, name, forged, trials):
     rng = np.random.default_rng([FILES.index(name), forged])
     refused, messages = 0, []
-    for trial in range(60):
+    for trial in range(trials):
         path = tmp_path / f"run{trial}"
         shutil.copytree(pristine, path)
         content = mutate((path / name).read_bytes(), rng)
@@ -104,4 +105,4 @@ def test_only_clear_errors(pristine, tmp_path, name, forged):
         shutil.rmtree(path)
     assert all("\n" not in message for message in messages)
     # A checksum leaves no room; without one, changed digits and letters can make another valid run.
-    assert refused == 60 if not forged and name != "manifest.json" else refused >= 20
+    assert refused == trials if not forged and name != "manifest.json" else refused >= trials / 3

@@ -291,9 +291,14 @@ def test_brute_force_can_fail():
     assert len(list(itertools.islice(GradientSensitivity(model, attribute).blocks(x[:0], y[:0]), 1))) == 0
 
 
-@pytest.mark.parametrize("precision", list(Precision))
-@pytest.mark.parametrize("steps", [0, 60, 300])
-@pytest.mark.parametrize("kind", ["tanh", "relu", "sigmoid", "convnet"])
+PRUNED = list(itertools.product(("tanh", "relu", "sigmoid", "convnet"), (0, 60, 300), Precision))
+FIRST = {("tanh", 60), ("relu", 300), ("convnet", 0)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "precision"),
+    [pytest.param(*case, marks=() if case[:2] in FIRST else pytest.mark.slow) for case in PRUNED],
+)
 def test_pruning_is_exact(kind, steps, precision):
     model, x, y, attribute = _case(kind, steps)
     for clip in (0.05, 0.5, 50.0):

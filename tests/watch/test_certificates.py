@@ -33,8 +33,13 @@ def command(*words: str) -> int:
     return int(stopped.value.code or 0)
 
 
-def test_a_watched_loop_ends_in_a_certificate_that_verifies(ledger, tmp_path):
-    certificate = rt.certify(ledger, issuer="A clinic")
+@pytest.fixture(scope="module")
+def certified(ledger):
+    return rt.certify(ledger, issuer="A clinic")
+
+
+def test_a_watched_loop_ends_in_a_certificate_that_verifies(ledger, certified, tmp_path):
+    certificate = certified
     assert certificate.verify().accepted
     document = certificate.certificate
     assert document.ledger["segments"][0]["noise_multiplier"] == NOISE
@@ -66,8 +71,8 @@ def resealed(document: Certificate, change) -> Certificate:
         lambda ledger: ledger.update(mixing_layers=["1 (BatchNorm1d)"]),
     ],
 )
-def test_a_ledger_that_was_touched_is_refused(ledger, change):
-    document = rt.certify(ledger).certificate
+def test_a_ledger_that_was_touched_is_refused(certified, change):
+    document = certified.certificate
     assert not rt.verify(resealed(document, change)).accepted
 
 

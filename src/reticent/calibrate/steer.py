@@ -12,8 +12,8 @@ from reticent.calibrate.claims import Attack
 from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
-from reticent.composition.common_sign import common_sign_estimate
 from reticent.composition.profile import power_of
+from reticent.composition.sign import common_sign_estimate
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.threat import Relaxed
 

@@ -79,11 +79,16 @@ class _Verbs(Listing):
         if cmd_name not in VERBS:
             return None
         import_module(f"reticent.cli.{VERBS[cmd_name][0]}")
-        whole: Any = typer.main.get_command(app)
-        return whole.commands[cmd_name]
+        one = typer.Typer(add_completion=False, rich_markup_mode=None)
+        one.registered_commands = [info for info in app.registered_commands if info.name == cmd_name]
+        one.registered_groups = [info for info in app.registered_groups if info.name == cmd_name]
+        return typer.main.get_group(one).commands[cmd_name]
 
 
-app = typer.Typer(
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+"""What the files of the verbs add themselves to. Only the verb that is called is built from it."""
+
+whole = typer.Typer(
     name="reticent",
     cls=_Verbs,
     help="How much can this attacker learn about one person from the model we release?",
@@ -94,7 +99,7 @@ app = typer.Typer(
 )
 
 
-@app.callback(invoke_without_command=True)
+@whole.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
     data: Annotated[
@@ -114,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        code = app(args=words, standalone_mode=False)
+        code = whole(args=words, standalone_mode=False)
         sys.stdout.flush()
     except typer.Abort:
         _fail("interrupted", 130)
@@ -149,7 +154,7 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
 
 def _options_of(words: Sequence[str]) -> set[str]:
     """The options of the command that ``words`` call, those of all commands above it included."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(whole)
     found: set[str] = set()
     for word in [*words, None]:
         found.update(name for parameter in command.params for name in parameter.opts)

@@ -30,24 +30,32 @@ def option(name: str, kind: Any, help: str, default: Any = None, *, flag: str | 
     return inspect.Parameter(name, keyword, default=default, annotation=Annotated[hint, info])
 
 
-def takes(*more: inspect.Parameter) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command more options than its signature shows; they reach its ``**given`` by name."""
+class _Command:
+    """A command with more options than its signature shows. They are listed each time it is asked for them."""
 
-    def extended(function: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(function, eval_str=True).parameters.values()
+    def __init__(self, function: Callable[..., None], more: Callable[[], Iterable[inspect.Parameter]]) -> None:
+        self._function, self._more = function, more
+        self.__name__, self.__doc__ = function.__name__, function.__doc__
+        self.__annotations__ = {}  # all hints stand in the signature
+
+    def __call__(self, **values: Any) -> None:
+        self._function(**values)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        own = inspect.signature(self._function, eval_str=True).parameters.values()
         named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD]
-        further = [p for p in more if p.name not in {known.name for known in named}]
+        taken = {p.name for p in named}
+        every = [*named, *(p for p in self._more() if p.name not in taken)]
+        return inspect.Signature(sorted(every, key=lambda p: p.name == "json"))  # the same place everywhere
 
-        def command(**values: Any) -> None:
-            function(**values)
 
-        shown = sorted([*named, *further], key=lambda p: p.name == "json")  # the same place everywhere
-        command.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
-        command.__annotations__ = {p.name: p.annotation for p in shown}
-        command.__doc__ = function.__doc__
-        return command
+def takes(more: Callable[[], Iterable[inspect.Parameter]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options that ``more`` lists, besides its own; they reach its ``**given`` by name.
 
-    return extended
+    The list is made when the command is called, so attackers registered after its file was read are in it.
+    """
+    return lambda function: _Command(function, more)
 
 
 def _typed(parameter: Parameter) -> type:

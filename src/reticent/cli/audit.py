@@ -35,7 +35,7 @@ ConfidenceOption = Annotated[float, typer.Option("--confidence", help="Confidenc
 
 
 @app.command("audit")
-@takes(adversary_option("worst-case", flag="--against"), *adversary_options(), *curve_options())
+@takes(lambda: [adversary_option("worst-case", flag="--against"), *adversary_options(), *curve_options()])
 def audit_command(
     source: Annotated[
         Path,

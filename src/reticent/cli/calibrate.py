@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -64,14 +65,11 @@ class _Calibrate(PerMechanism):
         own, names = mechanism_options(kind), ", ".join(unknowns_of(kind))
         unknown = option("unknown", str, f"What is searched: {names}. Default: {next(iter(unknowns_of(kind)))}.")
 
-        @takes(
-            TARGET,
-            *own,
-            unknown,
-            adversary_option("worst-case", many=False),
-            *adversary_options(own),
-            *curve_options(),
-        )
+        def options() -> list[inspect.Parameter]:
+            who = adversary_option("worst-case", many=False)
+            return [TARGET, *own, unknown, who, *adversary_options(own), *curve_options()]
+
+        @takes(options)
         def command(json: JsonOption = False, **given: Any) -> None:
             _answer(kind, json, given)
 

@@ -73,7 +73,7 @@ class _Compare(PerMechanism):
     def build(kind: type[Mechanism]) -> Callable[..., None]:
         own = [parameter for parameter in mechanism_options(kind) if parameter.name != _NOISE]
 
-        @takes(TARGET, *own, *_who(own))
+        @takes(lambda: [TARGET, *own, *_who(own)])
         def command(json: JsonOption = False, **given: Any) -> None:
             own, _ = told_apart(kind, given["adversary"] or [ALL], given)
             _answer(release_of(kind, "noise-multiplier", own), json, given)
@@ -90,7 +90,7 @@ app.add_typer(compare, name="compare")
 
 
 @compare.command("run", help=_Compare.leaves["run"])
-@takes(TARGET, *_who())
+@takes(lambda: [TARGET, *_who()])
 def of_run(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")],
     json: JsonOption = False,

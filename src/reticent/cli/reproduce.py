@@ -16,7 +16,7 @@ from reticent.cli._progress import progress_bar
 from reticent.errors import ParameterError
 
 
-@app.command()
+@app.command("reproduce")
 def reproduce(
     entry: Annotated[str | None, typer.Argument(metavar="[ID|all]", help="Run this one again; all: every one.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="With all: leave out what takes more than a minute.")] = False,

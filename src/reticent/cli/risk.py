@@ -38,7 +38,7 @@ class _Risk(PerMechanism):
     def build(kind: type[Mechanism]) -> Callable[..., None]:
         own = mechanism_options(kind)
 
-        @takes(*own, adversary_option("worst-case"), *adversary_options(own), *curve_options(), *_QUESTIONS)
+        @takes(lambda: [*own, adversary_option("worst-case"), *adversary_options(own), *curve_options(), *_QUESTIONS])
         def command(json: JsonOption = False, **given: Any) -> None:
             _answer(kind, json, given)
 

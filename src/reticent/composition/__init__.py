@@ -2,12 +2,11 @@
 
 from reticent.composition.all_rates import mu_limits
 from reticent.composition.bracket import Bracket
-from reticent.composition.common_direction import common_direction, noncentrality
-from reticent.composition.common_sign import common_sign, relaxed_dpsgd
 from reticent.composition.compose import compose
 from reticent.composition.composed import Composed, certified_advantage
 from reticent.composition.norm_only import norm_only, norm_only_both
 from reticent.composition.profile import WorstCaseProfile, advantage
+from reticent.composition.sign import common_direction, common_sign, noncentrality, relaxed_dpsgd
 
 __all__ = [
     "Bracket",

@@ -30,13 +30,13 @@ class LogRatioLaw(ABC):
     Attributes:
         low: left end of the strip, below 0.
         high: right end, above 1; may be infinite.
-        drift: rate of growth of the cumulant function for large ``|s|``.
-        bounded: True if ``drift`` is the largest value of L.
+        growth_rate: rate of growth of the cumulant function for large ``|s|``.
+        bounded: True if ``growth_rate`` is the largest value of L.
     """
 
     low: float
     high: float
-    drift: float
+    growth_rate: float
     bounded: bool
 
     @abstractmethod
@@ -54,7 +54,7 @@ def log_errors(law: LogRatioLaw, log_ratio: np.ndarray) -> LogErrors:
     if ratio.size == 0:
         return LogErrors(ratio, ratio, ratio, ratio)
     flat = ratio.reshape(-1)
-    above = np.isposinf(flat) | (flat >= law.drift if law.bounded else False)
+    above = np.isposinf(flat) | (flat >= law.growth_rate if law.bounded else False)
     below = np.isneginf(flat)
     rates = _finite(law, np.where(above | below, 0.0, flat))
     ends = ((-np.inf, 0.0), (0.0, -np.inf), (0.0, -np.inf), (-np.inf, 0.0))
@@ -69,7 +69,7 @@ def log_errors(law: LogRatioLaw, log_ratio: np.ndarray) -> LogErrors:
 def _finite(law: LogRatioLaw, l: np.ndarray) -> LogErrors:  # noqa: E741
     saddle = _saddle(law, l)
     centre, scale = _contour(law, saddle)
-    lean = -0.5 * np.sign(law.drift - l)
+    lean = -0.5 * np.sign(law.growth_rate - l)
     reach = _reach(law, l, centre, scale, lean)
     u = np.arange(0.0, reach + _SPACING, _SPACING)
     s, velocity = _path(centre, scale, lean, u)

@@ -51,7 +51,7 @@ class _PairsLaw(LogRatioLaw):
         self._d, self._N = dimension, effective_batch
         self._log = math.log1p(-1.0 / effective_batch)
         self.low, self.high = 1.0 - math.sqrt(effective_batch), 1.0 + math.sqrt(effective_batch)
-        self.drift = -0.5 * dimension * self._log
+        self.growth_rate = -0.5 * dimension * self._log
 
     def cumulant(self, s: np.ndarray) -> np.ndarray:
         root, z = math.sqrt(self._N), 1.0 - s

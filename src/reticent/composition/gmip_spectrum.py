@@ -120,10 +120,10 @@ class _SpectrumLaw(LogRatioLaw):
         self._count = np.bincount(where).astype(float)
         self._k = np.bincount(where, weights=k)
         self.low = -float(self._a[0])
-        self.drift = float(np.sum(0.5 * self._count * np.log1p(1.0 / self._a) + 0.5 * self._k))
+        self.growth_rate = float(np.sum(0.5 * self._count * np.log1p(1.0 / self._a) + 0.5 * self._k))
 
     def cumulant(self, s: np.ndarray) -> np.ndarray:
-        total = s * self.drift
+        total = s * self.growth_rate
         for a, count, k in zip(self._a, self._count, self._k, strict=True):
             total = total - 0.5 * (count * np.log1p(s / a) + (a + 1.0) * k * s / (a + s))
         return total
@@ -131,5 +131,5 @@ class _SpectrumLaw(LogRatioLaw):
     def slopes(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         gap = self._a + np.asarray(s, dtype=float)[..., None]
         pull = (self._a + 1.0) * self._a * self._k
-        first = self.drift - 0.5 * np.sum(self._count / gap + pull / gap**2, axis=-1)
+        first = self.growth_rate - 0.5 * np.sum(self._count / gap + pull / gap**2, axis=-1)
         return first, np.sum(0.5 * self._count / gap**2 + pull / gap**3, axis=-1)

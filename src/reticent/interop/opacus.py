@@ -26,7 +26,7 @@ from reticent.tradeoff import TradeOff
 NAME = "reticent"
 
 
-class ReticentAccountant(IAccountant):
+class ReticentAccountant(IAccountant):  # type: ignore[misc]
     """Keeps (noise_multiplier, sample_rate, steps) and answers with reticent's engine.
 
     Attributes:
@@ -169,7 +169,7 @@ class ReticentAccountant(IAccountant):
         self._batches_per_epoch = None
 
 
-class PrivacyEngine(opacus.PrivacyEngine):
+class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
     """Opacus's engine with this accountant, which sees the loader; noise for an epsilon comes from ``calibrate``."""
 
     def __init__(self, *, secure_mode: bool = False) -> None:

@@ -159,7 +159,7 @@ class _DaskSession:
 
     def __init__(self, client: Any, address: str, workers: int) -> None:
         from distributed.client import FutureCancelledError
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
         self.lost: tuple[type[BaseException], ...] = (

@@ -32,7 +32,7 @@ from reticent.tradeoff import GaussianTradeOff, TradeOff
 LARGEST_CHANGE = 2.0
 """Two clipped gradients are never further apart than this, in units of the clip norm."""
 
-_SMALLEST_INSTANCE = 1e-4
+_SMALLEST_ATTAINED = 1e-4
 _PRIVATE = "This number depends on private data: do not publish it, or anything it was computed from."
 _RELATION = "Compares two values of one field of one record (a replacement), whatever relation was asked for."
 _FIXED = (
@@ -154,7 +154,7 @@ class Attribute(Adversary):
             method=method if method in (Method.CLT, Method.PUBLISHED) else Method.PROVEN,
             claim=claim,
             curve=curve,
-            truth=Bracket(pessimistic=bound, optimistic=case.instance()),
+            truth=Bracket(pessimistic=bound, optimistic=case.attained()),
             theorems=cite(*keys),
             notes=(*notes, case.condition, _PRIVATE, _RELATION, *mechanism.notes),
             mu_limits=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
@@ -260,9 +260,9 @@ class _Constant:
                 bounds.append(mask)
         return TangentEnvelope(bounds)
 
-    def instance(self) -> TradeOff:
+    def attained(self) -> TradeOff:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
-        if any(part.change < _SMALLEST_INSTANCE for part in self.parts):
+        if any(part.change < _SMALLEST_ATTAINED for part in self.parts):
             return GaussianTradeOff(0.0)
         scaled = [_scaled(m, p) for m, p in zip(_parts(self.mechanism), self.parts, strict=True)]
         whole: Mechanism = Ledger(tuple(scaled)) if len(scaled) > 1 else scaled[0]
@@ -328,7 +328,8 @@ class _Recorded:
         """Sums of squares over the drawn or all steps say nothing about mu: the worst case does."""
         return math.inf
 
-    def instance(self) -> TradeOff:
+    def attained(self) -> TradeOff:
+        """No attack on what was recorded is proven: perfect privacy."""
         return GaussianTradeOff(0.0)
 
     def clt(self) -> TradeOff:

@@ -114,9 +114,9 @@ def _log_debye() -> tuple[np.ndarray, ...]:
     return tuple(_divide_by_p_minus_one(term) for term in logs[1:])
 
 
-def _next_debye(u: dict) -> dict:
+def _next_debye(u: dict[int, Fraction]) -> dict[int, Fraction]:
     """U_{k+1} = p^2 (1 - p^2) U_k' / 2 + (1/8) integral of (1 - 5 t^2) U_k."""
-    result: dict = {}
+    result: dict[int, Fraction] = {}
     for n, c in u.items():
         for power, value in (
             (n + 1, c * (Fraction(n, 2) + Fraction(1, 8 * (n + 1)))),
@@ -126,10 +126,10 @@ def _next_debye(u: dict) -> dict:
     return result
 
 
-def _divide_by_p_minus_one(term: dict) -> np.ndarray:
+def _divide_by_p_minus_one(term: dict[int, Fraction]) -> np.ndarray:
     top = max(term)
-    carried, quotient = 0, []
+    carried, quotient = Fraction(0), []
     for n in range(top, 0, -1):
-        carried = carried + term.get(n, 0)
+        carried = carried + term.get(n, Fraction(0))
         quotient.append(float(carried))
     return np.array(quotient)

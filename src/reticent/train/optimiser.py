@@ -11,7 +11,7 @@ from reticent.errors import NumericalError
 from reticent.train.randomness import Source
 
 
-class PrivateOptimizer(DPOptimizer):
+class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
     """Clips each record's gradient, sums, adds noise, divides by a constant, steps.
 
     Clipping, accumulation and scaling are Opacus's. Noise is drawn in float64 for every coordinate on

@@ -12,18 +12,18 @@ import contextlib
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TypeVar
 
 import numpy as np
 
-from reticent.composition import _sign_spectrum as spectrum
-from reticent.composition import sign_lattice
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
 from reticent.composition.enclose import DISCLOSED
-from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_through, safest, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.sign import lattice, transform
+from reticent.composition.sign.step import Pair, SignStep, tangents
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
@@ -31,14 +31,14 @@ from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeO
 from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
+Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)
-_THRESHOLDS, _LATTICE_THRESHOLDS = 480, 2000
 _LOG_2 = 0.6931471805599453
-_ULPS = 1e-15
 _LEAST_NOISE = 0.1
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
+_UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
@@ -63,23 +63,23 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
     if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
         above = strictest([above, worst])
-    return Bracket(pessimistic=above, optimistic=below)
+    return Bracket(above, below, add.notes)
 
 
 def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
     if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0:
         return None
-    noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
-    for blur in _BLURS if noise >= _LEAST_NOISE and steps > _FEW else ():
-        with contextlib.suppress(NumericalError):
-            return spectrum.estimate(noise, rate, steps, blur)
+    step, steps = _step(mechanism), mechanism.steps
+    if found := _fourier(step, steps, transform.estimate):
+        return found
     with contextlib.suppress(NumericalError):
-        above, below = _latticed(noise, rate, steps, _ROUGH_POINTS)
+        above, below = _latticed(step, steps, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
     return None
 
 
+@lru_cache(maxsize=64)
 def common_sign(mechanism: DPSGD) -> Bracket:
     """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
 
@@ -89,7 +89,7 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     is up to thirty times wider near its largest epsilon, which the symmetrised curve does not use). Fewer
     steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (1e5 rarely
     sampled steps) the answer is the worst case above and the two-sided test of the worst case below, at
-    most log 2 in epsilon apart.
+    most log 2 in epsilon apart, and ``notes`` say why.
 
     Raises:
         UnsupportedError: another sampler than Poisson, or no noise.
@@ -98,57 +98,53 @@ def common_sign(mechanism: DPSGD) -> Bracket:
         raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the sign is seen: use the worst case")
-    noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
-    if rate == 1.0:
-        return Bracket.exact(RelaxedGaussianTradeOff(steps / noise**2, 1))
-    cheap = _two_sided(CheapBounds([_one_sided(noise, rate, steps)], [(math.inf, -math.log1p(-rate))]).below())
+    step, steps = _step(mechanism), mechanism.steps
+    if step.rate == 1.0:
+        return Bracket.exact(RelaxedGaussianTradeOff(steps / mechanism.noise_multiplier**2, 1))
+    known = _sign_known(step), steps
+    cheap = _two_sided(CheapBounds([known], [(math.inf, -math.log1p(-step.rate))]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
-        above, below = _enclosure(noise, rate, steps)
-    except NumericalError:
+        return _enclosure(step, steps)
+    except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([_one_sided(noise, rate, steps)])))
-    return Bracket(pessimistic=above, optimistic=below)
+        return Bracket(worst, _two_sided(loudest_step([known])), (_UNRESOLVED.format(error),))
 
 
-def _one_sided(noise: float, rate: float, steps: int) -> tuple[TradeOff, int]:
-    """One step with the sign known, and how often it ran."""
-    return Subsampled(GaussianTradeOff(1.0 / noise), rate), steps
+def _step(mechanism: DPSGD) -> SignStep:
+    return SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)
 
 
-class _Pair(NamedTuple):
-    """Polygons on both sides of the truth."""
-
-    above: Polygon
-    below: Polygon
+def _sign_known(step: SignStep) -> TradeOff:
+    """One step for an attacker who knows the sign."""
+    return Subsampled(GaussianTradeOff(step.slope), step.rate)
 
 
-def _enclosure(noise: float, rate: float, steps: int) -> _Pair:
+def _enclosure(step: SignStep, steps: int) -> Bracket:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
-    fine = _blurred(noise, rate, steps) if noise >= _LEAST_NOISE and steps > _FEW else None
-    if fine is None:
-        with contextlib.suppress(NumericalError):
-            fine = _latticed(noise, rate, steps)
-    if fine is not None and _reaches(fine.above):
-        return fine
-    coarse = _coarse(noise, rate, steps)
-    return coarse if fine is None else _joined(fine, coarse)
+    bounds = _fourier(step, steps, transform.enclose)
+    try:
+        fine = _latticed(step, steps) if bounds is None else bounds.pair()
+    except NumericalError as error:
+        return Bracket(*_coarse(step, steps), (_UNRESOLVED.format(error),))
+    if _reaches(fine.above):
+        return Bracket(*fine)
+    coarse = _coarse(step, steps)
+    return Bracket(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
-def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
-    for blur in _BLURS:
+def _fourier(step: SignStep, steps: int, route: Callable[[SignStep, int, float], Answer]) -> Answer | None:
+    """``route`` with the least blur that fits; None where the transform does not decay: few steps, or little noise."""
+    for blur in _BLURS if 1.0 / step.slope >= _LEAST_NOISE and steps > _FEW else ():
         with contextlib.suppress(NumericalError):
-            return _fine(spectrum.evaluate(noise, rate, steps, blur, _THRESHOLDS))
+            return route(step, steps, blur)
     return None
 
 
-def _latticed(noise: float, rate: float, steps: int, points: int = 2**21) -> _Pair:
+def _latticed(step: SignStep, steps: int, points: int = 2**21) -> Pair:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points)
-        above = _above(values.thresholds, np.log(values.delta))
-        rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
-    return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
+        return lattice.enclose(step, steps, points=points).pair()
 
 
 def _reaches(curve: Polygon) -> bool:
@@ -156,29 +152,11 @@ def _reaches(curve: Polygon) -> bool:
     return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
-def _joined(fine: _Pair, coarse: _Pair) -> _Pair:
-    """The better of two enclosures at every threshold: far out, where the Fourier sums cancel, the coarse one."""
-    return _Pair(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))
-
-
-def _fine(values: spectrum.Values) -> _Pair:
-    ratio = values.thresholds
-    add = ratio >= 0.0
-    rounding = _ULPS * np.exp(np.maximum(ratio, 0.0))
-    delta = np.where(add, -np.expm1(ratio) + values.put, values.put * np.exp(-ratio)) + rounding
-    delta = np.clip(delta, 1e-300, 1.0)
-    with np.errstate(divide="ignore"):
-        above = _above(ratio, np.log(delta))
-        fpr, fnr = np.minimum(values.fpr + _ULPS, 1.0), np.minimum(values.fnr + _ULPS, 1.0)
-        points = LogErrors(np.log(fpr), np.log1p(-fpr), np.log(fnr), np.log1p(-fnr))
-    return _Pair(above, polygon_through(LogErrors(*(part[::-1] for part in points))))
-
-
-def _coarse(noise: float, rate: float, steps: int) -> _Pair:
+def _coarse(step: SignStep, steps: int) -> Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = compose_lattice([_one_sided(noise, rate, steps)], max_points=_COARSE_POINTS)
-    return _Pair(_halved(above, noise, rate, steps), _two_sided(below))
+        above, below = compose_lattice([(_sign_known(step), steps)], max_points=_COARSE_POINTS)
+    return Pair(_halved(above, step, steps), _two_sided(below))
 
 
 def _two_sided(one_sided: Polygon) -> Polygon:
@@ -188,16 +166,16 @@ def _two_sided(one_sided: Polygon) -> Polygon:
     return polygon_through(LogErrors(fpr, log1mexp(fpr), corners.fnr, corners.tpr))
 
 
-def _halved(worst: Polygon, noise: float, rate: float, steps: int) -> Polygon:
+def _halved(worst: Polygon, step: SignStep, steps: int) -> Polygon:
     """Upper bound on the add direction far out, where only one of the two signs can be likely.
 
     With x = e^{L+}/2, y = e^{L-}/2 and any 0 < t < 1: (x + y - K)_+ <= (x - (1-t)K)_+ + (y - (1-t)K)_+
     + (x + y) 1{x, y > tK}, hence delta(l) <= delta_worst(l + log 2(1-t)) + Q+(L- > l + log 2t), and the
     last term has a Chernoff bound.
     """
-    step = spectrum.nodes(rate, 1.0 / noise, 0.01)
+    nodes = step.nodes(0.01)
     tilts = np.geomspace(0.05, 20.0, 40)
-    moments = np.array([steps * spectrum.log_moment(step, 1.0 + t, abs(1.0 - t)) for t in tilts])
+    moments = np.array([steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in tilts])
     slopes = worst.log_slopes[np.isfinite(worst.log_slopes)]
     ratio = np.unique(np.clip(np.concatenate([slopes, slopes - _LOG_2, [0.0]]), -300.0, 300.0))
     forward = np.maximum(ratio, 0.0)
@@ -208,12 +186,7 @@ def _halved(worst: Polygon, noise: float, rate: float, steps: int) -> Polygon:
         both = np.min(moments[None, :] - tilts[None, :] * level[:, None], axis=1)
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
-    return _above(ratio, log_delta)
-
-
-def _above(ratio: np.ndarray, log_delta: np.ndarray) -> Polygon:
-    log_delta = np.minimum(log_delta, 0.0)
-    return polygon_above(ratio, log_delta, log1mexp(log_delta))
+    return tangents(ratio, log_delta)
 
 
 def _both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:

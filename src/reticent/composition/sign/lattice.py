@@ -1,11 +1,9 @@
-"""The common-sign adversary on a two-dimensional lattice: few steps, or rare large losses.
+"""The common sign on a two-dimensional lattice: few steps, or rare large losses.
 
-Under "absent" the pairs (l+, l-) of one step, l+- = log(1 - p + p exp(+-m y - m^2/2)), are i.i.d. over the
-steps; with a = (l+ - l-)/2, b = (l+ + l-)/2 and A, B their sums, LR = e^B cosh A. Upper side: each pair is
-spread over points around it so that the means of e^{b+a} and e^{b-a} stay, that is the masses of absent,
-present with + and present with -: the lattice experiment determines the true one. Lower side: each step
-reports the nearest lattice point only; any region of the sum is a legal test. docs/relaxed-dpsgd.md has the
-error terms. Shares no code with ``_sign_spectrum``.
+In the notation of ``step``: upper side, each pair (l+, l-) is spread over points around it so that the means of
+e^{b+a} and e^{b-a} stay, that is the masses of absent, present with + and present with -: the lattice experiment
+determines the true one. Lower side: each step reports the nearest lattice point only; any region of the sum is a legal
+test. docs/relaxed-dpsgd.md has the error terms.
 """
 
 from __future__ import annotations
@@ -14,39 +12,31 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import next_fast_len
+from scipy.special import logsumexp
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
+from reticent.composition.sign.step import Bounds, SignStep
 from reticent.errors import NumericalError
 
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)
-_TAIL = 1e-11
+_TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
 _MOST_CELLS = 100_000
 _FURTHEST = 200.0  # threshold
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
-
-
-@dataclass(frozen=True, slots=True)
-class SignValues:
-    """Certified numbers at ``thresholds`` l (log likelihood ratios, increasing, 0 among them).
-
-    Attributes:
-        thresholds: where the rest is known.
-        delta: upper bounds on E_P (LR - e^l)_+ where l >= 0, on E_P (1 - e^{-l} LR)_+ where l < 0.
-        fpr, fnr: upper bounds on the errors of one legal test per threshold.
-    """
-
-    thresholds: np.ndarray
-    delta: np.ndarray
-    fpr: np.ndarray
-    fnr: np.ndarray
+_LARGEST_LOSS = 600.0
+_LONGEST = 2**31  # points of one axis
+_MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
+_Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
+_CHERNOFF = np.geomspace(1e-3, 1e6, 181)  # exponents
 
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Indices from ``first``, ``size`` of them, and the Chernoff exponents that chose them."""
+    """``size`` indices from ``first``, ``pitch`` apart in the loss; and the Chernoff exponents that chose them."""
 
+    pitch: float
     first: int
     size: int
     up: float
@@ -55,27 +45,19 @@ class _Window:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One step's lattice: a = i * pitch_a, b = centre + j * pitch_b; ``cell`` is the width of a cell of y."""
+    """One step's lattice: a = i * a.pitch, b = centre + j * b.pitch; ``cell`` is the width of a cell of y."""
 
-    rate: float
-    slope: float
+    step: SignStep
     steps: int
     centre: float
-    pitch_a: float
-    pitch_b: float
     a: _Window
     b: _Window
     cell: float
 
-    @property
-    def reach(self) -> float:
-        """The largest sum of losses, roughly."""
-        return self.pitch_a * self.a.size + self.pitch_b * self.b.size
-
 
 @dataclass(frozen=True, slots=True)
 class _Law:
-    """Masses of one step on lattice points (i, j), of "absent" and of "present with +"; and what is left out."""
+    """Masses of one step on lattice points (i, j), under "absent" and under "present with +"."""
 
     i: np.ndarray
     j: np.ndarray
@@ -83,52 +65,45 @@ class _Law:
     present: np.ndarray
 
 
-def evaluate(noise: float, rate: float, steps: int, count: int, points: int = 2**21) -> SignValues:
-    """Bounds at about ``count`` thresholds from a lattice of about ``points`` points.
+def enclose(step: SignStep, steps: int, count: int = 2000, points: int = 2**21) -> Bounds:
+    """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    plan = _plan(rate, 1.0 / noise, steps, points)
-    upper = _connected(plan)
-    present, slack_present = _composed(plan, upper, upper.present)
-    absent, slack_absent = _composed(plan, upper, upper.absent)
-    lost = steps * 2.0 * float(np.exp(_log_tail(_REACH)))  # y beyond the nodes, under any of the three laws
-    ratio, absent, present, left = _ratios(plan, absent, present, 0.0)
+    plan = _plan(step, steps, points)
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, _connected(plan))
     thresholds = _thresholds(ratio, absent, present, count)
+    lost = steps * 2.0 * float(np.exp(_log_tail(_REACH)))  # y beyond the nodes, under any of the three laws
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
-    rounding = steps * _ROUNDING * (1.0 + plan.reach / 16.0)  # relative, of every mass
-    slack_present, slack_absent = slack_present + left, slack_absent + left
+    largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
+    rounding = steps * _ROUNDING * (1.0 + largest / 16.0)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
     fpr, fnr = _tests(plan, thresholds, lost + rounding)
-    return SignValues(thresholds, np.clip(delta, 1e-300, 1.0), fpr, fnr)
+    return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), fpr, fnr)
 
 
 def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
-    labels, lag = _labelled(plan)
-    absent, slack_absent = _composed(plan, labels, labels.absent)
-    present, slack_present = _composed(plan, labels, labels.present)
-    ratio, absent, present, left = _ratios(plan, absent, present, plan.steps * lag)
-    fpr = _above(thresholds, ratio, absent) + slack_absent + lost + left
-    fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost + left
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, *_labelled(plan))
+    fpr = _above(thresholds, ratio, absent) + slack_absent + lost
+    fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
-def _ratios(
-    plan: _Plan, absent: np.ndarray, present: np.ndarray, lag: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """log LR of every lattice point that carries mass, the masses there, and the mass of the others."""
-    live = np.flatnonzero((absent > _NEGLIGIBLE) | (present > _NEGLIGIBLE))
-    left = 2.0 * _NEGLIGIBLE * len(absent)
-    a = np.abs(plan.pitch_a * (plan.a.first + live // plan.b.size))
-    b = plan.steps * plan.centre + plan.pitch_b * (plan.b.first + live % plan.b.size) + lag
+def _sums(plan: _Plan, law: _Law, distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
+    """After all steps: log LR of points that carry mass, b of a step ``distance`` further; masses there, with slack."""
+    sums = [_composed(plan, law, masses) for masses in (law.absent, law.present)]
+    live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
+    a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
+    b = plan.steps * (plan.centre + distance) + plan.b.pitch * (plan.b.first + live % plan.b.size)
     ratio = b + a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)  # b + log cosh a
-    return ratio, absent[live], present[live], left
+    absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
+    return ratio, absent, present
 
 
 def _above(thresholds: np.ndarray, ratio: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -151,23 +126,24 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _Plan, law: _Law, masses: np.ndarray) -> tuple[np.ndarray, float]:
+def _composed(plan: _Plan, law: _Law, masses: np.ndarray) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
 
     The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
     """
-    exponents = np.abs(plan.pitch_a * law.i) + np.abs(plan.pitch_b * law.j) + 2.0 * abs(plan.centre)
+    exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(plan.centre)
     part = Part(law.i * plan.b.size + law.j, masses, exponents, plan.steps)
     points = plan.a.size * plan.b.size
     composed, slack = power([part], points, plan.a.first * plan.b.size + plan.b.first)
-    for index, window, pitch in ((law.i, plan.a, plan.pitch_a), (law.j, plan.b, plan.pitch_b)):
+    for index, window in ((law.i, plan.a), (law.j, plan.b)):
         first = int(index.min())
         marginal = np.bincount(index - first, masses)
+        pitch = window.pitch
         axis = Tilted(pitch * (first + np.arange(len(marginal))), marginal, plan.steps)
         low, largest = pitch * window.first, 4e2 / (pitch * window.size)
         slack += outside([axis], low + pitch * (window.size - 1), window.up, pitch, largest)
         slack += outside([axis], low, -window.down, pitch, largest)
-    if not slack < 1e-3:
+    if not slack < _MOST_SLACK:
         raise NumericalError(f"sign lattice of {points} points: rounding and wrap-around {slack:.1e}")
     return composed, slack
 
@@ -178,9 +154,9 @@ def _connected(plan: _Plan) -> _Law:
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
     y, weight, ends = _quadrature(plan)
-    up, down = _loss(ends, plan), _loss(-ends, plan)
-    x1 = _position(_loss(y, plan) - up[:-1, None], np.diff(up)[:, None])
-    y0 = _position(_loss(-y, plan) - down[1:, None], -np.diff(down)[:, None])
+    up, down = plan.step.loss(ends), plan.step.loss(-ends)
+    x1 = _position(plan.step.loss(y) - up[:-1, None], np.diff(up)[:, None])
+    y0 = _position(plan.step.loss(-y) - down[1:, None], -np.diff(down)[:, None])
     # Where one of the two is flat its position is noise, and does not matter: the other keeps its share.
     steeper = (np.diff(up) >= -np.diff(down))[:, None]
     x1, y0 = np.where(steeper, x1, np.minimum(x1, 1.0 - y0)), np.where(steeper, np.minimum(y0, 1.0 - x1), y0)
@@ -200,29 +176,28 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan) -> _Law
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
     """
-    i = np.floor(a / plan.pitch_a).astype(np.int64)
-    left, right = a - plan.pitch_a * i, plan.pitch_a * (i + 1) - a
+    i = np.floor(a / plan.a.pitch).astype(np.int64)
+    left, right = a - plan.a.pitch * i, plan.a.pitch * (i + 1) - a
     share = np.clip(np.sinh(left) / (np.sinh(left) + np.sinh(right)), 0.0, 1.0)
     growth = (1.0 - share) * np.exp(-left) + share * np.exp(right)
     b = b - np.log(growth)
-    j = np.floor(b / plan.pitch_b).astype(np.int64)
-    up = _position(b - plan.pitch_b * j, np.array(plan.pitch_b))
+    j = np.floor(b / plan.b.pitch).astype(np.int64)
+    up = _position(b - plan.b.pitch * j, np.array(plan.b.pitch))
     shares = [(1.0 - share) * (1.0 - up), share * (1.0 - up), (1.0 - share) * up, share * up]
     absent = np.concatenate([mass * part for part in shares])
     i, j = np.concatenate([i, i + 1, i, i + 1]), np.concatenate([j, j, j + 1, j + 1])
-    return _gathered(i, j, absent, absent * np.exp(plan.centre + plan.pitch_a * i + plan.pitch_b * j))
+    return _gathered(i, j, absent, absent * np.exp(plan.centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
 def _labelled(plan: _Plan) -> tuple[_Law, float]:
-    """The masses of each cell of y on the nearest lattice point; and how far labels lag in b, on average."""
+    """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     y, weight, ends = _quadrature(plan)
-    middle = 0.5 * (ends[1:] + ends[:-1])
-    up, down = _loss(middle, plan), _loss(-middle, plan)
-    a, b = 0.5 * (up - down), 0.5 * (up + down) - plan.centre
-    i, j = np.rint(a / plan.pitch_a).astype(np.int64), np.rint(b / plan.pitch_b).astype(np.int64)
-    absent, present = weight.sum(axis=1), (weight * np.exp(_loss(y, plan))).sum(axis=1)
-    lag = float((absent + present) @ (b - plan.pitch_b * j)) / 2.0
-    return _gathered(i, j, absent, present), lag
+    a, b = plan.step.losses(0.5 * (ends[1:] + ends[:-1]))
+    b = b - plan.centre
+    i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
+    absent, present = weight.sum(axis=1), (weight * np.exp(plan.step.loss(y))).sum(axis=1)
+    distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
+    return _gathered(i, j, absent, present), distance
 
 
 def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _Law:
@@ -235,7 +210,7 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
 
 def _quadrature(plan: _Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and P-weights, one row per cell of y; and the ends of the cells."""
-    reach = _REACH + plan.slope
+    reach = _REACH + plan.step.slope
     count = int(np.ceil(reach / plan.cell))
     if count > _MOST_CELLS:
         raise NumericalError(f"sign lattice: {2 * count} cells of the observation would be needed")
@@ -245,25 +220,18 @@ def _quadrature(plan: _Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return y, half * _GAUSS[1] * np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi), ends
 
 
-def _loss(y: np.ndarray, plan: _Plan) -> np.ndarray:
-    return _log_ratio(y, plan.rate, plan.slope)
-
-
-def _log_ratio(y: np.ndarray, rate: float, slope: float) -> np.ndarray:
-    return np.log1p(rate * np.expm1(slope * y - 0.5 * slope**2))
-
-
 def _log_tail(z: float) -> float:
+    """log of a bound on the normal tail beyond z > 0."""
     return -0.5 * z * z - np.log(z) - 0.9189385332046727
 
 
-def _plan(rate: float, slope: float, steps: int, points: int) -> _Plan:
+def _plan(step: SignStep, steps: int, points: int) -> _Plan:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    y = np.linspace(-_REACH - slope, _REACH + slope, 4001)
-    up, down = _log_ratio(y, rate, slope), _log_ratio(-y, rate, slope)
-    if not float(up[-1]) < 600.0:
+    y = np.linspace(-_REACH - step.slope, _REACH + step.slope, 4001)
+    up = step.loss(y)
+    if not float(up[-1]) < _LARGEST_LOSS:
         raise NumericalError("sign lattice: the losses are too large")
-    a, b, centre = 0.5 * (up - down), 0.5 * (up + down), float(up[len(y) // 2])
+    (a, b), centre = step.losses(y), float(up[len(y) // 2])
     log_mass = -0.5 * y * y + np.log((y[1] - y[0]) / np.sqrt(2.0 * np.pi))
     laws = (log_mass, log_mass + up)
     ends = [[max(_end(law, sign * x, steps) for law in laws) for sign in (1.0, -1.0)] for x in (a, b - centre)]
@@ -271,38 +239,40 @@ def _plan(rate: float, slope: float, steps: int, points: int) -> _Plan:
     if not np.all(np.isfinite(lengths)):
         raise NumericalError("sign lattice: no Chernoff bound")
     mass = np.exp(log_mass)
-    # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
-    narrower = min(2.0 * np.sqrt(steps * float(mass @ a**2)), 1.0)
     margin = 8 + int(6.0 * np.sqrt(steps))  # moving to lattice points spreads either sum by sqrt(steps) cells
-    pitch = np.sqrt(lengths[0] * lengths[1] / (points * narrower))
-    for _ in range(12):
-        pitches = pitch, pitch * narrower
-        if max(x / h for x, h in zip(lengths, pitches, strict=True)) > 2**31:  # no transform is that long
-            raise NumericalError("sign lattice: its window needs too many points")
-        sizes = [next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)]
-        pitch *= np.sqrt(sizes[0] * sizes[1] / points)
-    if sizes[0] * sizes[1] > 1.3 * points:
-        raise NumericalError(f"sign lattice: {sizes[0]} x {sizes[1]} points would be needed")
+    # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
+    pitches, sizes = _pitches(lengths, min(2.0 * np.sqrt(steps * float(mass @ a**2)), 1.0), margin, points)
     windows = [
-        _Window(-int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
+        _Window(h, -int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
         for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
     ]
     both = mass * (1.0 + np.exp(up))
     slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
-    cell = min(0.02, 0.05 / slope, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(rate, slope, steps, centre, pitches[0], pitches[1], windows[0], windows[1], cell)
+    cell = min(0.02, 0.05 / step.slope, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
+    return _Plan(step, steps, centre, *windows, cell)
+
+
+def _pitches(
+    lengths: list[float], ratio: float, margin: int, points: int
+) -> tuple[tuple[float, float], tuple[int, int]]:
+    """Pitches of a and of b, ``ratio`` times as wide, and sizes of windows whose product is about ``points``."""
+    pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
+    for _ in range(12):
+        pitches = pitch, pitch * ratio
+        if max(x / h for x, h in zip(lengths, pitches, strict=True)) > _LONGEST:  # no transform is that long
+            raise NumericalError("sign lattice: its window needs too many points")
+        rows, columns = (
+            next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)
+        )
+        pitch *= np.sqrt(rows * columns / points)
+    if rows * columns > 1.3 * points:
+        raise NumericalError(f"sign lattice: {rows} x {columns} points would be needed")
+    return pitches, (rows, columns)
 
 
 def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, float]:
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent)."""
-    exponents = np.geomspace(1e-3, 1e6, 181)
-    logs = np.array([_log_sum(log_mass + c * losses) for c in exponents.tolist()])
-    ends = (steps * logs - np.log(_TAIL)) / exponents
+    logs = logsumexp(log_mass + np.multiply.outer(_CHERNOFF, losses), axis=1)
+    ends = (steps * logs - np.log(_TAIL)) / _CHERNOFF
     best = int(np.nanargmin(ends))
-    return float(ends[best]), float(exponents[best])
-
-
-def _log_sum(terms: np.ndarray) -> float:
-    """log of the sum of e^terms."""
-    top = float(terms.max())
-    return top + float(np.log(np.exp(terms - top).sum()))
+    return float(ends[best]), float(_CHERNOFF[best])

@@ -1,8 +1,6 @@
-"""Two-dimensional Fourier kernel of the common-sign adversary; docs/relaxed-dpsgd.md derives every bound.
+"""Two-dimensional Fourier route of the common sign; docs/relaxed-dpsgd.md derives every bound.
 
-One step with noise y ~ N(0, 1), m = 1/noise and r+- = exp(+-m y - m^2/2) has the losses
-l+- = log(1 - p + p r+-), a = (l+ - l-)/2 and b = (l+ + l-)/2. Over the steps A = sum a, B = sum b, and the
-likelihood ratio of "one unknown sign" is e^B cosh A. Its Mellin transform on the line Re s = c < 0 is
+In the notation of ``step``, the likelihood ratio e^B cosh A has on the line Re s = c < 0 the Mellin transform
 
     H(s) = E[e^{sB} cosh^s A] = (1/2 pi) int K_s(w) phi(s, w)^T dw,    phi(s, w) = E[e^{s b + i w a}],
 
@@ -21,51 +19,48 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.composition._sign_step import REACH, Law, Step, log_moment, losses, nodes
+from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw
 from reticent.errors import NumericalError
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
 _CUT = 9.0  # standard deviations of the blur in frequency
 _LOG_TINY = math.log(1e-8)  # delta at the last threshold
-_MAX_GRID = 6_000_000
+_MOST_FREQUENCIES = 6_000_000
 _MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
-_OUTSIDE = 1e-17
+_OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line, outside the box
 _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
+_ROUGH_SPACING = 0.02  # of nodes for real moments
 _EPS = 2.0**-52
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Certified numbers at ``thresholds`` l (log likelihood ratios, increasing).
-
-    ``put`` bounds E_P (e^l - LR)+ from above. ``fpr`` and ``fnr`` bound the errors of one legal test per
-    threshold from above.
-    """
-
-    thresholds: np.ndarray
-    put: np.ndarray
-    fpr: np.ndarray
-    fnr: np.ndarray
+_ULPS = 1e-15  # relative rounding of sums that leave this file
+_LARGEST_EXPONENT = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) and w_k = k dw (0 <= k < omegas)."""
+    """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) of B and w_k = k dw (0 <= k < omegas) of A.
 
-    rate: float
-    slope: float
+    Attributes:
+        rough: nodes for real moments.
+        line: c < 0.
+        low, high: the thresholds of interest are in [-low, high].
+        blur_a, blur_b: standard deviations.
+        outside: bound on |phi|^T outside the box, relative to its value on the real line.
+    """
+
+    step: SignStep
     steps: int
-    line: float
-    low: float
-    high: float
+    rough: Nodes
     blur_a: float
     blur_b: float
-    dtau: float
-    taus: int
-    dw: float
-    omegas: int
-    outside: float
+    line: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    dtau: float = 1.0
+    taus: int = 0
+    dw: float = 1.0
+    omegas: int = 0
+    outside: float = 0.0
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -78,18 +73,22 @@ class _Plan:
         return self.taus * self.dtau, self.omegas * self.dw
 
     @property
-    def drift(self) -> float:
+    def blur_mean(self) -> float:
         """Mean of the blur of B: E e^{blur of B} cosh(blur of A) = 1."""
         return -0.5 * (self.blur_a**2 + self.blur_b**2)
 
-    def cumulant(self, step: Step, s: float, w: float) -> float:
+    def cumulant(self, s: float, w: float) -> float:
         """log E_P e^{s B + w A} after all steps, blurred; real arguments."""
-        noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.drift * s
-        return self.steps * log_moment(step, s, w) + noise
+        noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.blur_mean * s
+        return self.steps * self.rough.log_moment(s, w) + noise
+
+    def points(self) -> np.ndarray:
+        """s_j = c + i tau_j on the line."""
+        return self.line + 1j * self.dtau * np.arange(self.taus)
 
 
-def evaluate(noise: float, rate: float, steps: int, blur: float, count: int) -> Values:
-    """Upper bounds on the payoff and on the errors of legal tests, ``count`` thresholds per direction.
+def enclose(step: SignStep, steps: int, blur: float, count: int = 480) -> Bounds:
+    """Certified bounds at ``count`` thresholds per direction.
 
     Args:
         blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
@@ -97,25 +96,26 @@ def evaluate(noise: float, rate: float, steps: int, blur: float, count: int) -> 
     Raises:
         NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
     """
-    slope = 1.0 / noise
-    rough = nodes(rate, slope, 0.02)
-    plan = _plan(rough, rate, slope, steps, blur)
-    transforms = _transforms(plan, nodes(rate, slope, _node_spacing(plan, plan.box, _FINE)))
+    plan = _plan(step, steps, blur)
+    transforms = _transforms(plan)
     coarse = np.concatenate([np.linspace(-plan.low, 0.0, 48)[:-1], np.linspace(0.0, plan.high, 48)])
-    first = _invert(plan, rough, transforms, coarse)
-    return _invert(plan, rough, transforms, _even_thresholds(first, count))
+    thresholds = _even_thresholds(coarse, _invert(plan, transforms, coarse)[0], count)
+    put, fpr, fnr = _invert(plan, transforms, thresholds)
+    # Put-call parity where l >= 0; the rounding of what is left is added.
+    above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
+    delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
+    return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
 
 
-def estimate(noise: float, rate: float, steps: int, blur: float) -> Callable[[np.ndarray], np.ndarray]:
+def estimate(step: SignStep, steps: int, blur: float) -> Callable[[np.ndarray], np.ndarray]:
     """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget.
     """
-    slope = 1.0 / noise
-    plan = _plan(nodes(rate, slope, 0.02), rate, slope, steps, blur, prove=False)
-    absent, _, _ = _transforms(plan, nodes(rate, slope, _node_spacing(plan, plan.box, _FINE)))
-    s = plan.line + 1j * plan.dtau * np.arange(plan.taus)
+    plan = _plan(step, steps, blur, prove=False)
+    absent, _, _ = _transforms(plan)
+    s = plan.points()
     weights = absent / (s * (s - 1.0)) * (plan.dtau / math.pi)
     weights[0] *= 0.5
 
@@ -125,9 +125,8 @@ def estimate(noise: float, rate: float, steps: int, blur: float) -> Callable[[np
     return delta
 
 
-def _even_thresholds(first: Values, count: int) -> np.ndarray:
+def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarray:
     """Thresholds between which log delta moves by equal amounts, down to where the error takes over."""
-    ratio, put = first.thresholds, first.put
     zero = int(np.searchsorted(ratio, 0.0))
     halves = []
     for size, delta in (
@@ -142,31 +141,29 @@ def _even_thresholds(first: Values, count: int) -> np.ndarray:
     return np.concatenate([-halves[1][:0:-1], halves[0]])
 
 
-def _invert(plan: _Plan, rough: Step, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray) -> Values:
-    """The three inverse transforms at thresholds ``ratio``, with every error on the safe side."""
+def _invert(
+    plan: _Plan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """E_P (e^l - LR)_+ and both errors of the tests "LR > e^l" at ``ratio``, with every error on the safe side."""
     absent, present, size = transforms
-    s = plan.line + 1j * plan.dtau * np.arange(plan.taus)
+    s = plan.points()
     kernel = np.exp(-np.outer(ratio, s)) * (plan.dtau / math.pi)
     kernel[:, 0] *= 0.5
     sums = (kernel @ np.stack([absent / (s * (s - 1.0)), absent / s, present / s], axis=1)).real
-    error, alias = _error(plan, rough, size, ratio), _alias(plan, rough, ratio)
-    return Values(
-        ratio,
+    error, alias = _error(plan, size, ratio), _alias(plan, ratio)
+    return (
         np.maximum(np.exp(ratio) * (sums[:, 0] + error), 0.0),
         np.clip(1.0 + sums[:, 1] + error + alias, 0.0, 1.0),
         np.clip(error - sums[:, 2], 0.0, 1.0),
     )
 
 
-def _plan(step: Step, rate: float, slope: float, steps: int, blur: float, prove: bool = True) -> _Plan:
-    scale = math.sqrt(steps * float(step.weight @ step.a**2))
-    spread = steps * float(step.weight @ (step.b - step.weight @ step.b) ** 2) + _log_cosh_variance(scale)
-    plan = _Plan(rate, slope, steps, 0.0, 0.0, 0.0, blur * scale, blur * math.sqrt(spread), 1.0, 0, 1.0, 0, 0.0)
-    grid = np.geomspace(1e-3, 1e3, 61) / scale
-
-    def cumulant(s: float, w: float) -> float:
-        return plan.cumulant(step, s, w)
-
+def _plan(step: SignStep, steps: int, blur: float, prove: bool = True) -> _Plan:
+    rough = step.nodes(_ROUGH_SPACING)
+    scale = math.sqrt(steps * float(rough.weight @ rough.a**2))
+    spread = steps * float(rough.weight @ (rough.b - rough.weight @ rough.b) ** 2) + _log_cosh_variance(scale)
+    plan = _Plan(step, steps, rough, blur * scale, blur * math.sqrt(spread))
+    cumulant, grid = plan.cumulant, np.geomspace(1e-3, 1e3, 61) / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
     left, right = 0.0, 1e4 / scale
@@ -179,8 +176,7 @@ def _plan(step: Step, rate: float, slope: float, steps: int, blur: float, prove:
     width = 2.0 * min((cumulant(0.0, t) + 36.0) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
-    plan = replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw))
-    return _boxed(plan, prove)
+    return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
 
 
 def _log_cosh_variance(scale: float) -> float:
@@ -205,17 +201,17 @@ def _boxed(plan: _Plan, prove: bool) -> _Plan:
     for _ in range(6):
         taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
         omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
-        if taus * omegas > _MAX_GRID:
+        if taus * omegas > _MOST_FREQUENCIES:
             break
         boxed = replace(plan, taus=taus, omegas=omegas)
         whole = boxed.box[0] > plan.ends[0] and boxed.box[1] > plan.ends[1]
-        outside = 0.0 if whole or not prove else _outside(plan, boxed.box)
+        outside = 0.0 if whole or not prove else _outside(boxed)
         if outside <= _OUTSIDE:
             return replace(boxed, outside=outside)
         tau, omega = 1.4 * boxed.box[0], 1.4 * boxed.box[1]
     raise NumericalError(
-        f"common-sign composition at noise_multiplier={1 / plan.slope:g}, sample_rate={plan.rate:g}, "
-        f"steps={plan.steps} needs more than {_MAX_GRID} frequencies"
+        f"common-sign composition at noise_multiplier={1 / plan.step.slope:g}, sample_rate={plan.step.rate:g}, "
+        f"steps={plan.steps} needs more than {_MOST_FREQUENCIES} frequencies"
     )
 
 
@@ -223,10 +219,10 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
     for share in (0.03, 1.0):
         reach = share * plan.ends[0], share * plan.ends[1]
-        step, found, inside = _coarse_nodes(plan, reach), [], True
-        if len(step.weight) > _MOST_COARSE_NODES:
-            raise NumericalError(f"common-sign composition: {len(step.weight)} nodes would be needed")
-        for law in (Law.tilted(step, plan.line, 0.0), Law.tilted(step, plan.line, 1.0)):
+        nodes, found, inside = _coarse_nodes(plan, reach), [], True
+        if len(nodes.weight) > _MOST_COARSE_NODES:
+            raise NumericalError(f"common-sign composition: {len(nodes.weight)} nodes would be needed")
+        for law in (TiltedLaw.of(nodes, plan.line, 0.0), TiltedLaw.of(nodes, plan.line, 1.0)):
             t, w = (np.geomspace(2e-3 * end, end, 160) for end in reach)
             for axis, moduli in ((t, law.moduli(t, np.zeros(1))[:, 0]), (w, law.moduli(np.zeros(1), w)[0])):
                 above = np.flatnonzero(moduli**plan.steps > 0.1 * _OUTSIDE)
@@ -238,36 +234,34 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     return max(found[0], found[2]), max(found[1], found[3])
 
 
-def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> Step:
-    """Enough for moduli to 1e-5 (see ``_sign_step``): what lies beyond 5.5 deviations weighs less than 1e-7."""
-    return nodes(plan.rate, plan.slope, _node_spacing(plan, frequencies, _COARSE, 5.5), 5.5)
+def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> Nodes:
+    """Enough for moduli to 1e-5 (see ``TiltedLaw``): what lies beyond 5.5 deviations weighs less than 1e-7."""
+    return plan.step.nodes(_node_spacing(plan, frequencies, _COARSE, 5.5), 5.5)
 
 
-def _outside(plan: _Plan, box: tuple[float, float]) -> float:
-    """Bound on |phi/phi(c, 0)|^T outside ``box`` but within the reach of the blur, for both laws.
-
-    Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for
-    the symmetrised X); further out on a net of points, between which |phi| moves by at most the distance.
-    """
+def _outside(plan: _Plan) -> float:
+    """Bound on |phi/phi(c, 0)|^T outside the box but within the reach of the blur, for both laws."""
     coarse = _coarse_nodes(plan, plan.ends)
-    laws = (Law.tilted(coarse, plan.line, lift) for lift in (0.0, 1.0))
-    return max(law.sup_outside(box, plan.ends, plan.steps) for law in laws)
+    laws = (TiltedLaw.of(coarse, plan.line, lift) for lift in (0.0, 1.0))
+    return max(law.largest_outside(plan.box, plan.ends, plan.steps) for law in laws)
 
 
 def _node_spacing(plan: _Plan, frequencies: tuple[float, float], exponent: float, reach: float = REACH) -> float:
     """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
-    y = np.arange(-reach - 2.0 * plan.slope, reach + 2.0 * plan.slope, 0.04)
+    slope = plan.step.slope
+    y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, 0.04)
     best = 1e-4
-    for d in np.geomspace(0.01, min(6.0, 0.9 * math.pi / plan.slope), 16):
-        a, b = losses(y + 1j * d, plan.rate, plan.slope)
+    for d in np.geomspace(0.01, min(6.0, 0.9 * math.pi / slope), 16):
+        a, b = plan.step.losses(y + 1j * d)
         level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
         level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
         best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
     return min(best, 0.25)
 
 
-def _transforms(plan: _Plan, step: Step) -> tuple[np.ndarray, np.ndarray, float]:
-    """H(s_j) under P and under the mean of Q+ and Q-, and a bound on the sum of the moduli of all terms."""
+def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
+    """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
+    step = plan.step.nodes(_node_spacing(plan, plan.box, _FINE))
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
     cosines, sines = np.cos(np.outer(step.a, w)), np.sin(np.outer(step.a, w))
     half = 2.0 * np.sin(0.5 * np.outer(step.a, w)) ** 2
@@ -281,7 +275,7 @@ def _transforms(plan: _Plan, step: Step) -> tuple[np.ndarray, np.ndarray, float]
         part = slice(start, min(start + block, plan.taus))
         s = plan.line + 1j * tau[part]
         growth = np.expm1(np.outer(s, step.b))
-        kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.drift * s)[:, None]
+        kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]
         kernel -= 0.5 * (plan.blur_a * w) ** 2
         even = (growth * step.weight) @ cosines - missing[0]
         doubt = _doubt(plan, step, s)
@@ -296,7 +290,7 @@ def _transforms(plan: _Plan, step: Step) -> tuple[np.ndarray, np.ndarray, float]
     return absent, present, total * plan.dw * plan.dtau / math.pi**2
 
 
-def _doubt(plan: _Plan, step: Step, s: np.ndarray) -> np.ndarray:
+def _doubt(plan: _Plan, step: Nodes, s: np.ndarray) -> np.ndarray:
     """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
     powers = plan.steps * np.abs(s) * float(step.weight @ np.abs(step.b)) + plan.steps**0.5
     return (40.0 + 4.0 * np.abs(loggamma(-s)) + 4.0 * powers) / np.abs(s)
@@ -312,22 +306,19 @@ class _GammaTable:
 
     def __init__(self, plan: _Plan) -> None:
         base = min(plan.dtau, plan.dw)
-        self.j, self.k = round(plan.dtau / base), round(plan.dw / base)
-        self.reach = self.j * (plan.taus - 1) + self.k * (plan.omegas - 1)
-        argument = 0.5 * (-plan.line + 1j * base * np.arange(self.reach + 1))
-        self.table = loggamma(argument)
-        self.plan = plan
+        self._per_tau, per_w = round(plan.dtau / base), round(plan.dw / base)
+        self._w = per_w * np.arange(plan.omegas)
+        last = self._per_tau * (plan.taus - 1) + per_w * (plan.omegas - 1)
+        self._table = loggamma(0.5 * (-plan.line + 1j * base * np.arange(last + 1)))
+        self._points = plan.points()
 
     def log_kernel(self, part: slice) -> np.ndarray:
-        j = self.j * np.arange(part.start, part.stop)[:, None]
-        k = self.k * np.arange(self.plan.omegas)[None, :]
-        s = self.plan.line + 1j * self.plan.dtau * np.arange(part.start, part.stop)
-        down = self._at(k - j)
-        up = self._at(-k - j)
-        return down + up - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
+        """At the points s_j of ``part`` (rows) and all w_k."""
+        tau, s = self._per_tau * np.arange(part.start, part.stop)[:, None], self._points[part]
+        return self._at(self._w - tau) + self._at(-self._w - tau) - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
 
     def _at(self, index: np.ndarray) -> np.ndarray:
-        value = self.table[np.abs(index)]
+        value = self._table[np.abs(index)]
         return np.where(index < 0, value.conj(), value)
 
 
@@ -337,7 +328,7 @@ def _log1p(z: np.ndarray) -> np.ndarray:
         return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)
 
 
-def _error(plan: _Plan, step: Step, size: float, thresholds: np.ndarray) -> np.ndarray:
+def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
     """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
 
     Times e^l it bounds that of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
@@ -345,49 +336,55 @@ def _error(plan: _Plan, step: Step, size: float, thresholds: np.ndarray) -> np.n
     far = 2.0 * erfc(_CUT / math.sqrt(2.0))
     whole = 0.5 * math.pi / (plan.blur_a * plan.blur_b)
     edges = (1.0 + plan.blur_b * plan.dtau) * (1.0 + plan.blur_a * plan.dw)
-    moment = max(_log_size(plan, step, 0.0), _log_size(plan, step, 1.0))
-    level = math.exp(_log_kernel_at_zero(plan.line) + moment) / (2.0 * math.pi**2 * abs(plan.line))
+    moment = max(_log_size(plan, 0.0), _log_size(plan, 1.0))
+    # log of int cosh^c, the largest modulus of K_s on the line
+    kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
+    level = math.exp(kernel + moment) / (2.0 * math.pi**2 * abs(plan.line))
     truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
     return np.exp(-plan.line * thresholds) * (truncation + _EPS * size)
 
 
-def _log_kernel_at_zero(line: float) -> float:
-    """log of int cosh^c: the largest modulus of K_s on the line."""
-    return float(2.0 * loggamma(-0.5 * line) - loggamma(-line) - (line + 1.0) * math.log(2.0))
-
-
-def _log_size(plan: _Plan, step: Step, lift: float) -> float:
+def _log_size(plan: _Plan, lift: float) -> float:
+    """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
     c = plan.line
-    return plan.steps * log_moment(step, c + lift, lift) + 0.5 * (plan.blur_b * c) ** 2 + plan.drift * c
+    return plan.steps * plan.rough.log_moment(c + lift, lift) + 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
 
 
-def _alias(plan: _Plan, step: Step, thresholds: np.ndarray) -> np.ndarray:
-    """Upper bound on what the shifted copies add to P(log LR <= l); they are all >= 0."""
+def _alias(plan: _Plan, thresholds: np.ndarray) -> np.ndarray:
+    """Upper bound on what the shifted copies of (A, B) add to P(log LR <= l); they are all >= 0."""
+    period, width = 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
+    beside = _beside(plan, width, thresholds)
+    return beside + _above_in_b(plan, period, width, thresholds) + _below_in_b(plan, period, width, thresholds)
 
-    def cumulant(s: float, w: float) -> float:
-        return plan.cumulant(step, s, w)
 
-    line, period, width = -plan.line, 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
-    scale = math.sqrt(plan.steps * float(step.weight @ step.a**2) + plan.blur_a**2)
-    total = np.zeros_like(thresholds)
-    # Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back.
+def _beside(plan: _Plan, width: float, thresholds: np.ndarray) -> np.ndarray:
+    """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
+    scale = math.sqrt(plan.steps * float(plan.rough.weight @ plan.rough.a**2) + plan.blur_a**2)
     best = np.full_like(thresholds, np.inf)
     for theta in np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) / scale:
-        fence = _copies(theta, width)
         back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
-        reach = min(cumulant(-theta, t) - 0.5 * t * width for t in np.geomspace(0.1, 40.0, 30) / scale)
-        value = 2.0 * fence * math.exp(min(reach, 600.0)) + back * math.exp(min(cumulant(-theta, 0.0), 600.0))
-        best = np.minimum(best, np.exp(np.minimum(theta * thresholds, 600.0)) * value)
-    total += best
-    for theta in (0.25 * line,):
-        fence = _copies(theta, width) * math.exp(cumulant(-theta, 0.0))
-        total += fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
-    best = np.full_like(thresholds, np.inf)
+        reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in np.geomspace(0.1, 40.0, 30) / scale)
+        far, near = (math.exp(min(x, _LARGEST_EXPONENT)) for x in (reach, plan.cumulant(-theta, 0.0)))
+        value = 2.0 * _copies(theta, width) * far + back * near
+        best = np.minimum(best, np.exp(np.minimum(theta * thresholds, _LARGEST_EXPONENT)) * value)
+    return best
+
+
+def _above_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+    """Copies up in B, each smaller by e^{c period}; Chernoff at a quarter of the line."""
+    line, theta = -plan.line, -0.25 * plan.line
+    fence = _copies(theta, width) * math.exp(plan.cumulant(-theta, 0.0))
+    return fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
+
+
+def _below_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+    """Copies down in B, each larger by e^{-c period} and further out; Chernoff beyond the line."""
+    line, best = -plan.line, np.full_like(thresholds, np.inf)
     for theta in line * np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0]):
-        log_size = cumulant(-theta, 0.0) + theta * thresholds
+        log_size = plan.cumulant(-theta, 0.0) + theta * thresholds
         fence = _copies(theta, width) * _geometric((theta - line) * period)
-        best = np.minimum(best, fence * np.exp(np.minimum(log_size, 600.0)))
-    return total + best
+        best = np.minimum(best, fence * np.exp(np.minimum(log_size, _LARGEST_EXPONENT)))
+    return best
 
 
 def _copies(theta: float, width: float) -> float:
@@ -396,4 +393,5 @@ def _copies(theta: float, width: float) -> float:
 
 
 def _geometric(exponent: float) -> float:
+    """Sum over k >= 1 of e^{-k exponent}."""
     return math.exp(-exponent) / -math.expm1(-exponent)

@@ -1,0 +1,10 @@
+"""The attacker who lacks one thing about the target's move: its sign in sampled runs, its direction in plain releases.
+
+Two routes enclose the common sign, ``transform`` for many steps and ``lattice`` for few; ``join`` takes the better at
+every threshold and falls back on the worst case. docs/relaxed-dpsgd.md derives every bound.
+"""
+
+from reticent.composition.sign.direction import common_direction, noncentrality
+from reticent.composition.sign.join import common_sign, common_sign_estimate, relaxed_dpsgd
+
+__all__ = ["common_direction", "common_sign", "common_sign_estimate", "noncentrality", "relaxed_dpsgd"]

@@ -1,0 +1,206 @@
+"""One step of the attacker who lacks a sign, and what a route finds after all steps.
+
+The observation y is in units of the noise: N(0, 1) under "absent", moved by +m or -m where the target was sampled,
+m = 1/noise_multiplier. The losses are l+- = log(1 - p + p exp(+-m y - m^2/2)), natural logarithms of "present with
+that sign" over "absent". Routes use a = (l+ - l-)/2, odd in y, and b = (l+ + l-)/2, even in y. With A and B their
+sums over the steps the likelihood ratio of "one unknown sign" is e^B cosh A.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from reticent.composition.pairs.gaussian_mixture import log_mixture
+from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.errors import NumericalError
+from reticent.tradeoff import LogErrors
+from reticent.tradeoff._logs import log1mexp
+
+REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
+_MOST_NODES = 4_000_000
+_MOST_CELLS = 600_000
+_MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
+_SLACK = 1e-5  # error of moduli on coarse nodes
+
+
+class Nodes(NamedTuple):
+    """Trapezoid rule on y >= 0: weights under "absent" with both signs of y folded together, and the losses there."""
+
+    weight: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+
+    def log_moment(self, s: float, w: float) -> float:
+        """log E e^{s b + w a} of one step under "absent", real arguments."""
+        top = s * self.b + abs(w) * np.abs(self.a)
+        shift = float(np.max(top + np.log(np.maximum(self.weight, 1e-320))))
+        terms = self.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
+        return shift + math.log(float(np.sum(terms)))
+
+
+@dataclass(frozen=True, slots=True)
+class SignStep:
+    """One Poisson-sampled step.
+
+    Attributes:
+        rate: p, in (0, 1).
+        slope: m, the clip norm over the standard deviation of the noise; > 0.
+    """
+
+    rate: float
+    slope: float
+
+    def loss(self, y: np.ndarray) -> np.ndarray:
+        """l+ at real or complex ``y``, of its shape; l- is ``loss(-y)``."""
+        exponent = self.slope * y - 0.5 * self.slope**2
+        if np.iscomplexobj(y):  # in the strip of the quadrature, near the real axis
+            with np.errstate(over="ignore"):
+                return np.log1p(self.rate * np.expm1(exponent))
+        return log_mixture([self.rate], [exponent])
+
+    def losses(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(a, b) at real or complex ``y``."""
+        up, down = self.loss(y), self.loss(-y)
+        return 0.5 * (up - down), 0.5 * (up + down)
+
+    def nodes(self, spacing: float, reach: float = REACH) -> Nodes:
+        """Nodes ``spacing`` apart up to ``reach`` beyond twice the slope.
+
+        Raises:
+            NumericalError: too little noise for any number of nodes that fits.
+        """
+        count = (reach + 2.0 * self.slope) / spacing
+        if not count < _MOST_NODES:
+            raise NumericalError(f"common-sign composition: {count:.3g} nodes would be needed")
+        y = np.arange(math.ceil(count) + 1) * spacing
+        weight = np.exp(-0.5 * y * y) * (2.0 * spacing / math.sqrt(2.0 * math.pi))
+        weight[0] *= 0.5
+        return Nodes(weight, *self.losses(y))
+
+
+class TiltedLaw(NamedTuple):
+    """One step under a tilted probability. Pairs are in the order of the frequencies: of b, then of a.
+
+    Attributes:
+        even, odd: masses on y >= 0 of both signs of y together, and their difference.
+        a, b: the losses there.
+        variance, covariance: of b and of a, and between them.
+        fourth, absolute: central fourth moments; mean absolute deviations.
+    """
+
+    even: np.ndarray
+    odd: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    variance: tuple[float, float]
+    covariance: float
+    fourth: tuple[float, float]
+    absolute: tuple[float, float]
+
+    @classmethod
+    def of(cls, nodes: Nodes, line: float, lift: float) -> TiltedLaw:
+        """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +"."""
+        base = nodes.weight * np.exp((line + lift) * nodes.b)
+        even, odd = base * np.cosh(lift * nodes.a), base * np.sinh(lift * nodes.a)
+        total = even.sum()
+        even, odd = even / total, odd / total
+        mean_a, b = float(odd @ nodes.a), nodes.b - float(even @ nodes.b)
+        up, down = 0.5 * (even + odd), 0.5 * (even - odd)
+        x, y = nodes.a - mean_a, -nodes.a - mean_a
+        variance = float(even @ b**2), float(up @ x**2 + down @ y**2)
+        fourth = float(even @ b**4), float(up @ x**4 + down @ y**4)
+        absolute = float(even @ np.abs(b)), float(up @ np.abs(x) + down @ np.abs(y))
+        return cls(even, odd, nodes.a, b, variance, float((up * x + down * y) @ b), fourth, absolute)
+
+    def largest_outside(self, box: tuple[float, float], ends: tuple[float, float], steps: int) -> float:
+        """Bound on |E e^{i(t b + w a)}|^steps over [0, ends] without ``box``; 1 where a proof would take too long.
+
+        Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
+        symmetrised X); further out on a net of points, between which the modulus moves by at most the distance.
+        """
+        spread = max(self.absolute[0], 1e-150), self.absolute[1]
+        widest = 12.0 if steps < 1000 else 30.0
+        nets = [_net(end, 0.02 / size, widest) for end, size in zip(ends, spread, strict=True)]
+        cells = len(nets[0]) * len(nets[1])
+        if cells > _MOST_CELLS or cells * len(self.a) > _MOST_WORK:
+            return 1.0
+        t_low, t_high, w_low, w_high = nets[0][:-1], nets[0][1:], nets[1][:-1], nets[1][1:]
+        keep = (t_high[:, None] > box[0]) | (w_high[None, :] > box[1])
+        slack = 0.5 * ((t_high - t_low) * spread[0])[:, None] + 0.5 * ((w_high - w_low) * spread[1])[None, :]
+        worst = 0.0
+        for sign in (1.0, -1.0) if np.any(self.odd) else (1.0,):
+            near = self._near(t_low, t_high, w_low, w_high, sign)
+            far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
+            worst = max(worst, float(np.max(np.where(keep, np.minimum(near, far), 0.0))))
+        return math.exp(min(0.5 * steps * math.log(max(worst, 1e-300)), 0.0))
+
+    def _near(
+        self, t_low: np.ndarray, t_high: np.ndarray, w_low: np.ndarray, w_high: np.ndarray, sign: float
+    ) -> np.ndarray:
+        """1 - var + (2 mu_4 + 6 var^2)/24 over each cell: its low corner bounds var, its high one the rest."""
+        (var_b, var_a), cov = self.variance, sign * self.covariance
+        low = var_b * t_low[:, None] ** 2 + var_a * w_low[None, :] ** 2
+        low = low + 2.0 * (cov * t_low[:, None] * w_low[None, :] if cov > 0 else cov * np.outer(t_high, w_high))
+        high = (np.sqrt(var_b) * t_high[:, None] + np.sqrt(var_a) * w_high[None, :]) ** 2
+        # Minkowski in L4: E (t b + w a)^4 <= (t |b|_4 + w |a|_4)^4.
+        fourth = (self.fourth[0] ** 0.25 * t_high[:, None] + self.fourth[1] ** 0.25 * w_high[None, :]) ** 4
+        return 1.0 - low + (2.0 * fourth + 6.0 * high**2) / 24.0
+
+    def moduli(self, t: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """|E e^{i(t b + w a)}| on the grid ``t`` x ``w``, of shape (len(t), len(w))."""
+        phase, angle = np.outer(t, self.b), np.outer(self.a, w)
+        cosines = np.cos(angle)
+        real, imag = (np.cos(phase) * self.even) @ cosines, (np.sin(phase) * self.even) @ cosines
+        if np.any(self.odd):
+            sines = np.sin(angle)
+            real, imag = real - (np.sin(phase) * self.odd) @ sines, imag + (np.cos(phase) * self.odd) @ sines
+        return np.hypot(real, imag)
+
+
+def _net(end: float, first: float, widest: float) -> np.ndarray:
+    """0 < ... < end with steps of ``first`` that grow by 6 % up to ``widest`` times that."""
+    points, width = [0.0], first
+    while points[-1] < end and len(points) < _MOST_CELLS:
+        points.append(points[-1] + width)
+        width = min(width * 1.06, widest * first)
+    return np.array(points)
+
+
+class Pair(NamedTuple):
+    """Polygons on both sides of the truth: never above it as a trade-off curve, never below it."""
+
+    above: Polygon
+    below: Polygon
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a route certifies after all steps, by threshold; arrays of one length.
+
+    Attributes:
+        thresholds: l, log likelihood ratios, increasing, 0 among them.
+        delta: upper bounds on E_P (LR - e^l)_+ where l >= 0, on E_P (1 - e^{-l} LR)_+ where l < 0; in (0, 1].
+        fpr, fnr: upper bounds on both errors of one legal test per threshold.
+    """
+
+    thresholds: np.ndarray
+    delta: np.ndarray
+    fpr: np.ndarray
+    fnr: np.ndarray
+
+    def pair(self) -> Pair:
+        """The tangents of ``delta`` on one side, the chords of the tests on the other."""
+        with np.errstate(divide="ignore"):
+            rates = (np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
+            above = tangents(self.thresholds, np.log(self.delta))
+        return Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
+
+
+def tangents(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
+    """The curve bounded by logarithms of delta at ``thresholds``, oriented as in ``Bounds``."""
+    log_delta = np.minimum(log_delta, 0.0)
+    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
