@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, no_update
 
-from reticent.certificate.sentences import headline
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.catalogue import UNKNOWNS
 from reticent.dashboard.figures import blank, empty, risk_figure
 from reticent.dashboard.layout import ASKING, CONTROLS, SLIDERS
 from reticent.dashboard.readings import Answer, answer, assessed, is_known, record, summary
+from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State as Settings
 from reticent.dashboard.state import (
     adversaries_of,
@@ -33,12 +33,13 @@ from reticent.dashboard.takeaway import (
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanism import Neighbouring
-from reticent.threat import Adversary, Assessment, WorstCase
+from reticent.threat import Adversary, Assessment, Membership, WorstCase
 
 TOO_EXTREME = (ArithmeticError, MemoryError, RecursionError, ValueError)
 """What numbers beyond all use end in, deep inside; shown as one line."""
 _EXPLORED: tuple[str, ...] = (
     "headline.children",
+    "accuracy.children",
     "message.children",
     "figure.figure",
     "table.children",
@@ -52,6 +53,10 @@ _COMPARED: tuple[str, ...] = ("compared.children", "compare-message.children", "
 _COMPARED += ("compare-table.children", "map.figure", "map-caption.children")
 _SHORT = 80
 _QUICK = ("worst-case", "membership", "membership-game")
+_ON_SCREEN = ("curves", "roc", "guesses")
+"""Views that the worst case at screen accuracy serves; tails of delta and tables of numbers need the proven one."""
+_QUIET = 0.1
+"""Seconds without a change before what takes long is begun: nobody wants it for every place that a slider passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +152,16 @@ class Callbacks:
         )
 
     def explore(self, sent: Any, theme: Any) -> tuple[Any, ...]:
-        """The worst case, and everybody whose answer is known already or costs nothing."""
-        return self._guarded("explore", sent, theme, self._explore, _explore_failed, 10)
+        """The worst case, at screen accuracy where its proof takes long, and everybody whose answer costs nothing."""
+        return self._guarded("explore", sent, theme, self._explore, _explore_failed, 11)
 
     def _explore(self, asked: Asked) -> tuple[Any, ...]:
+        self.turns.note(asked.page, asked.turn)
+        if (sketch := _sketch(asked.settings)) is not None:
+            who = adversaries_of(asked.settings)
+            alike = tuple(replace(sketch, adversary=a) for a in who if isinstance(a, (WorstCase, Membership)))
+            others = tuple(a.name for a in who if not isinstance(a, (WorstCase, Membership)))
+            return (*_explored(asked, Answer(alike, {}), others, whole=False), asked.sent())
         with self.turns.turn(asked.page, asked.turn) as turn:
             quick, slow = _split(asked.settings)
             found = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
@@ -159,9 +170,10 @@ class Callbacks:
 
     def explore_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """All attackers, and every number."""
-        return self._guarded("explore", sent, theme, self._explore_rest, lambda a, e: _explore_failed(a, e)[:-1], 9)
+        return self._guarded("explore", sent, theme, self._explore_rest, lambda a, e: _explore_failed(a, e)[:-1], 10)
 
     def _explore_rest(self, asked: Asked) -> tuple[Any, ...]:
+        self.turns.wait(asked.page, asked.turn, _QUIET)
         with self.turns.turn(asked.page, asked.turn) as turn:
             everybody = adversaries_of(asked.settings)
             found = answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
@@ -300,6 +312,14 @@ def _split(settings: Settings) -> tuple[tuple[Adversary, ...], tuple[str, ...]]:
     return quick, tuple(who.name for who in everybody if who not in quick)
 
 
+def _sketch(settings: Settings) -> Assessment | None:
+    """The worst case as an estimate, where that is enough for now and the proven one is not known yet."""
+    release, relation = mechanism_of(settings), relation_of(settings) or WorstCase.relation
+    if settings["view"] not in _ON_SCREEN or is_known(WorstCase(), release, relation):
+        return None
+    return screen_assessment(release, relation)
+
+
 def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: bool) -> tuple[Any, ...]:
     view, settings = asked.settings["view"], asked.settings
     table: Any = []
@@ -307,7 +327,8 @@ def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: b
         table = words.number_table(found.assessments) if whole else "computing every number …"
     drawn = "curves" if view == "table" else view
     return (
-        headline(summary(found.assessments[0])),
+        words.answer_line(found.assessments[0]),
+        words.accuracy(found.assessments[0]),
         "",
         risk_figure(found.assessments, drawn, asked.theme),
         table,
@@ -328,7 +349,7 @@ def _derived(settings: Settings) -> str:
 
 
 def _explore_failed(theme: str, line: str) -> tuple[Any, ...]:
-    return "No answer for these settings", line, empty("curves", theme), [], [], [], "", "", "", no_update
+    return "No answer for these settings", "", line, empty("curves", theme), [], [], [], "", "", "", no_update
 
 
 def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:

@@ -200,6 +200,7 @@ def _explore() -> html.Section:
     return html.Section(
         [
             html.H1(id="headline", className="answer", **_LIVE),
+            html.P(id="accuracy", className="quiet"),
             html.P(id="message", className="message", role="alert"),
             _choice("view", _VIEWS, "View", "segments views"),
             html.Div(_graph("figure", "Risk curves of all attackers"), id="picture"),
