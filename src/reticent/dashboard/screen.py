@@ -51,16 +51,11 @@ def _is_plain(mechanism: DPSGD) -> bool:
 
 
 def _thresholds(profile: Profile) -> np.ndarray:
-    near = min(_SPREADS * profile.spread + 0.5 * profile.spread**2, 0.45 * profile.window)
+    """Dense where the loss mostly is, all the more so where it is spread widely; coarse in the rest of the window."""
     far = 0.45 * profile.window
-    return np.unique(
-        np.concatenate(
-            [
-                np.linspace(-near, near, int(_NEAR * (1.0 + min(profile.spread, 12.0) / 3.0))),
-                np.linspace(-far, far, _FAR),
-            ]
-        )
-    )
+    near = min(_SPREADS * profile.spread + 0.5 * profile.spread**2, far)
+    dense = int(_NEAR * (1.0 + profile.spread / 3.0))
+    return np.unique(np.concatenate([np.linspace(-near, near, dense), np.linspace(-far, far, _FAR)]))
 
 
 def _curve(mechanism: DPSGD, relation: Neighbouring) -> Polygon | None:
