@@ -15,6 +15,7 @@ from reticent.mechanism.any_ledger import ledger_of
 
 MOST_STEPS = 10**9
 """Counts above this are not computed here: they would keep the server busy for minutes."""
+_KINDS = {"dpsgd": "DP-SGD", "gaussian": "Gaussian", "laplace": "Laplace"}
 _NONE = "a file that says what was released: choose a ledger, a certificate or a DpEvent"
 
 
@@ -73,7 +74,9 @@ def _part(part: Mechanism) -> str:
     known = _stated(mechanism_record(part))
     kind = known.pop("kind")
     known.pop("max_grad_norm", None)
-    return f"{kind}: " + ", ".join(f"{name.replace('_', ' ')} {_short(value)}" for name, value in known.items())
+    return f"{_KINDS.get(kind, kind.replace('-', ' '))}: " + ", ".join(
+        f"{name.replace('_', ' ')} {_short(value)}" for name, value in known.items()
+    )
 
 
 def _short(value: Any) -> str:

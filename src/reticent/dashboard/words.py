@@ -52,16 +52,16 @@ def accuracy(worst: Assessment) -> str:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
     if number.lower == number.upper:
         return f"Certificate accuracy: proven; the advantage is {number.upper:.6g}. The table has every number."
-    ends = f"{_down(number.lower)} to {_up(number.upper)}"
-    return f"Certificate accuracy: proven; the advantage lies in {ends}. The table has every number."
+    ends = f"{_down(number.lower)} and {_up(number.upper)}"
+    return f"Certificate accuracy: proven; the advantage lies between {ends}. The table has every number."
 
 
 def _up(x: float) -> str:
-    return f"{math.ceil(x * 1e7 - 1e-6) / 1e7:.7g}"
+    return f"{math.ceil(x * 1e7 - 1e-6) / 1e7:.7f}"
 
 
 def _down(x: float) -> str:
-    return f"{math.floor(x * 1e7 + 1e-6) / 1e7:.7g}"
+    return f"{math.floor(x * 1e7 + 1e-6) / 1e7:.7f}"
 
 
 def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any]:
