@@ -12,12 +12,16 @@ import statistics
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
+from reticent.certificate.page import is_page
+from reticent.certificate.schema import read_text
+from reticent.dashboard.released import as_text
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import State, mechanism_of
+from reticent.mechanism import DPSGD, Gaussian, Ledger
 from reticent.risk import advantage
 from reticent.threat import WorstCase
 
@@ -43,6 +47,8 @@ PANELS = {
     "calibrate": "panel=calibrate&attackers=relaxed",
     "compare": "panel=compare&pinned=noise_multiplier%3D2%26sample_rate%3D0.02%26steps%3D1000",
     "open": "panel=open",
+    "file": "mechanism=ledger&attackers=membership&ledger="
+    + quote(as_text(Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0))))),
 }
 TOO_WIDE = """() => [...document.querySelectorAll('body *')]
   .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
@@ -195,10 +201,39 @@ def test_copies_and_downloads(opened: Callable[..., Any]) -> None:
     page.click("#copy-python")
     page.wait_for_timeout(200)
     assert "assess(release, attackers)" in page.evaluate("navigator.clipboard.readText()")
-    for button, ending in (("#csv", ".csv"), ("#png", ".png"), ("#svg", ".svg")):
+    for button, ending in (("#csv", ".csv"), ("#png", ".png"), ("#svg", ".svg"), ("#certificate", ".html")):
         with page.expect_download() as caught:
             page.click(button)
         assert caught.value.suggested_filename.endswith(ending)
+    assert is_page(read_text(Path(caught.value.path())))
+
+
+def test_a_file_becomes_the_mechanism_and_undo_takes_it_back(opened: Callable[..., Any], tmp_path: Path) -> None:
+    page = opened(PLAIN)
+    before = page.inner_text("#headline")
+    page.click("#mechanism label:has(input[value=ledger])")
+    page.wait_for_selector("#message:has-text('choose a ledger')")
+    chosen = tmp_path / "release.json"
+    chosen.write_text(as_text(Ledger((Gaussian(3.0), Gaussian(4.0)))))
+    page.set_input_files("#ledger-file input[type=file]", chosen)
+    page.wait_for_selector("#derived:has-text('Gaussian: noise multiplier 3')")
+    page.wait_for_selector("#message:empty", state="attached")
+    assert "ledger=" in page.url
+    chosen.write_text("{}")
+    page.set_input_files("#ledger-file input[type=file]", chosen)
+    page.wait_for_selector("#ledger-said:not(:empty)")
+    page.click("#undo")
+    page.click("#undo")
+    page.wait_for_selector(f"#headline:has-text('{before[-40:]}')")
+
+
+def test_files_can_be_chosen_by_keyboard(opened: Callable[..., Any]) -> None:
+    page = opened("panel=open")
+    with page.expect_file_chooser():
+        page.focus("#upload input[type=file]")
+        page.keyboard.press("Enter")
+    ring = page.evaluate("getComputedStyle(document.querySelector('#upload .drop')).outlineStyle")
+    assert ring == "solid", "what has the focus is seen"
 
 
 def test_dragging_the_target_moves_the_answer(opened: Callable[..., Any]) -> None:
@@ -252,3 +287,18 @@ def test_from_slider_to_figure(opened: Callable[..., Any], query: str) -> None:
     print(f"slider to figure ({query}): median {statistics.median(times):.0f} ms, 95th percentile {slow:.0f} ms")
     assert min(times) > 0.0
     assert statistics.median(times) < 5000.0
+
+
+def test_from_slider_to_all_attackers(opened: Callable[..., Any]) -> None:
+    """Prints the time from a key on the slider to proven curves of the worst case and the relaxed attacker."""
+    page, times = opened("attackers=relaxed"), []
+    page.focus("#noise_multiplier-slider")
+    for _ in range(8):
+        page.evaluate("window.asked = performance.now()")
+        page.keyboard.press("ArrowRight")
+        page.wait_for_selector("#accuracy:has-text('Screen accuracy')")
+        page.wait_for_selector("#accuracy:has-text('Certificate accuracy')")
+        page.wait_for_selector(".waiting", state="detached")
+        times.append(page.evaluate("performance.now() - window.asked"))
+    print(f"slider to all attackers: median {statistics.median(times):.0f} ms, most {max(times):.0f} ms")
+    assert max(times) < 30_000.0

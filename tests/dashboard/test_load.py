@@ -25,8 +25,9 @@ def ask(served: Server, dependency: dict[str, Any], state: dict[str, Any]) -> in
     payload = {
         "output": dependency["output"],
         "outputs": [{"id": name, "property": prop} for name, _, prop in pieces],
-        "inputs": [{**p, "value": state if p["id"] == "ask-explore" else "light"} for p in dependency["inputs"]],
-        "changedPropIds": ["ask-explore.data"],
+        "inputs": [{**p, "value": "light" if p["id"] == "theme" else state} for p in dependency["inputs"]],
+        "state": [{**p, "value": "light"} for p in dependency.get("state", [])],
+        "changedPropIds": [f"{dependency['inputs'][0]['id']}.data"],
     }
     status, _ = talk(served, "POST", "_dash-update-component", json.dumps(payload))
     return status
@@ -47,8 +48,9 @@ def talk(served: Server, method: str, path: str, body: str | None = None) -> tup
 def test_twenty_pages_at_once(served: Server) -> None:
     known = json.loads(talk(served, "GET", "_dash-dependencies")[1])
     explore = next(d for d in known if "rest.data" in d["output"] and "headline" in d["output"])
+    rest = next(d for d in known if d["inputs"][0]["id"] == "rest")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    end, times, failed = time.monotonic() + SECONDS, [], []
+    end, first, whole, failed = time.monotonic() + SECONDS, [], [], []
 
     def page(number: int) -> None:
         rng, turn = random.Random(number), 0  # noqa: S311
@@ -58,11 +60,14 @@ def test_twenty_pages_at_once(served: Server) -> None:
                 **DEFAULTS,
                 "noise_multiplier": f"{rng.uniform(0.8, 3):.3g}",
                 "steps": str(rng.randint(1, 3000)),
+                "attackers": rng.choice(["", "membership", "relaxed"]),
             }
-            started = time.monotonic()
-            if ask(served, explore, {"settings": settings, "session": str(number), "turn": turn}) != 200:
-                failed.append(number)
-            times.append(time.monotonic() - started)
+            asked = {"settings": settings, "session": str(number), "turn": turn}
+            for dependency, times in ((explore, first), (rest, whole)):
+                started = time.monotonic()
+                if ask(served, dependency, asked) != 200:
+                    failed.append(number)
+                times.append(time.monotonic() - started)
             time.sleep(rng.uniform(1.0, 4.0))
 
     threads = [threading.Thread(target=page, args=(k,)) for k in range(20)]
@@ -71,7 +76,8 @@ def test_twenty_pages_at_once(served: Server) -> None:
     for thread in threads:
         thread.join()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**20
-    print(f"{len(times)} answers, median {statistics.median(times):.2f} s, memory grew by {grown:.2f} GiB")
+    print(f"{len(first)} first answers, median {statistics.median(first):.2f} s; memory grew by {grown:.2f} GiB")
+    print(f"{len(whole)} whole answers, median {statistics.median(whole):.2f} s, most {max(whole):.1f} s")
     assert failed == []
-    assert len(times) >= 20
+    assert len(whole) >= 20
     assert grown < 1.0

@@ -31,6 +31,16 @@ TEXTS = [
     "0x10",
 ]
 TEXTS += ["../../etc/passwd", "1_000", "١", "\u202e", "9" * 39, "1,5", "1e-31", "0.999999999999999999", "💥"]
+PART = '{"kind":"gaussian","noise_multiplier":2}'
+FILES = ["{}", "[]", "null", "{", PART, '{"kind":"gaussian","noise_multiplier":1e999}', '{"kind":"ledger","parts":[]}']
+FILES += ['{"kind":"ledger","parts":[' + ",".join([PART] * n) + "]}" for n in (2, 64, 65)]
+FILES += [
+    '{"kind":"dpsgd","noise_multiplier":1,"sample_rate":0.1,"steps":1e300}',
+    "[" * 3000,
+    '{"kind":["x"]}',
+    PART * 2,
+]
+FILES += ['{"kind":"gaussian","noise_multiplier":2,"releases":1e18}', '{"kind":"\\u202e"}', "x" * 6001, "NaN"]
 THINGS: list[Any] = [None, True, [], {}, 1e308, -1, 2**70, "x" * 3000, ["worst-case"], {"a": {"b": []}}, *TEXTS]
 
 
@@ -60,6 +70,8 @@ def cheap(rng: random.Random, turn: int) -> dict[str, Any]:
     """Settings that are hostile in one to three places; nothing that computes for seconds is left in the others."""
     settings: dict[str, Any] = {**DEFAULTS, "mechanism": "gaussian", "attackers": "membership"}
     settings["panel"] = rng.choice(["explore", "calibrate", "compare"])
+    if rng.random() < 0.2:
+        settings.update(mechanism="ledger", ledger=rng.choice(FILES), attackers="")
     for name in rng.sample([n for n in DEFAULTS if n != "panel"], rng.randint(1, 3)):
         settings[name] = rng.choice(TEXTS if rng.random() < 0.8 else THINGS)
     return {"settings": settings, "session": "hostile", "turn": turn}
@@ -78,7 +90,7 @@ def send(client: Any, payload: Any) -> Any:
 def hostile(client: Any, known: list[dict[str, Any]], count: int, seed: int) -> None:
     rng, answered = random.Random(seed), 0  # noqa: S311
     served = [d for d in known if not d["clientside_function"]]
-    assert len(served) == 7
+    assert len(served) == 9
     for turn in range(count):
         dependency = rng.choice(served)
         if rng.random() < 0.6:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlencode
 
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, no_update
 
-from reticent.certificate.sentences import headline
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.catalogue import UNKNOWNS
 from reticent.dashboard.figures import blank, empty, risk_figure
 from reticent.dashboard.layout import ASKING, CONTROLS, SLIDERS
 from reticent.dashboard.readings import Answer, answer, assessed, is_known, record, summary
+from reticent.dashboard.released import as_text, in_words
+from reticent.dashboard.screen import screen_assessment
 from reticent.dashboard.state import State as Settings
 from reticent.dashboard.state import (
     adversaries_of,
@@ -26,6 +28,7 @@ from reticent.dashboard.state import (
 from reticent.dashboard.takeaway import (
     calibration_command,
     calibration_python,
+    certificate_page,
     curves_csv,
     risk_command,
     risk_python,
@@ -33,12 +36,13 @@ from reticent.dashboard.takeaway import (
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
 from reticent.mechanism import Neighbouring
-from reticent.threat import Adversary, Assessment, WorstCase
+from reticent.threat import Adversary, Assessment, Membership, WorstCase
 
 TOO_EXTREME = (ArithmeticError, MemoryError, RecursionError, ValueError)
 """What numbers beyond all use end in, deep inside; shown as one line."""
 _EXPLORED: tuple[str, ...] = (
     "headline.children",
+    "accuracy.children",
     "message.children",
     "figure.figure",
     "table.children",
@@ -50,8 +54,14 @@ _CALIBRATED += ("calibrate-table.children", "calibrate-left-out.children")
 _TEXTS = ("python.children", "command.children")
 _COMPARED: tuple[str, ...] = ("compared.children", "compare-message.children", "compare-figure.figure")
 _COMPARED += ("compare-table.children", "map.figure", "map-caption.children")
+_OPENED: tuple[str, ...] = ("opened.children", "open-message.children", "open-figure.figure")
+_OPENED += ("open-picture.className", "again.disabled")
 _SHORT = 80
 _QUICK = ("worst-case", "membership", "membership-game")
+_ON_SCREEN = ("curves", "roc", "guesses")
+"""Views that the worst case at screen accuracy serves; tails of delta and tables of numbers need the proven one."""
+_QUIET = 0.1
+"""Seconds without a change before what takes long is begun: nobody wants it for every place that a slider passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +113,11 @@ class Callbacks:
         app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
         app.callback(*_outputs(_COMPARED), compare, theme, prevent_initial_call=True)(self.compare)
         app.callback(
-            *_outputs(("opened.children", "open-message.children", "open-figure.figure", "open-picture.className")),
+            *_outputs(_OPENED),
             Input("open-path", "n_clicks"),
             Input("path", "n_submit"),
             Input("upload", "contents"),
+            Input("again", "n_intervals"),
             State("theme", "data"),
             State("path", "value"),
             State("upload", "filename"),
@@ -120,6 +131,21 @@ class Callbacks:
             prevent_initial_call=True,
         )(self.csv)
 
+        app.callback(
+            Output("download", "data", allow_duplicate=True),
+            Output("certificate-said", "children"),
+            Input("certificate", "n_clicks"),
+            State("state", "data"),
+            prevent_initial_call=True,
+        )(self.certificate)
+        app.callback(
+            Output("ledger-read", "data"),
+            Output("ledger-said", "children"),
+            Input("ledger-file", "contents"),
+            State("ledger-file", "filename"),
+            prevent_initial_call=True,
+        )(self.ledger)
+
     @staticmethod
     def _in_the_browser(app: Dash) -> None:
         kept = [*((name, "value") for name in CONTROLS), *((f"{name}-slider", "value") for name in SLIDERS)]
@@ -132,6 +158,7 @@ class Callbacks:
             *[Input(*pair) for pair in kept],
             *[Input(name, "n_clicks") for name in ("undo", "pin", "swap")],
             Input("shared", "data"),
+            Input("ledger-read", "data"),
             State("address", "search"),
             State("facts", "data"),
         )
@@ -147,10 +174,16 @@ class Callbacks:
         )
 
     def explore(self, sent: Any, theme: Any) -> tuple[Any, ...]:
-        """The worst case, and everybody whose answer is known already or costs nothing."""
-        return self._guarded("explore", sent, theme, self._explore, _explore_failed, 10)
+        """The worst case, at screen accuracy where its proof takes long, and everybody whose answer costs nothing."""
+        return self._guarded("explore", sent, theme, self._explore, _explore_failed, 11)
 
     def _explore(self, asked: Asked) -> tuple[Any, ...]:
+        self.turns.note(asked.page, asked.turn)
+        if (sketch := _sketch(asked.settings)) is not None:
+            who = adversaries_of(asked.settings)
+            alike = tuple(replace(sketch, adversary=a) for a in who if isinstance(a, (WorstCase, Membership)))
+            others = tuple(a.name for a in who if not isinstance(a, (WorstCase, Membership)))
+            return (*_explored(asked, Answer(alike, {}), others, whole=False), asked.sent())
         with self.turns.turn(asked.page, asked.turn) as turn:
             quick, slow = _split(asked.settings)
             found = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
@@ -159,9 +192,10 @@ class Callbacks:
 
     def explore_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """All attackers, and every number."""
-        return self._guarded("explore", sent, theme, self._explore_rest, lambda a, e: _explore_failed(a, e)[:-1], 9)
+        return self._guarded("explore", sent, theme, self._explore_rest, lambda a, e: _explore_failed(a, e)[:-1], 10)
 
     def _explore_rest(self, asked: Asked) -> tuple[Any, ...]:
+        self.turns.wait(asked.page, asked.turn, _QUIET)
         with self.turns.turn(asked.page, asked.turn) as turn:
             everybody = adversaries_of(asked.settings)
             found = answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
@@ -238,22 +272,44 @@ class Callbacks:
         )
 
     def open(
-        self, clicks: Any, submitted: Any, contents: Any, theme: Any, path: Any, name: Any, sent: Any
+        self, clicks: Any, submitted: Any, contents: Any, again: Any, theme: Any, path: Any, name: Any, sent: Any
     ) -> tuple[Any, ...]:
         """A file of a stranger, as curves and verdicts."""
         try:
             uploaded = ctx.triggered_id == "upload"
             source = opening.source_of(contents if uploaded else None, name, path, local=self.local)
             if source is None:
-                return no_update, "", no_update, no_update
+                return no_update, "", no_update, no_update, True
             asked = Asked.of(sent, theme)
             with self.turns.turn(asked.page + "/open", asked.turn):
                 found = opening.opened(source, asked.settings, asked.theme)
         except SupersededError:
-            return (no_update,) * 4
+            return (no_update,) * 5
         except (ReticentError, OSError, *TOO_EXTREME) as error:
-            return [], words.one_line(error), no_update, "unseen"
-        return found.page, "", found.figure, "" if found.figure["data"] else "unseen"
+            return [], words.one_line(error), no_update, "unseen", True
+        return found.page, "", found.figure, "" if found.figure["data"] else "unseen", not found.running
+
+    def ledger(self, contents: Any, name: Any) -> tuple[Any, str]:
+        """A file as what was released: the address that sets it, or one line that says why not."""
+        try:
+            source = opening.source_of(contents, name, None, local=False)
+            if source is None:
+                return no_update, ""
+            return urlencode({"mechanism": "ledger", "ledger": as_text(opening.release(source))}), ""
+        except (ReticentError, *TOO_EXTREME) as error:
+            return no_update, words.one_line(error)
+
+    def certificate(self, clicks: Any, sent: Any) -> tuple[Any, str]:
+        """The certificate of these settings as its page, which anybody can verify."""
+        try:
+            asked = Asked.of(sent, None)
+            with self.turns.turn(asked.page, asked.turn) as turn:
+                page = certificate_page(asked.settings, lambda _: turn.check())
+            return dcc.send_string(page, "reticent-certificate.html"), "certificate written"
+        except SupersededError:
+            return no_update, "the settings changed meanwhile: ask again"
+        except (ReticentError, *TOO_EXTREME) as error:
+            return no_update, words.one_line(error)
 
     def csv(self, clicks: Any, sent: Any) -> Any:
         """The shown curves as a file."""
@@ -300,6 +356,14 @@ def _split(settings: Settings) -> tuple[tuple[Adversary, ...], tuple[str, ...]]:
     return quick, tuple(who.name for who in everybody if who not in quick)
 
 
+def _sketch(settings: Settings) -> Assessment | None:
+    """The worst case as an estimate, where that is enough for now and the proven one is not known yet."""
+    release, relation = mechanism_of(settings), relation_of(settings) or WorstCase.relation
+    if settings["view"] not in _ON_SCREEN or is_known(WorstCase(), release, relation):
+        return None
+    return screen_assessment(release, relation)
+
+
 def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: bool) -> tuple[Any, ...]:
     view, settings = asked.settings["view"], asked.settings
     table: Any = []
@@ -307,7 +371,8 @@ def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: b
         table = words.number_table(found.assessments) if whole else "computing every number …"
     drawn = "curves" if view == "table" else view
     return (
-        headline(summary(found.assessments[0])),
+        words.answer_line(found.assessments[0]),
+        words.accuracy(found.assessments[0]),
         "",
         risk_figure(found.assessments, drawn, asked.theme),
         table,
@@ -320,7 +385,9 @@ def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: b
 
 
 def _derived(settings: Settings) -> str:
-    """What follows from records, batch and epochs; nothing where the rate is set itself."""
+    """What follows from records, batch and epochs, or what the file says; nothing where the rate is set itself."""
+    if settings["mechanism"] == "ledger":
+        return in_words(mechanism_of(settings))
     if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
         return ""
     rate, steps, _, _ = sampling_of(settings)
@@ -328,7 +395,7 @@ def _derived(settings: Settings) -> str:
 
 
 def _explore_failed(theme: str, line: str) -> tuple[Any, ...]:
-    return "No answer for these settings", line, empty("curves", theme), [], [], [], "", "", "", no_update
+    return "No answer for these settings", "", line, empty("curves", theme), [], [], [], "", "", "", no_update
 
 
 def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:

@@ -5,10 +5,11 @@ The one place to add to when the library learns a new mechanism or attacker.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from reticent._registry import parameters_of
 from reticent.calibrate import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.mechanism import DPSGD
 from reticent.threat import ADVERSARIES, Adversary
 
 
@@ -54,13 +55,20 @@ PARAMETERS: dict[str, Parameter] = {
     )
 }
 
+_PEOPLE = ("records_per_user",) if "records_per_user" in {f.name for f in fields(DPSGD)} else ()
+if _PEOPLE:
+    PARAMETERS["records_per_user"] = Parameter(
+        "records_per_user", "Records per person", "", 1, 100, whole=True, hint="all of them protected together"
+    )
+
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "dpsgd": (
         "DP-SGD",
-        ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension"),
+        ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension", *_PEOPLE),
     ),
     "gaussian": ("Gaussian", ("noise_multiplier", "releases", "dimension")),
     "laplace": ("Laplace", ("noise_multiplier", "releases")),
+    "ledger": ("File", ()),
 }
 """Label and parameters, by name."""
 

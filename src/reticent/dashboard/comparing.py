@@ -15,6 +15,7 @@ from reticent.threat import Assessment
 
 _POINTS = 28
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)
+_DARK = 0.3
 _SCALES = {
     "light": [[0, "#eef4f9"], [0.5, "#6aa5cf"], [1, "#00365f"]],
     "dark": [[0, "#1b232b"], [0.5, "#2f77a8"], [1, "#bfe3ff"]],
@@ -43,7 +44,6 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         _axis([m.sample_rate for m in marks.values()], 1.0),
     )
     values = _map(noises, rates, b.steps, relation)
-    ground = GROUNDS[theme]
     surface = {
         "type": "heatmap",
         "x": rates,
@@ -56,7 +56,7 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "colorbar": {"title": {"text": "advantage"}, "thickness": 12, "outlinewidth": 0, "tickformat": ".1f"},
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
-    lines = [_isoline(level, values, noises, rates, ground.ink) for level in _LEVELS]
+    lines = [_isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS]
     found = [_mark(name, m, b.steps, theme) for name, m in marks.items()]
     axis = {
         "type": "log",
@@ -112,9 +112,16 @@ def _isoline(
         "y": ys,
         "text": label,
         "textposition": "middle center",
+        "textfont": {"color": colour},
         "line": {"color": colour, "width": 0.8},
         "hoverinfo": "skip",
     }
+
+
+def _readable(level: float, theme: str) -> str:
+    """A colour that is read on the map where the advantage is ``level``: the map is dark there, or bright."""
+    dark = (level > _DARK) == (theme == "light")
+    return "#ffffff" if dark else "#10151a"
 
 
 def _mark(name: str, mechanism: DPSGD, steps: int, theme: str) -> Figure:

@@ -12,8 +12,8 @@ from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanism import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
-CONTROLS = tuple(name for name in DEFAULTS if name != "pinned")
-"""The state in the order of the callback that keeps it; the pinned setting has no control."""
+CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger"))
+"""The state in the order of the callback that keeps it; a pinned setting and a file have no control."""
 SLIDERS = tuple(PARAMETERS)
 ASKING = ("explore", "calibrate", "compare")
 """Panels that answer every change; each hears only of those that it shows."""
@@ -55,6 +55,8 @@ def page(local: bool) -> html.Div:
             dcc.Store(id="rest-calibrate"),
             dcc.Store(id="theme"),
             dcc.Store(id="shared"),
+            dcc.Store(id="ledger-read"),
+            dcc.Interval(id="again", interval=4000, disabled=True),
             dcc.Store(id="facts", data=_facts()),
             dcc.Download(id="download"),
             _header(),
@@ -100,8 +102,10 @@ def _settings() -> list[Any]:
                     _choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
                     className="for-dpsgd",
                 ),
+                html.Div(_upload("ledger-file", "Ledger, certificate or DpEvent (JSON)"), className="for-ledger"),
+                html.P(id="ledger-said", className="message", role="alert"),
                 *[_field(PARAMETERS[name]) for name in _parameters_of_mechanisms()],
-                html.P(id="derived", className="derived for-dpsgd"),
+                html.P(id="derived", className="derived"),
                 html.Div(
                     _choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
                 ),
@@ -200,6 +204,7 @@ def _explore() -> html.Section:
     return html.Section(
         [
             html.H1(id="headline", className="answer", **_LIVE),
+            html.P(id="accuracy", className="quiet"),
             html.P(id="message", className="message", role="alert"),
             _choice("view", _VIEWS, "View", "segments views"),
             html.Div(_graph("figure", "Risk curves of all attackers"), id="picture"),
@@ -298,15 +303,14 @@ def _open(local: bool) -> html.Section:
         ],
         className="path" if local else "unseen",
     )
-    upload = dcc.Upload(
-        html.Div([html.Strong("Choose a file"), " or drop it here"], className="drop"), id="upload", max_size=8 << 20
-    )
+    upload = _upload("upload")
     return html.Section(
         [
             html.H1("Open a run, a ledger, a certificate or an audit", className="answer"),
             html.P(
-                "A run folder, ledger.json, certificate.json or its page, the JSON of an audit, or a score file "
-                "(.npz, .csv). Files stay on the machine that serves this page.",
+                "A run folder, ledger.json, certificate.json or its page, the JSON of an audit, a score file "
+                "(.npz, .csv), or the folder of an audit that is running. Files stay on the machine that serves "
+                "this page.",
                 className="quiet",
             ),
             html.Div([path, upload], className="open"),
@@ -319,6 +323,13 @@ def _open(local: bool) -> html.Section:
     )
 
 
+def _upload(name: str, what: str = "") -> dcc.Upload:
+    """Where a file is chosen or dropped."""
+    small = [html.Small(what)] if what else []
+    shown = html.Div([html.Strong("Choose a file"), " or drop it here", *small], className="drop")
+    return dcc.Upload(shown, id=name, max_size=8 << 20)
+
+
 def _take_away() -> html.Section:
     return html.Section(
         [
@@ -329,7 +340,9 @@ def _take_away() -> html.Section:
                     html.Button("PNG", id="png", title="Download the picture as PNG"),
                     html.Button("SVG", id="svg", title="Download the picture as SVG"),
                     html.Button("CSV", id="csv", title="Download the shown curves as CSV"),
+                    html.Button("Certificate", id="certificate", title="Download a certificate of these settings"),
                     html.Span(id="told", role="status"),
+                    html.Span(id="certificate-said", role="status"),
                 ],
                 className="buttons",
             ),

@@ -15,17 +15,19 @@ from dash import html
 from reticent._strict import loads, read_bytes
 from reticent.audit import audit, load_scores
 from reticent.certificate import page as certificate_page
+from reticent.certificate.inputs import mechanism_of as mechanism_of_record
 from reticent.certificate.ledger_rules import contradictions
 from reticent.certificate.schema import Certificate, Edition
 from reticent.certificate.text import inert
 from reticent.certificate.verify import verify
-from reticent.dashboard import opening_audit, words
+from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.figures import Figure, empty, risk_figure
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.readings import answer, told
+from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.mechanism import DPSGD
+from reticent.mechanism import DPSGD, Mechanism
 from reticent.mechanism.run_ledger import RunLedger, RunWarning
 from reticent.threat import WorstCase
 
@@ -45,10 +47,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a file says, as pieces of the page."""
+    """What a file says, as pieces of the page; ``running`` where it will say something else soon."""
 
     page: list[Any]
     figure: Figure = field(default_factory=lambda: {"data": []})
+    running: bool = False
 
 
 def source_of(contents: Any, name: Any, path: Any, *, local: bool) -> Source | None:
@@ -87,6 +90,8 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
     Raises:
         ArtifactError: it is nothing that is known, or damaged.
     """
+    if source.folder is not None and (seen := opening_progress.read(source.folder)) is not None:
+        return Opened(opening_progress.page(seen, source.name), running=seen.done < seen.total)
     if source.folder is not None:
         return _ledger(_run(source.folder), f"run {source.name}", theme)
     if Path(source.name).suffix in _SCORES:
@@ -96,6 +101,19 @@ def opened(source: Source, settings: State, theme: str) -> Opened:
         document = certificate_page.embedded(text, source.name)
         return _certificate(document, certificate_page.first_difference(text, document), theme)
     return _document(loads(text, source.name), text, source.name, settings, theme)
+
+
+def release(source: Source) -> Mechanism:
+    """What the file says was released.
+
+    Raises:
+        ArtifactError: it says nothing of the kind, or damaged.
+        UnsupportedError: an event has no counterpart here.
+    """
+    text = _text(source)
+    if certificate_page.is_page(text):
+        return mechanism_of_record(certificate_page.embedded(text, source.name).mechanism)
+    return release_in(loads(text, source.name), source.name)
 
 
 def _document(document: Any, text: str, name: str, settings: State, theme: str) -> Opened:

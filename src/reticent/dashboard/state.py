@@ -19,8 +19,9 @@ from reticent.calibrate import (
     Unknown,
 )
 from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS
+from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary
 
 OWN_RELATION = "own"
@@ -41,6 +42,7 @@ DEFAULTS: dict[str, str] = {
     "goal": "0.1",
     "place": "",
     "unknown": "noise-multiplier",
+    "ledger": "",
     "pinned": "",
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
@@ -56,11 +58,11 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 _PLAIN: dict[str, type[Advantage | BayesSecurity | Mu]] = {t.name: t for t in (Advantage, BayesSecurity, Mu)}
 _PLACED: dict[str, type[TprAtFpr | EpsilonAtDelta | Success]] = {t.name: t for t in (TprAtFpr, EpsilonAtDelta, Success)}
 _LONGEST = 40
-_LONGEST_LIST = 600
-_MOST = 10**9
-"""Counts above this are not computed here: they would keep the server busy for minutes."""
+_LONGER = {"attackers": 600, "ledger": 6_000, "pinned": 20_000}
+_LONGEST_ADDRESS = 60_000
+_MOST = MOST_STEPS
 
-PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "relation")
+PINNED = ("mechanism", "by", *PARAMETERS, "sampler", "relation", "ledger")
 """What is kept of setting A in a comparison."""
 
 
@@ -88,7 +90,7 @@ class State:
             text = given[name]
             if isinstance(text, (int, float)) and not isinstance(text, bool):
                 text = repr(text)
-            longest = _LONGEST_LIST if name in ("pinned", "attackers") else _LONGEST
+            longest = _LONGER.get(name, _LONGEST)
             if not isinstance(text, str) or len(text) > longest:
                 raise ParameterError(name, _shown(text), f"a text of at most {longest} characters")
             if name not in _CHOICES or text in _CHOICES[name]:
@@ -98,7 +100,9 @@ class State:
     @classmethod
     def of_address(cls, query: str) -> State:
         """From the part of an address after the question mark."""
-        return cls.of(dict(parse_qsl(query.removeprefix("?")[:4000], keep_blank_values=True, max_num_fields=64)))
+        return cls.of(
+            dict(parse_qsl(query.removeprefix("?")[:_LONGEST_ADDRESS], keep_blank_values=True, max_num_fields=64))
+        )
 
     def __getitem__(self, name: str) -> str:
         return self.values[name]
@@ -120,12 +124,15 @@ class State:
         return State.of_address(self["pinned"]) if self["pinned"] else None
 
 
-def mechanism_of(state: State) -> DPSGD | Gaussian | Laplace:
+def mechanism_of(state: State) -> Mechanism:
     """What was released.
 
     Raises:
         ParameterError: a field is empty, no number, or out of its domain.
+        ArtifactError: the file says nothing that can be assessed.
     """
+    if state["mechanism"] == "ledger":
+        return release_of(state["ledger"])
     noise = number(state, "noise_multiplier")
     if state["mechanism"] == "gaussian":
         return Gaussian(noise, count(state, "releases"), optional_count(state, "dimension") or 1)
@@ -140,7 +147,14 @@ def mechanism_of(state: State) -> DPSGD | Gaussian | Laplace:
         batch_size=batch,
         dataset_size=size,
         sampler=Sampler(state["sampler"]),
+        **_people(state),
     )
+
+
+def _people(state: State) -> dict[str, Any]:
+    """The records of one person, where the library knows of them and the page states them."""
+    known = "records_per_user" in PARAMETERS and state["records_per_user"]
+    return {"records_per_user": count(state, "records_per_user")} if known else {}
 
 
 def _num_parameters(state: State) -> int | None:
@@ -170,7 +184,7 @@ def adversaries_of(state: State) -> tuple[Adversary, ...]:
     """
     wanted = set(state["attackers"].split(","))
     chosen = [(name, a) for name, a in ATTACKERS.items() if name in wanted or name == "worst-case"]
-    own = MECHANISMS[state["mechanism"]][1] if state["mechanism"] != "dpsgd" else ()
+    own = {"dpsgd": (), "ledger": ("dimension",)}.get(state["mechanism"], MECHANISMS[state["mechanism"]][1])
     return tuple(a.make(_stated(state, a.parameter, own)) for _, a in chosen)
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import shlex
-from collections.abc import Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
 from reticent.calibrate import Calibration, Target, Unknown
+from reticent.certificate.build import certify
+from reticent.certificate.page import render_html
+from reticent.certificate.schema import Declaration
 from reticent.dashboard.readings import Answer, points
+from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
 from reticent.threat import Adversary
 
-_Release = DPSGD | Gaussian | Laplace
+_Plain = DPSGD | Gaussian | Laplace
+_FILE = "release.json"
 _PRINTED = (
     "    risks = [a.measure(number).value for number in (advantage, bayes_security)]\n"
     "    print(a.adversary.name, a.neighbouring, a.claim, *risks)\n"
@@ -27,7 +33,7 @@ def risk_python(state: State, answer: Answer) -> str:
     """A script that prints advantage and Bayes security of everybody who was answered."""
     release, relation = mechanism_of(state), relation_of(state)
     who = _answered(state, answer)
-    used = [type(release).__name__, *_enums(release), *(["Neighbouring"] if relation else [])]
+    used = [*_names(release), *(["Neighbouring"] if relation else [])]
     names = sorted({type(a).__name__ for a in who})
     return (
         f"from reticent.mechanism import {', '.join(sorted(set(used)))}\n"
@@ -40,9 +46,12 @@ def risk_python(state: State, answer: Answer) -> str:
 
 
 def risk_command(state: State, answer: Answer) -> str:
-    """The command line with the same numbers."""
+    """The command line with the same numbers; what a file says is written to a file first."""
     release = mechanism_of(state)
     who = _answered(state, answer)
+    if not isinstance(release, _Plain):
+        words = ["reticent", "risk", "ledger", _FILE, *_who(who), *_relation(relation_of(state))]
+        return f"printf %s {shlex.quote(as_text(release))} > {_FILE}\n{_joined(words)}"
     words = ["reticent", "risk", _kind(release), *_options(release, leave=("dataset_size", "batches_per_epoch"))]
     return _joined([*words, *_who(who), *_relation(relation_of(state))])
 
@@ -51,7 +60,7 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
     """A script that prints what each attacker would allow, and the worst case there."""
     release, relation, target, unknown = mechanism_of(state), relation_of(state), target_of(state), unknown_of(state)
     who = [c.adversary for c in found]
-    used = [type(release).__name__, *_enums(release), *(["Neighbouring"] if relation else [])]
+    used = [*_names(release), *(["Neighbouring"] if relation else [])]
     names = sorted({type(a).__name__ for a in who})
     kinds = sorted([type(target).__name__, type(unknown).__name__])
     return (
@@ -82,6 +91,21 @@ def calibration_command(state: State, found: Sequence[Calibration]) -> str:
         )
         for c in found
     )
+
+
+def certificate_page(state: State, progress: Callable[[str], None]) -> str:
+    """The page of a certificate of the settings alone; it says that nobody saw a run."""
+    declared = Declaration(
+        subject="settings of the dashboard: a plan, no run", created=datetime.now(UTC).date().isoformat()
+    )
+    made = certify(
+        mechanism_of(state),
+        declared,
+        adversaries=adversaries_of(state),
+        neighbouring=relation_of(state),
+        progress=progress,
+    )
+    return render_html(made)
 
 
 def curves_csv(answer: Answer, view: str) -> str:
@@ -120,18 +144,29 @@ def _written(thing: Any) -> str:
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(_value(item) for item in value)},)" if value else "()"
+    if is_dataclass(value):
+        return _written(value)
     return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
 
 
-def _enums(release: _Release) -> list[str]:
-    values = [getattr(release, f.name) for f in fields(release) if getattr(release, f.name) != f.default]
-    return [type(value).__name__ for value in values if isinstance(value, Enum)]
+def _names(release: Mechanism) -> list[str]:
+    """What a script imports to write the release down."""
+    stated = fields(release)  # type: ignore[arg-type]
+    values = [getattr(release, f.name) for f in stated if getattr(release, f.name) != f.default]
+    parts = release.parts if isinstance(release, Ledger) else ()
+    return [
+        type(release).__name__,
+        *[type(value).__name__ for value in values if isinstance(value, Enum)],
+        *[name for part in parts for name in _names(part)],
+    ]
 
 
-def _options(release: _Release, leave: Sequence[str]) -> list[str]:
+def _options(release: Mechanism, leave: Sequence[str]) -> list[str]:
     """``--name value`` for what is not the default."""
     words = []
-    for f in fields(release):
+    for f in fields(release):  # type: ignore[arg-type]
         value = getattr(release, f.name)
         if f.name not in leave and (f.default is MISSING or value != f.default):
             words += [_option(f.name), str(value) if isinstance(value, Enum) else repr(value)]
@@ -160,7 +195,7 @@ def _target(target: Target) -> str:
     return f"{target.name}={'@'.join(values)}"
 
 
-def _unknown(unknown: Unknown, release: _Release) -> str:
+def _unknown(unknown: Unknown, release: Mechanism) -> str:
     name = unknown.name if isinstance(release, DPSGD) or unknown.name != "steps" else "releases"
     return name.replace("_", "-")
 
@@ -169,7 +204,7 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _kind(release: _Release) -> str:
+def _kind(release: Mechanism) -> str:
     return type(release).__name__.lower()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -63,15 +64,39 @@ class Turns:
             with self._mutex:
                 self._queued -= 1
 
+    def note(self, page: str, number: float) -> None:
+        """A question that is answered at once: it takes no turn, but older ones of its page need not go on.
+
+        Raises:
+            SupersededError: a newer question of the same page came first.
+        """
+        with self._mutex:
+            entry = self._entry(page, number)
+        self._check(entry, number)
+
+    def wait(self, page: str, number: float, seconds: float) -> None:
+        """Let ``seconds`` pass before something that takes long.
+
+        Raises:
+            SupersededError: the page has asked something else meanwhile.
+        """
+        self.note(page, number)
+        time.sleep(seconds)
+        self.note(page, number)
+
+    def _entry(self, page: str, number: float) -> _Page:
+        entry = self._pages.setdefault(page, _Page())
+        self._pages.move_to_end(page)
+        while len(self._pages) > self._most_pages:
+            self._pages.popitem(last=False)
+        entry.newest = max(entry.newest, number)
+        return entry
+
     def _enter(self, page: str, number: float) -> _Page:
         with self._mutex:
             if self._queued >= self._most_queued:
                 raise BusyError("many pages are waiting for an answer: try again in a moment")
-            entry = self._pages.setdefault(page, _Page())
-            self._pages.move_to_end(page)
-            while len(self._pages) > self._most_pages:
-                self._pages.popitem(last=False)
-            entry.newest = max(entry.newest, number)
+            entry = self._entry(page, number)
             self._queued += 1
             return entry
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -10,13 +11,14 @@ from dash import html
 
 from reticent.calibrate import Target
 from reticent.certificate.numbers import AssessmentRecord, Number
-from reticent.certificate.sentences import even_guess, percent
+from reticent.certificate.sentences import even_guess, headline, percent
 from reticent.certificate.text import inert
 from reticent.certificate.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
+from reticent.dashboard.screen import ACCURACY
 from reticent.errors import ParameterError, ReticentError
 from reticent.threat import Assessment, Claim
 
@@ -33,6 +35,33 @@ def one_line(error: BaseException) -> str:
     if isinstance(error, ReticentError):
         return inert(" ".join(str(error).split()), _LONGEST)
     return f"These numbers are too extreme to compute with ({type(error).__name__})."
+
+
+def answer_line(worst: Assessment) -> str:
+    """The answer in one sentence; an estimate says *about*."""
+    line = headline(summary(worst))
+    return line if worst.claim is Claim.BOUND else line.replace(" at most ", " about ")
+
+
+def accuracy(worst: Assessment) -> str:
+    """How exact the drawn worst case is."""
+    if worst.claim is not Claim.BOUND:
+        return f"Screen accuracy: an estimate within {ACCURACY:g}. The proven curve follows."
+    number = summary(worst).advantage
+    if number.lower is None or number.upper is None:
+        return "Certificate accuracy: proven. How far the truth lies below is not known."
+    if number.lower == number.upper:
+        return f"Certificate accuracy: proven; the advantage is {number.upper:.6g}. The table has every number."
+    ends = f"{_down(number.lower)} and {_up(number.upper)}"
+    return f"Certificate accuracy: proven; the advantage lies between {ends}. The table has every number."
+
+
+def _up(x: float) -> str:
+    return f"{math.ceil(x * 1e7 - 1e-6) / 1e7:.7f}"
+
+
+def _down(x: float) -> str:
+    return f"{math.floor(x * 1e7 + 1e-6) / 1e7:.7f}"
 
 
 def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
@@ -87,8 +88,7 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     """
     if isinstance(curve, GaussianTradeOff):
         return curve.mu
-    lowest = float(ndtri_exp(math.log(_check.open_fraction(floor=floor))))
-    return max(0.0, _largest_shift(curve, lowest), _largest_shift(curve.reversed, lowest))
+    return _mu_above(_Same(curve), _check.open_fraction(floor=floor))
 
 
 def auc(curve: TradeOff) -> float:
@@ -109,6 +109,27 @@ def reconstruction_success(curve: TradeOff, baseline: float) -> float:
     false (a reconstruction is a one-sided test), so callers must pass the worst case.
     """
     return tpr_at_fpr(curve, _check.fraction(baseline=baseline))
+
+
+class _Same:
+    """A curve as a key: the same object, not one like it."""
+
+    __slots__ = ("curve",)
+
+    def __init__(self, curve: TradeOff) -> None:
+        self.curve = curve
+
+    def __hash__(self) -> int:
+        return id(self.curve)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.curve is self.curve
+
+
+@lru_cache(maxsize=16)  # one assessment reads the same curve up to three times, at a tenth of a second each
+def _mu_above(same: _Same, floor: float) -> float:
+    curve, lowest = same.curve, float(ndtri_exp(math.log(floor)))
+    return max(0.0, _largest_shift(curve, lowest), _largest_shift(curve.reversed, lowest))
 
 
 def _largest_shift(curve: TradeOff, lowest: float) -> float:

@@ -21,10 +21,12 @@ class PolygonTradeOff(TradeOff):
             vertices: the values that the log likelihood ratio takes.
     """
 
-    __slots__ = ("log_slopes", "vertices")
+    __slots__ = ("_infinite", "_rising", "log_slopes", "vertices")
 
     def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
         self.vertices, self.log_slopes = vertices, log_slopes
+        self._rising = -log_slopes  # sorted once: a search for thresholds asks thousands of times
+        self._infinite = int(np.searchsorted(self._rising, -np.inf, side="right"))
 
     @property
     def proven_mu(self) -> float:
@@ -41,11 +43,18 @@ class PolygonTradeOff(TradeOff):
         return max(0.0, float(np.max(accuse[inside] - reject[inside])))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        ratio = np.asarray(log_ratio, dtype=float)
-        above = np.searchsorted(-self.log_slopes, -ratio, side="left")
-        infinite = np.searchsorted(-self.log_slopes, -np.inf, side="right")
-        vertex = np.where(ratio == np.inf, infinite, above)
+        vertex = self._vertex(log_ratio)
         return LogErrors(*(part[vertex] for part in self.vertices))
+
+    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        vertex = self._vertex(log_ratio)
+        return self.vertices.fpr[vertex], self.vertices.tnr[vertex]
+
+    def _vertex(self, log_ratio: ArrayLike) -> np.ndarray:
+        """Index of the vertex that thresholding at ``log_ratio`` attains."""
+        ratio = np.asarray(log_ratio, dtype=float)
+        above = np.searchsorted(self._rising, -ratio, side="left")
+        return np.where(ratio == np.inf, self._infinite, above)
 
     def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         last = len(self.log_slopes)

@@ -84,7 +84,7 @@
     });
   }
   function name() {
-    document.querySelectorAll("#upload input:not([aria-label])").forEach((file) => file.setAttribute("aria-label", "Choose a file"));
+    document.querySelectorAll("input[type=file]:not([aria-label])").forEach((file) => file.setAttribute("aria-label", "Choose a file"));
   }
   new MutationObserver(() => { mend(); name(); }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 
@@ -93,6 +93,7 @@
     keep: function (...given) {
       known = given.pop();
       const search = given.pop();
+      const read = given.pop();
       given.splice(-4);  // undo, pin, swap, shared: only that they were touched matters
       const { controls, sliders, defaults, fields } = known;
       const keep = window.dash_clientside.no_update;
@@ -116,6 +117,8 @@
           } else if (name === "shared") {
             const set = asked; asked = null;
             if (set) Object.assign(next, Object.fromEntries(Object.entries(set).filter(([k]) => k in defaults)));
+          } else if (name === "ledger-read") {
+            if (read) Object.assign(next, Object.fromEntries([...new URLSearchParams(read)].filter(([k]) => k in defaults)));
           } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
         }
         if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }

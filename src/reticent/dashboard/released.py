@@ -1,0 +1,90 @@
+"""A file as what was released: read strictly once, then kept in the settings as a short JSON text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from reticent._strict import loads
+from reticent.certificate.inputs import mechanism_of
+from reticent.certificate.numbers import mechanism_record
+from reticent.errors import ArtifactError, ParameterError
+from reticent.interop.documents import mechanism_from_event_json
+from reticent.mechanism import Ledger, Mechanism
+from reticent.mechanism.any_ledger import ledger_of
+
+MOST_STEPS = 10**9
+"""Counts above this are not computed here: they would keep the server busy for minutes."""
+_KINDS = {"dpsgd": "DP-SGD", "gaussian": "Gaussian", "laplace": "Laplace"}
+_NONE = "a file that says what was released: choose a ledger, a certificate or a DpEvent"
+
+
+def release_of(text: str) -> Mechanism:
+    """The mechanism that the settings hold as JSON.
+
+    Raises:
+        ParameterError: no file was chosen, or it counts beyond all use.
+        ArtifactError: the text describes no mechanism.
+    """
+    if not text:
+        raise ParameterError("file", "", _NONE)
+    document = loads(text, "the settings")
+    if not isinstance(document, dict):
+        raise ParameterError("file", text[:60], _NONE)
+    release = mechanism_of(document)
+    for part in release.parts if isinstance(release, Ledger) else (release,):
+        counted = getattr(part, "steps", getattr(part, "releases", 1))
+        if counted > MOST_STEPS:
+            raise ParameterError("steps", counted, "a whole number up to a billion")
+    return release
+
+
+def as_text(release: Mechanism) -> str:
+    """The mechanism as the settings keep it; what is not stated is left out."""
+    return json.dumps(_stated(mechanism_record(release)), separators=(",", ":"))
+
+
+def release_in(document: Any, name: str) -> Mechanism:
+    """What a file says was released: a ledger, a certificate, a mechanism as ``risk --json`` shows it, or a DpEvent.
+
+    Raises:
+        ArtifactError: it says nothing of the kind.
+        UnsupportedError: an event has no counterpart here.
+    """
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{name}: {_NONE}")
+    if "class_name" in document:
+        return mechanism_from_event_json(document, name)
+    inner = document if "kind" in document else document.get("mechanism")
+    if isinstance(inner, dict):
+        return mechanism_of(inner)
+    if "schema" not in document:
+        raise ArtifactError(f"{name}: {_NONE}")
+    return ledger_of(document, name).mechanism()
+
+
+def in_words(release: Mechanism) -> str:
+    """One line about what was released."""
+    parts = release.parts if isinstance(release, Ledger) else (release,)
+    shown = "; ".join(_part(part) for part in parts[:3])
+    return shown + (f"; and {len(parts) - 3} more" if len(parts) > 3 else "")
+
+
+def _part(part: Mechanism) -> str:
+    known = _stated(mechanism_record(part))
+    kind = known.pop("kind")
+    known.pop("max_grad_norm", None)
+    return f"{_KINDS.get(kind, kind.replace('-', ' '))}: " + ", ".join(
+        f"{name.replace('_', ' ')} {_short(value)}" for name, value in known.items()
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _stated(record: dict[str, Any]) -> dict[str, Any]:
+    found = {name: value for name, value in record.items() if value is not None}
+    if "parts" in found:
+        found["parts"] = [_stated(part) for part in found["parts"]]
+    return found

@@ -1,0 +1,189 @@
+"""Files as mechanisms, certificates to take away, and audits that still run."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import os
+import shlex
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+
+from reticent.certificate import page as certificate_page
+from reticent.certificate.build import certify
+from reticent.certificate.schema import Declaration
+from reticent.certificate.verify import verify
+from reticent.cli import main
+from reticent.dashboard import opening_progress
+from reticent.dashboard.callbacks import Callbacks
+from reticent.dashboard.opening import opened, source_of
+from reticent.dashboard.readings import answer, record
+from reticent.dashboard.released import as_text, release_of
+from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, relation_of
+from reticent.dashboard.takeaway import risk_command, risk_python
+from reticent.errors import ArtifactError, ParameterError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse, Sampler
+from reticent.tasks.store import Store, Task
+from tests.certificate.conftest import make_ledger
+
+SCHEDULE = Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0), DPSGD(4.0, 0.1, 5, sampler=Sampler.SHUFFLED)))
+
+
+def sent(content: bytes) -> str:
+    return "data:;base64," + base64.b64encode(content).decode()
+
+
+def settings_of(callbacks: Callbacks, content: bytes, name: str = "x.json") -> State:
+    address, complaint = callbacks.ledger(sent(content), name)
+    assert complaint == ""
+    return State.of_address(address)
+
+
+@pytest.mark.parametrize("release", [SCHEDULE, RandomisedResponse(0.3), Laplace(2.0, 3), DPSGD(1.0, 0.1, 9)], ids=str)
+def test_the_settings_hold_any_mechanism(release: Mechanism) -> None:
+    assert release_of(as_text(release)) == release
+    state = State.of({"mechanism": "ledger", "ledger": as_text(release)})
+    assert mechanism_of(State.of_address(state.address())) == release
+    pinned = State.of({"pinned": state.address()}).pinned()
+    assert pinned is not None
+    assert mechanism_of(pinned) == release
+
+
+def test_every_file_that_says_what_was_released_can_be_explored(callbacks: Callbacks) -> None:
+    ledger = make_ledger()
+    certificate = certify(Gaussian(2.0), Declaration(subject="a", created="2026-11-22"))
+    record_of = json.dumps({"kind": "ledger", "parts": [{"kind": "gaussian", "noise_multiplier": 2.0}]})
+    event = json.dumps({"class_name": "GaussianDpEvent", "noise_multiplier": 2.0})
+    files: dict[bytes, Mechanism] = {
+        ledger.to_json().encode(): ledger.mechanism(),
+        certificate.to_json().encode(): Gaussian(2.0),
+        certificate_page.render_html(certificate).encode(): Gaussian(2.0),
+        record_of.encode(): Ledger((Gaussian(2.0),)),
+        event.encode(): Gaussian(2.0),
+    }
+    for content, release in files.items():
+        assert mechanism_of(settings_of(callbacks, content)) == release
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b'{"kind": "x"}', b'{"schema": "y"}', b"\xff", b"[" * 9999])
+def test_a_file_that_says_nothing_is_one_line(callbacks: Callbacks, content: bytes) -> None:
+    address, complaint = callbacks.ledger(sent(content), "\u202ex.json")
+    assert not isinstance(address, str)
+    assert 0 < len(complaint) < 700
+    assert "\n" not in complaint
+    assert "\u202e" not in complaint
+
+
+def test_a_file_beyond_all_use_is_refused() -> None:
+    with pytest.raises(ParameterError):
+        mechanism_of(State.of({"mechanism": "ledger"}))
+    many = '{"kind":"dpsgd","noise_multiplier":1,"sample_rate":0.1,"steps":100000000000}'
+    with pytest.raises(ParameterError, match="steps"):
+        mechanism_of(State.of({"mechanism": "ledger", "ledger": many}))
+
+
+def test_copied_python_of_a_file_gives_the_numbers_of_the_page() -> None:
+    state = State.of({"mechanism": "ledger", "ledger": as_text(SCHEDULE), "attackers": "mixed", "dimension": "77"})
+    found = answer(adversaries_of(state), mechanism_of(state), relation_of(state))
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        exec(compile(risk_python(state, found), "copied", "exec"), {})  # noqa: S102
+    rows = [line.split() for line in shown.getvalue().splitlines()]
+    wanted = {a.adversary.name: record(a).advantage.value for a in found.assessments}
+    assert {row[0]: float(row[3]) for row in rows} == wanted
+
+
+def test_the_copied_command_of_a_file_gives_the_numbers_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = State.of({"mechanism": "ledger", "ledger": as_text(SCHEDULE), "attackers": ""})
+    found = answer(adversaries_of(state), mechanism_of(state), relation_of(state))
+    write, run = risk_command(state, found).splitlines()
+    monkeypatch.chdir(tmp_path)
+    _, _, content, _, name = shlex.split(write)
+    Path(name).write_text(content)
+    with pytest.raises(SystemExit) as end:
+        main([*shlex.split(run)[1:], "--json"])
+    out = capsys.readouterr()
+    if "No such command 'ledger'" in out.err:
+        pytest.skip("this version of risk reads no file")
+    assert end.value.code == 0
+    assert json.loads(out.out)["assessments"][0]["advantage"]["value"] == record(found.assessments[0]).advantage.value
+
+
+def test_a_certificate_is_taken_away_and_verifies(callbacks: Callbacks) -> None:
+    settings = {**DEFAULTS, "mechanism": "gaussian", "noise_multiplier": "2", "attackers": "relaxed,membership"}
+    sent_file, said = callbacks.certificate(1, {"settings": settings, "session": "s", "turn": 3})
+    assert said == "certificate written"
+    assert sent_file["filename"] == "reticent-certificate.html"
+    document = certificate_page.embedded(sent_file["content"], "x")
+    assert certificate_page.first_difference(sent_file["content"], document) is None
+    assert verify(document).accepted
+    assert [a.adversary for a in document.assessments] == ["worst-case", "relaxed", "membership"]
+    assert "no run" in document.declared.subject
+
+
+@pytest.mark.parametrize("noise", ["", "1e-300", "x"])
+def test_no_certificate_is_one_line(callbacks: Callbacks, noise: str) -> None:
+    settings = {**DEFAULTS, "noise_multiplier": noise}
+    _, said = callbacks.certificate(1, {"settings": settings, "session": "s", "turn": 3})
+    assert said.startswith("Noise multiplier must be")
+
+
+def audit_folder(root: Path, done: int, total: object, gap: float) -> Path:
+    store = Store(root)
+    with store.exclusive({"models": total, "run": "<b>runs/mine</b>"}):
+        for k in range(done):
+            store.save(Task("shadow", {"index": k}), {})
+    for k, entry in enumerate(sorted((root / "tasks").iterdir())):
+        os.utime(entry, (1000.0 + gap * k, 1000.0 + gap * k))
+    return root
+
+
+def test_a_running_audit_shows_tasks_done_and_time_left(tmp_path: Path) -> None:
+    folder = audit_folder(tmp_path / "work", 5, 16, 30.0)
+    seen = opening_progress.read(folder, now=1130.0)
+    assert seen is not None
+    assert (seen.done, seen.total, seen.remaining, seen.stopped) == (5, 16, 330.0, False)
+    assert "About 6 minutes left" in str(opening_progress.page(seen, "work"))
+    late = opening_progress.read(folder, now=9000.0)
+    assert late is not None
+    assert late.stopped
+    assert "stopped" in str(opening_progress.page(late, "work"))
+    found = opened(source_of(None, None, str(folder), local=True), State.of({}), "light")  # type: ignore[arg-type]
+    assert found.running
+    assert "5 of 16" in str(found.page)
+
+
+def test_an_audit_that_is_done_or_just_begun_says_so(tmp_path: Path) -> None:
+    done = opening_progress.read(audit_folder(tmp_path / "a", 3, 3, 1.0))
+    begun = opening_progress.read(audit_folder(tmp_path / "b", 0, 3, 1.0))
+    assert done is not None
+    assert begun is not None
+    assert "All tasks are done" in str(opening_progress.page(done, "a"))
+    assert "known after two results" in str(opening_progress.page(begun, "b"))
+    assert opening_progress.read(tmp_path) is None
+    with pytest.raises(ArtifactError):
+        opening_progress.read(audit_folder(tmp_path / "c", 1, "many", 1.0))
+
+
+def test_the_page_asks_again_while_an_audit_runs(
+    callbacks: Callbacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = audit_folder(tmp_path / "work", 2, 4, 1.0)
+    asked = {"settings": DEFAULTS, "session": "s", "turn": 1}
+    monkeypatch.setattr("reticent.dashboard.callbacks.ctx", type("Ctx", (), {"triggered_id": "again"}))
+    page, complaint, *_, quiet = callbacks.open(1, None, None, 5, "light", str(folder), None, asked)
+    assert (complaint, quiet) == ("", False)
+    assert "2 of 4" in str(page)
+    *_, quiet = callbacks.open(1, None, None, 5, "light", str(tmp_path / "none"), None, asked)
+    assert quiet is True
+
+
+def test_what_is_uploaded_changes_the_file_and_the_mechanism_only(callbacks: Callbacks) -> None:
+    address, _ = callbacks.ledger(sent(as_text(SCHEDULE).encode()), "x.json")
+    assert set(parse_qs(address)) == {"mechanism", "ledger"}
