@@ -69,6 +69,38 @@ class TableConfig(_Strict):
         return file
 
 
+class ScatteringConfig(_Strict):
+    """Scattering transform of images, a fixed function of each image; see ``reticent.train.features``.
+
+    Attributes:
+        scales, angles: octaves and directions of the wavelets.
+        cells: the result has ``cells`` by ``cells`` values in each channel.
+        groups: channels are normalised, record by record, in so many groups.
+    """
+
+    kind: Literal["scattering"]
+    scales: Annotated[int, Field(ge=1, le=4)] = 2
+    angles: Annotated[int, Field(ge=1, le=32)] = 8
+    cells: Annotated[int, Field(ge=1, le=64)] = 8
+    groups: Annotated[int, Field(ge=1, le=1024)] = 23
+
+
+class RandomFeaturesConfig(_Strict):
+    """relu(W x + b) with fixed random W and b; see ``reticent.train.features``.
+
+    Attributes:
+        width: columns of the result.
+        seed: of W and b; public.
+    """
+
+    kind: Literal["random"]
+    width: Width
+    seed: Seed = 0
+
+
+FeaturesConfig = Annotated[ScatteringConfig | RandomFeaturesConfig, Field(discriminator="kind")]
+
+
 class DataConfig(_Strict):
     """Which records.
 
@@ -80,6 +112,7 @@ class DataConfig(_Strict):
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
         train_size: keep only the first so many training records.
+        features: what is computed from each record before training; fixed, so no data shape it.
     """
 
     name: str
@@ -88,6 +121,7 @@ class DataConfig(_Strict):
     train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     split_seed: Seed = 0
     train_size: Annotated[int, Field(ge=1)] | None = None
+    features: FeaturesConfig | None = None
 
     @field_validator("path", mode="before")
     @classmethod

@@ -19,6 +19,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 from reticent.mechanism import Sampler
 from reticent.train.batches import draw_batches
+from reticent.train.factored import LinearModel
 from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
 from reticent.train.models import check_private_model
 from reticent.train.optimiser import PrivateOptimizer
@@ -148,6 +149,8 @@ class _Loop:
         self.context, self.settings, self.model, self.optimizer, self.hooks = context, settings, model, optimizer, hooks
         self.batch_sizes: list[int] = []
         self.clipped: list[int] = []
+        with _undisturbed(model):
+            self.linear = LinearModel.of(context.model, context.train_features)
 
     def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
         started, stopped = time.perf_counter(), False
@@ -166,9 +169,10 @@ class _Loop:
 
     def _step(self, index: int, indices: np.ndarray) -> None:
         where = torch.from_numpy(indices).to(self.context.train_features.device)
-        step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
-        self._call(lambda hook: hook.before_step(step))
-        self._release(step)
+        if self.hooks:
+            step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
+            self._call(lambda hook: hook.before_step(step))
+        self._release(where)
         norms = self.optimizer.take_norms()
         self.batch_sizes.append(len(indices))
         self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
@@ -176,18 +180,30 @@ class _Loop:
             gradient = flat([p.grad for p in self.optimizer.params])
             self._call(lambda hook: hook.after_step(step, Update(gradient, norms)))
 
-    def _release(self, step: Step) -> None:
-        """One noisy update. Large batches pass in pieces whose clipped gradients add up before the noise."""
-        size = self.settings.physical_batch_size
-        pieces = list(zip(step.features.split(size), step.labels.split(size), strict=True))
+    def _release(self, where: torch.Tensor) -> None:
+        """One noisy update. Large batches pass in pieces whose clipped gradients add up before the noise.
+
+        Memory is that of one piece: its records are copied when it is their turn.
+        """
+        pieces = where.split(self.settings.physical_batch_size)
         self.optimizer.zero_grad()
-        for features, labels in pieces[:-1]:
-            self._backward(features, labels)
+        if self.linear is not None:
+            with _undisturbed(self.model, keep_random_state=False):
+                for piece in pieces:
+                    sums = self.linear.clipped(*self._records(piece), self.settings.max_grad_norm)
+                    self.optimizer.accumulate(*sums)
+            self.optimizer.release()
+            return
+        for piece in pieces[:-1]:
+            self._backward(*self._records(piece))
             self.optimizer.signal_skip_step(True)
             self.optimizer.step()
             self.optimizer.zero_grad()
-        self._backward(*pieces[-1])
+        self._backward(*self._records(pieces[-1]))
         self.optimizer.step()
+
+    def _records(self, where: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.context.train_features[where], self.context.train_labels[where]
 
     def _backward(self, features: torch.Tensor, labels: torch.Tensor) -> None:
         if len(labels) == 0:
@@ -206,11 +222,11 @@ class _Loop:
 
 
 @contextmanager
-def _undisturbed(model: GradSampleModule) -> Iterator[None]:
+def _undisturbed(model: GradSampleModule, keep_random_state: bool = True) -> Iterator[None]:
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     model.disable_hooks()
     try:
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=devices, enabled=keep_random_state):
             yield
     finally:
         model.enable_hooks()
