@@ -38,6 +38,14 @@ class Optimiser(StrEnum):
     ADAM = "adam"
 
 
+class Decay(StrEnum):
+    """How the learning rate falls after its warm-up."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    COSINE = "cosine"
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -217,6 +225,20 @@ class SensitiveConfig(_Strict):
         return self
 
 
+class LearningRateConfig(_Strict):
+    """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
+
+    Attributes:
+        decay: how it falls after the warm-up.
+        warmup: share of the steps over which it rises linearly to its full value.
+        final: share of the full value that is left at the last step.
+    """
+
+    decay: Decay = Decay.COSINE
+    warmup: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+
+
 _PARTNERS = {
     "advantage": None,
     "bayes_security": None,
@@ -281,6 +303,9 @@ class TrainConfig(_Strict):
         seed: of the initial weights and, with ``randomness: reproducible``, of masks and noise.
         randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
             then no guarantee against who knows the seed).
+        learning_rate_schedule: how the learning rate changes; by default it does not.
+        average_last: release the mean of the weights over this share of the last steps, in place of the last
+            weights; post-processing too.
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
     """
@@ -295,7 +320,9 @@ class TrainConfig(_Strict):
     epochs: Positive | None = None
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
     learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
+    learning_rate_schedule: LearningRateConfig | None = None
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     optimiser: Optimiser = Optimiser.SGD
     sampler: Sampler = Sampler.POISSON
     divisor: Positive | None = None
