@@ -16,9 +16,10 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from reticent import _check
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
 from reticent.train.batches import draw_batches
+from reticent.train.checkpoint import Checkpoint, Moving
 from reticent.train.factored import LinearModel
 from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
 from reticent.train.models import check_private_model
@@ -91,6 +92,7 @@ def fit(
     noise: Source,
     hooks: Sequence[StepHook] = (),
     progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> FitRecord:
     """Train ``context.model`` in place with DP-SGD on the cross-entropy of its logits.
 
@@ -102,6 +104,7 @@ def fit(
         noise: randomness of noise.
         hooks: observers; see ``reticent.train.hooks``.
         progress: called with (steps done, steps planned) after each step.
+        checkpoint: where the run is kept now and then, and resumed from; not for shuffled epochs.
 
     Raises:
         UnsupportedError: the model has no per-record gradients (it mixes records, as BatchNorm does).
@@ -113,9 +116,12 @@ def fit(
     batches = draw_batches(
         settings.sampler, sampling, len(context.train_features), settings.sample_rate, settings.batch_size
     )
+    if checkpoint is not None and settings.sampler is Sampler.SHUFFLED:
+        raise UnsupportedError("a run over shuffled epochs cannot be resumed: leave out the checkpoint")
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
         loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
+        loop.keep_in(checkpoint, (sampling, noise))
         with warnings.catch_warnings():
             # Opacus needs no gradient with respect to its input, which torch remarks on.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
@@ -152,16 +158,25 @@ class _Loop:
         with _undisturbed(model):
             self.linear = LinearModel.of(context.model, context.train_features)
 
+    def keep_in(self, checkpoint: Checkpoint | None, sources: tuple[Source, Source]) -> None:
+        """Keep what changes along the run, and go on from what was kept."""
+        self.checkpoint = checkpoint
+        inner = self.optimizer.original_optimizer
+        self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
+
     def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
         started, stopped = time.perf_counter(), False
         self.model.train()
         self._call(lambda hook: hook.start(self.context))
-        for index in range(self.settings.steps):
+        done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
+        for index in range(done, self.settings.steps):
             try:
                 self._step(index, next(batches))
             except StopTraining:
                 stopped = True
                 break
+            if self.checkpoint is not None and (index + 1) % self.checkpoint.every == 0:
+                self.checkpoint.save(self.moving)
             if progress is not None:
                 progress(index + 1, self.settings.steps)
         self._call(lambda hook: hook.finish())

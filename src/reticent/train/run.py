@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD, Adam, Optimizer
 
 import reticent
+from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError
 from reticent.mechanism import Sampler
@@ -29,6 +30,7 @@ from reticent.mechanism.run_ledger import (
     Utility,
 )
 from reticent.train import rundir
+from reticent.train.checkpoint import Checkpoint
 from reticent.train.config import Optimiser, TrainConfig
 from reticent.train.features import feature_note
 from reticent.train.hooks import RunContext, StepHook
@@ -50,6 +52,8 @@ def train(
     progress: Progress | None = None,
     hooks: Sequence[StepHook] = (),
     dataset: Dataset | None = None,
+    checkpoint: Path | str | None = None,
+    checkpoint_every: int = 100,
 ) -> rundir.Run:
     """Train with DP-SGD and write a run directory.
 
@@ -64,6 +68,9 @@ def train(
         progress: called with (steps done, steps planned).
         hooks: observers; see ``reticent.train.hooks``.
         dataset: the records, if they are loaded already; must be what ``config.data`` names.
+        checkpoint: a file in which the run is kept now and then; if it exists, the run goes on from there. It is
+            private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
+        checkpoint_every: steps between two writes.
 
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
@@ -80,14 +87,25 @@ def train(
         context = _context(model, dataset, settings, device, directory)
         average = [] if config.average_last is None else [WeightAverage(config.average_last)]
         every = (*hooks, *_configured_hooks(config, dataset), *average)
-        record = fit(context, settings, _optimiser(config, settings.steps), *_sources(config), every, progress)
+        kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
+        make = _optimiser(config, settings.steps)
+        record = fit(context, settings, make, *_sources(config), every, progress, kept)
         if record.steps == 0:
             raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
         for mean in average:
             mean.install()
         _check_finite(model)
         rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record), model)
+    if kept is not None:
+        kept.path.unlink(missing_ok=True)
     return rundir.load_run(out)
+
+
+def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
+    if path is None:
+        return None
+    belongs = {"config": config.model_dump(mode="json"), "data": dataset.content_hash, "versions": _versions()}
+    return Checkpoint(Path(path), _check.count(checkpoint_every=every), belongs)
 
 
 def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import nn
@@ -28,19 +27,14 @@ def rate_factor(schedule: LearningRateConfig, step: int, steps: int) -> float:
 def follow(optimizer: Optimizer, schedule: LearningRateConfig, steps: int) -> None:
     """Let the learning rate of ``optimizer`` follow ``schedule``, one place for each step that it takes."""
     full = [group["lr"] for group in optimizer.param_groups]
-    taken = 0
 
-    def put() -> None:
+    def put(taken: int) -> None:
         for group, rate in zip(optimizer.param_groups, full, strict=True):
             group["lr"] = rate * rate_factor(schedule, min(taken, steps - 1), steps)
+            group["taken"] = taken  # in the optimizer's own state, so that a checkpoint carries it
 
-    def stepped(*_: Any) -> None:
-        nonlocal taken
-        taken += 1
-        put()
-
-    put()
-    optimizer.register_step_post_hook(stepped)
+    put(0)
+    optimizer.register_step_post_hook(lambda *_: put(optimizer.param_groups[0]["taken"] + 1))
 
 
 class WeightAverage:
@@ -71,6 +65,17 @@ class WeightAverage:
 
     def finish(self) -> None:
         """Nothing to do: a hook writes no weights; ``install`` does, after the loop."""
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """What a checkpoint keeps."""
+        sums = {str(place): total for place, total in enumerate(self._sums)}
+        return sums | {"count": torch.tensor(self._count, dtype=torch.int64)}
+
+    def restore(self, tensors: dict[str, torch.Tensor]) -> None:
+        """Go on from ``tensors``."""
+        self._count = int(tensors["count"])
+        for place, total in enumerate(self._sums):
+            total.copy_(tensors[str(place)])
 
     def install(self) -> None:
         """Put the mean into the model."""
