@@ -1,4 +1,4 @@
-"""Noise for one field of a record beside noise for the whole record, at equal advantage: ``-m experiments.utility.attributes``.
+"""Noise for one field beside noise for the whole record, at equal advantage: ``python -m experiments.utility.attributes``.
 
 How far a field moves a clipped gradient is measured on public records, at the first and the last weights of a public
 run; the largest change found is taken as the bound on every step. That it holds for private records is the condition

@@ -48,7 +48,9 @@ def main(name: str) -> None:
                 ledger = train(study.config(noise, seed), Path(folder) / "run", dataset=records).ledger
             rows.append({"noise": noise, "seed": seed, "accuracy": ledger.utility.test_accuracy})
             print(rows[-1], flush=True)
-            write_json(file, {"config": study.config(1.0, 0).model_dump(mode="json"), "rows": rows, "versions": versions})
+            write_json(
+                file, {"config": study.config(1.0, 0).model_dump(mode="json"), "rows": rows, "versions": versions}
+            )
 
 
 if __name__ == "__main__":

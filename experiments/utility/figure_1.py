@@ -2,7 +2,7 @@
 
 from experiments.utility.report import over_targets
 from experiments.utility.settings import STUDIES
-from reticent.gallery import Entry, Published, Relation
+from reticent.gallery import Entry, Published
 
 NAME = "cifar-10"
 
@@ -25,7 +25,13 @@ ENTRY = Entry(
         ),
     ),
     reason="REASON1",
-    settings={"steps": STUDIES[NAME].steps, "sample rate": STUDIES[NAME].sample_rate, "seeds": "0 to 4",
-              "private records": STUDIES[NAME].private, "features": "scattering, data-free", "model": "linear"},
+    settings={
+        "steps": STUDIES[NAME].steps,
+        "sample rate": STUDIES[NAME].sample_rate,
+        "seeds": "0 to 4",
+        "private records": STUDIES[NAME].private,
+        "features": "scattering, data-free",
+        "model": "linear",
+    },
     inches=(9.0, 3.6),
 )

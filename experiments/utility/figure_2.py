@@ -26,7 +26,12 @@ ENTRY = Entry(
         ),
     ),
     reason="REASON2",
-    settings={"steps": STUDIES[NAME].steps, "sample rate": STUDIES[NAME].sample_rate, "seeds": "0 to 4",
-              "private records": STUDIES[NAME].private, "model": "64 hidden units"},
+    settings={
+        "steps": STUDIES[NAME].steps,
+        "sample rate": STUDIES[NAME].sample_rate,
+        "seeds": "0 to 4",
+        "private records": STUDIES[NAME].private,
+        "model": "64 hidden units",
+    },
     inches=(9.0, 3.6),
 )

@@ -50,11 +50,21 @@ ENTRY = Entry(
     title="GDP against membership privacy",
     run=run,
     published=(
-        Published("GMIP, published: largest worst-case advantage", 0.999, "LEEMANN2023, Figure 3: the same attack success "
-                  "rates as mu-GDP, 0.9989 at mu 6.5", 0.0, Relation.AT_MOST),
+        Published(
+            "GMIP, published: largest worst-case advantage",
+            0.999,
+            "LEEMANN2023, Figure 3: the same attack success rates as mu-GDP, 0.9989 at mu 6.5",
+            0.0,
+            Relation.AT_MOST,
+        ),
     ),
     reason="REASON3",
-    settings={"steps": STUDIES[NAME].steps, "batch": 1000, "parameters": 1026, "seeds": "0 to 4",
-              "model": "linear on 512 fixed random features"},
+    settings={
+        "steps": STUDIES[NAME].steps,
+        "batch": 1000,
+        "parameters": 1026,
+        "seeds": "0 to 4",
+        "model": "linear on 512 fixed random features",
+    },
     inches=(9.0, 3.6),
 )

@@ -37,12 +37,21 @@ ENTRY = Entry(
     title="Noise for one field against noise for the whole record",
     run=run,
     published=tuple(
-        Published(f"{field}, advantage 0.1: noise ratio", 1.0, "CHERUBIN2024, section 6: an attribute is at less risk "
-                  "than membership", 0.0, Relation.AT_MOST)
+        Published(
+            f"{field}, advantage 0.1: noise ratio",
+            1.0,
+            "CHERUBIN2024, section 6: an attribute is at less risk than membership",
+            0.0,
+            Relation.AT_MOST,
+        )
         for field in ("sex", "age")
     ),
     reason="REASON4",
-    settings={"steps": STUDIES["adult"].steps, "sample rate": STUDIES["adult"].sample_rate, "seeds": "0 to 4",
-              "relation": "replacement, for the field and for the whole record"},
+    settings={
+        "steps": STUDIES["adult"].steps,
+        "sample rate": STUDIES["adult"].sample_rate,
+        "seeds": "0 to 4",
+        "relation": "replacement, for the field and for the whole record",
+    },
     inches=(9.0, 3.4),
 )

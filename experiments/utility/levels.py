@@ -1,4 +1,4 @@
-"""Noise at levels of mu for GDP and for membership privacy, and for one pass over the data: ``-m experiments.utility.levels``.
+"""Noise at levels of mu for GDP and membership privacy, and for one pass: ``python -m experiments.utility.levels``.
 
 Published: Corollary 4 of Dong et al. for GDP; for GMIP the smaller of it and Eq. (9) with Eq. (10). Ours: epsilon at
 delta 1e-5 is at most that of mu-GDP for the true run, under replacement; data that are used again give the membership
@@ -65,8 +65,9 @@ def one_pass() -> list[dict[str, object]]:
     """Membership game and worst case at equal advantage, each record used once."""
     study, rows = STUDIES["adult-once"], []
     size = round(study.sample_rate * study.private)
-    run = DPSGD(1.0, study.sample_rate, study.steps, sampler=Sampler.SHUFFLED, num_parameters=study.parameters,
-                batch_size=size)
+    run = DPSGD(
+        1.0, study.sample_rate, study.steps, sampler=Sampler.SHUFFLED, num_parameters=study.parameters, batch_size=size
+    )
     for target in TARGETS:
         for rule, who in (("worst case", WorstCase()), ("membership game", MembershipGame())):
             noise = calibrate(run, NoiseMultiplier(), Advantage(target), who, Neighbouring.REPLACE).value

@@ -100,8 +100,17 @@ def whole(name: str) -> Dataset:
     with np.load(kept) as file:
         rows, labels, notes, origin = (file[key] for key in ("features", "labels", "notes", "origin"))
     test = np.arange(len(rows) - 10_000, len(rows))
-    return Dataset(name, "features", rows, labels, 10, test[0] - np.arange(test[0])[::-1] - 1, test,
-                   notes=tuple(map(str, notes)), origin=str(origin))
+    return Dataset(
+        name,
+        "features",
+        rows,
+        labels,
+        10,
+        test[0] - np.arange(test[0])[::-1] - 1,
+        test,
+        notes=tuple(map(str, notes)),
+        origin=str(origin),
+    )
 
 
 def private_part(dataset: Dataset, study: Study) -> Dataset:

@@ -42,12 +42,18 @@ ENTRY = Entry(
     title="Noise of the relaxed threat model in six settings",
     run=run,
     published=tuple(
-        Published(f"{name}: epsilon against one unknown sign, published", epsilon, "Figure 4: the nominally same "
-                  "guarantee", 0.005 * epsilon, Relation.AT_MOST)
+        Published(
+            f"{name}: epsilon against one unknown sign, published",
+            epsilon,
+            "Figure 4: the nominally same guarantee",
+            0.005 * epsilon,
+            Relation.AT_MOST,
+        )
         for name, (epsilon, _, _) in SETTINGS.items()
     ),
-    reason="Without sampling the published ratio is the sound one; with sampling the published noise misses the guarantee "
-    "even against an attacker who lacks one sign, and in all six settings the worst-case epsilon is above the one named.",
+    reason="Without sampling the published ratio is the sound one; with sampling the published noise misses the "
+    "guarantee even against an attacker who lacks one sign, and in all six settings the worst-case epsilon is above "
+    "the one named.",
     settings={n: f"({e:g}, {d:g})" for n, (e, d, _) in SETTINGS.items()} | {"rates and steps": "ours, not printed"},
     inches=(8.0, 3.4),
 )

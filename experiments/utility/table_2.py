@@ -5,8 +5,12 @@ from experiments.utility.report import gain, rows
 from reticent.gallery import Entry, Published, Relation
 
 TARGET = 0.1
-SOURCES = (("noise", "cifar-10", "CIFAR-10"), ("noise", "adult", "Adult"), ("levels", "adult-once", "Adult, one pass"),
-           ("attributes", "adult", "Adult, one field"))
+SOURCES = (
+    ("noise", "cifar-10", "CIFAR-10"),
+    ("noise", "adult", "Adult"),
+    ("levels", "adult-once", "Adult, one pass"),
+    ("attributes", "adult", "Adult, one field"),
+)
 
 
 def run(figure):
@@ -36,8 +40,15 @@ def run(figure):
         better = ours[f"{name}: gain in points"]
         axes.barh(place, better.value, xerr=max(better.high - better.value, 0.0), color="tab:blue")
         epsilon = ours.get(f"{name}: worst-case epsilon")
-        axes.text(0.99, place, "no bound" if epsilon is None else f"epsilon {epsilon:.3g}", va="center", ha="right",
-                  transform=axes.get_yaxis_transform(), fontsize=6)
+        axes.text(
+            0.99,
+            place,
+            "no bound" if epsilon is None else f"epsilon {epsilon:.3g}",
+            va="center",
+            ha="right",
+            transform=axes.get_yaxis_transform(),
+            fontsize=6,
+        )
     axes.set_yticks(range(len(names)), list(reversed(names)))
     axes.set(xlabel="points of accuracy above the first row of the same group; right: true worst-case epsilon (1e-5)")
     axes.margins(x=0.25)
@@ -49,8 +60,13 @@ ENTRY = Entry(
     title="What each threat model buys",
     run=run,
     published=tuple(
-        Published(f"{data}, as published, step by step: worst-case advantage", TARGET, "KAISSIS2023, section 5: the "
-                  "nominally same membership inference guarantee", 1e-3, Relation.AT_MOST)
+        Published(
+            f"{data}, as published, step by step: worst-case advantage",
+            TARGET,
+            "KAISSIS2023, section 5: the nominally same membership inference guarantee",
+            1e-3,
+            Relation.AT_MOST,
+        )
         for data in ("CIFAR-10", "Adult")
     ),
     reason="REASON5",

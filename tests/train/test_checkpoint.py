@@ -6,7 +6,6 @@ Reproducible randomness is used for this comparison only; it is marked in the le
 from __future__ import annotations
 
 import json
-import random
 import subprocess
 import sys
 import textwrap
@@ -38,7 +37,7 @@ class Dropping(torch.nn.Sequential):
         super().__init__(torch.nn.Linear(shape[0], 6), torch.nn.Dropout(0.5), torch.nn.Linear(6, classes))
 
 
-class Killed(Exception):
+class Killed(Exception):  # noqa: N818
     """Stands for a kill: nobody catches it."""
 
 
@@ -56,7 +55,7 @@ def test_killed_ten_times_in_the_middle_of_a_step(make_config, dataset, tmp_path
     config = make_config(steps=40, **CASES[case])
     torch.manual_seed(5)
     undisturbed = train(config, tmp_path / "one", dataset=dataset)
-    rng, draws, kills = random.Random(case), 0, 0
+    rng, draws, kills = np.random.default_rng(len(case)), 0, 0
     normal = SeededSource.normal
 
     def fragile(self: SeededSource, size: int) -> np.ndarray:
@@ -71,9 +70,7 @@ def test_killed_ten_times_in_the_middle_of_a_step(make_config, dataset, tmp_path
     torch.manual_seed(5)
     for _ in range(11):
         try:
-            resumed = train(
-                config, tmp_path / "two", dataset=dataset, checkpoint=tmp_path / "kept", checkpoint_every=3
-            )
+            resumed = train(config, tmp_path / "two", dataset=dataset, checkpoint=tmp_path / "kept", checkpoint_every=3)
             break
         except Killed:
             torch.manual_seed(99)  # a new process has another state
@@ -133,7 +130,8 @@ def test_what_cannot_be_resumed_is_refused_before_training(make_config, dataset,
 _PROGRAM = """
     import sys, time
     from reticent.train import load_config, train
-    train(load_config("c.yaml"), sys.argv[1], lambda done, planned: time.sleep(0.002), checkpoint="kept", checkpoint_every=7)
+    slowly = lambda done, planned: time.sleep(0.002)
+    train(load_config("c.yaml"), sys.argv[1], slowly, checkpoint="kept", checkpoint_every=7)
 """
 
 
@@ -145,7 +143,7 @@ def test_a_process_that_is_really_killed(tmp_path):
     )
     command = [sys.executable, "-c", textwrap.dedent(_PROGRAM)]
     subprocess.run([*command, "one"], cwd=tmp_path, check=True)
-    rng, kills = random.Random(0), 0
+    rng, kills = np.random.default_rng(0), 0
     while not (tmp_path / "two" / "manifest.json").exists():
         process = subprocess.Popen([*command, "two"], cwd=tmp_path)
         if kills == 10:

@@ -58,9 +58,7 @@ def test_first_order_is_the_blurred_modulus_of_a_convolution():
     shift = (where[:, None] - where[None, :]) % side
 
     def convolved(values, filt):
-        return np.array(
-            [[np.sum(values * filt[np.ix_(shift[u], shift[v])]) for v in range(side)] for u in range(side)]
-        )
+        return np.array([[np.sum(values * filt[np.ix_(shift[u], shift[v])]) for v in range(side)] for u in range(side)])
 
     expected = convolved(np.abs(convolved(padded, kernel)), bell)[::4, ::4]
     found = transform._orders(image[None], 2)[1][0, 1].numpy()
@@ -88,7 +86,7 @@ def test_features_of_the_wrong_shape_or_raw_records_are_refused(dataset, make_co
     with pytest.raises(ParameterError, match="square images"):
         extracted(dataset, SMALL)
     config = make_config(data={"name": "breast-cancer", "features": {"kind": "random", "width": 9}})
-    with pytest.raises(ParameterError, match="computed as data.features says"):
+    with pytest.raises(ParameterError, match=r"computed as data\.features says"):
         train(config, tmp_path / "raw", dataset=dataset)
     run = train(config, tmp_path / "run", dataset=extracted(dataset, config.data.features))
     assert run.ledger.data.feature_shape == (9,)

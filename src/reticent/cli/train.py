@@ -90,8 +90,7 @@ def train_with_bar(
     records = None if table is None else divided(table.dataset, settings.data)
     try:
         with progress_bar(f"training {config.stem}") as progress:
-            kept = {"checkpoint": checkpoint, "checkpoint_every": checkpoint_every}
-            return train(settings, out, progress=progress, hooks=hooks, dataset=records, **kept)
+            return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every)
     except ParameterError as error:
         raise ArtifactError(f"{config}: {error}") from None
 

@@ -117,8 +117,8 @@ class Checkpoint:
             place, _, key = name.partition("/")
             state.setdefault(int(place), {})[key] = value
         moving.optimizer.load_state_dict({"state": state, "param_groups": kept["groups"]})
-        for place, hook in enumerate(moving.hooks):
-            hook.restore(_under(tensors, f"hook/{place}"))  # type: ignore[attr-defined]
+        for index, hook in enumerate(moving.hooks):
+            hook.restore(_under(tensors, f"hook/{index}"))  # type: ignore[attr-defined]
         for source, there in zip(moving.sources, kept["sources"], strict=True):
             if isinstance(source, SeededSource):
                 source.restore(there)

@@ -48,7 +48,7 @@ class LinearModel:
 
     def clipped(
         self, features: torch.Tensor, labels: torch.Tensor, max_grad_norm: float
-    ) -> tuple[torch.Tensor, dict[nn.Parameter, torch.Tensor]]:
+    ) -> tuple[torch.Tensor, dict[torch.Tensor, torch.Tensor]]:
         """Norms of the records' gradients before clipping, and the sum of the clipped gradients by parameter.
 
         Each gradient is scaled by min(1, max_grad_norm / (norm + 1e-6)), as Opacus does.
@@ -63,7 +63,7 @@ class LinearModel:
             squares += g.square().sum(dim=1) * (lengths.square() + bias)
         norms = squares.sqrt()
         factors = (max_grad_norm / (norms + 1e-6)).clamp(max=1.0)[:, None]
-        sums: dict[nn.Parameter, torch.Tensor] = {}
+        sums: dict[torch.Tensor, torch.Tensor] = {}
         for layer, g in zip(self.layers, gradients, strict=True):
             sums[layer.weight] = (factors * g).T @ inputs[layer][0]
             if layer.bias is not None:

@@ -55,8 +55,8 @@ def feature_note(config: ScatteringConfig | RandomFeaturesConfig) -> str:
 class Scattering:
     """Scattering transform of orders 0 to 2 with Morlet wavelets, normalised record by record.
 
-    Wavelets as in Bruna and Mallat (2013): ``angles`` directions at each of ``scales`` octaves, modulus, blur, one value
-    for every 2^scales pixels; then means over cells until ``cells`` by ``cells`` are left. Colours are turned into
+    Wavelets as in Bruna and Mallat (2013): ``angles`` directions at each of ``scales`` octaves, modulus, blur, one
+    value for every 2^scales pixels; then means over cells until ``cells`` by ``cells`` are left. Colours are turned into
     brightness, which gets orders 0 to 2, and two differences, which get orders 0 and 1. In each group of channels every
     record is moved to mean 0 and variance 1 (group normalisation); then it is scaled to length 1.
     """
@@ -96,8 +96,13 @@ class Scattering:
         """Spectra of the wavelets, shape (scales, angles, side, side), and of the blur."""
         if side not in self._banks:
             scales, angles = self._config.scales, self._config.angles
-            waves = [[_morlet(side, 0.8 * 2**j, 0.75 * math.pi / 2**j, math.pi * a / angles, 4 / angles)
-                      for a in range(angles)] for j in range(scales)]
+            waves = [
+                [
+                    _morlet(side, 0.8 * 2**j, 0.75 * math.pi / 2**j, math.pi * a / angles, 4 / angles)
+                    for a in range(angles)
+                ]
+                for j in range(scales)
+            ]
             blur = _gabor(side, 0.8 * 2 ** (scales - 1), 0.0, 0.0, 1.0)
             spectra = torch.tensor(np.fft.fft2(np.array(waves)).real, dtype=torch.float32)
             self._banks[side] = spectra, torch.tensor(np.fft.fft2(blur).real, dtype=torch.float32)

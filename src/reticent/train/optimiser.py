@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from opacus.optimizers import DPOptimizer
 from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
-from torch import nn
 from torch.optim import Optimizer
 
 from reticent.errors import NumericalError
@@ -56,7 +55,7 @@ class PrivateOptimizer(DPOptimizer):
             self._keep(torch.stack(parts, dim=1).norm(dim=1))
         super().clip_and_accumulate()
 
-    def accumulate(self, norms: torch.Tensor, sums: dict[nn.Parameter, torch.Tensor]) -> None:
+    def accumulate(self, norms: torch.Tensor, sums: dict[torch.Tensor, torch.Tensor]) -> None:
         """Take norms and clipped sums of some records that were computed without one gradient per record.
 
         Raises:
