@@ -1,4 +1,4 @@
-"""Noise for one field beside noise for the whole record, at equal advantage: ``python -m experiments.utility.attributes``.
+"""Noise for one field beside noise for the whole record, at equal advantage: ``-m experiments.utility.attributes``.
 
 How far a field moves a clipped gradient is measured on public records, at the first and the last weights of a public
 run; the largest change found is taken as the bound on every step. That it holds for private records is the condition
@@ -13,7 +13,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from experiments.utility.settings import DELTA, RESULTS, STUDIES, TARGETS, public_part, whole
+from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
 from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta
@@ -54,7 +54,7 @@ def main() -> None:
     study, rows = STUDIES["adult"], []
     run = DPSGD(1.0, study.sample_rate, study.steps)
     changes = {"the whole record": 2.0} | {field: largest_change(field) for field in FIELDS}
-    for target in TARGETS:
+    for target in study.targets:
         for field, change in changes.items():
             who = WorstCase() if field == "the whole record" else Attribute(change)
             noise = calibrate(run, NoiseMultiplier(), Advantage(target), who, Neighbouring.REPLACE).value

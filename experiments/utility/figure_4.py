@@ -2,9 +2,10 @@
 
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.report import gain, interval, rows
-from experiments.utility.settings import STUDIES, TARGETS
+from experiments.utility.settings import STUDIES
 from reticent.gallery import Entry, Published, Relation
 
+TARGETS = STUDIES["adult"].targets
 COLOURS = {"the whole record": "black", "sex": "tab:olive", "age": "tab:brown"}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from experiments.utility.settings import DELTA, RESULTS, STUDIES, TARGETS
+from experiments.utility.settings import DELTA, RESULTS, STUDIES
 from reticent.calibrate import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta
@@ -17,7 +17,7 @@ from reticent.tasks import write_json
 from reticent.threat import MembershipGame, Method, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff
 
-LEVELS = np.geomspace(0.4, 50, 20)[::3]
+LEVELS = np.geomspace(0.4, 50, 20)[::5]
 
 
 def gdp_noise(mu: float, run: DPSGD) -> float:
@@ -68,7 +68,7 @@ def one_pass() -> list[dict[str, object]]:
     run = DPSGD(
         1.0, study.sample_rate, study.steps, sampler=Sampler.SHUFFLED, num_parameters=study.parameters, batch_size=size
     )
-    for target in TARGETS:
+    for target in study.targets:
         for rule, who in (("worst case", WorstCase()), ("membership game", MembershipGame())):
             noise = calibrate(run, NoiseMultiplier(), Advantage(target), who, Neighbouring.REPLACE).value
             rows.append(row(rule, "target", target, noise, run))

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
-from experiments.utility.settings import DELTA, RESULTS, STUDIES, TARGETS, public_part, whole
+from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
 from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
 from reticent.composition import norm_only_both
 from reticent.composition.relaxed_dimension import DirectionLaw
@@ -67,7 +67,7 @@ def main(name: str) -> None:
     }
     file = RESULTS / f"noise-{name}.json"
     rows = json.loads(file.read_text())["rows"] if file.exists() else []
-    for target in TARGETS:
+    for target in study.targets:
         for rule, who in rules.items():
             if any((row["target"], row["rule"]) == (target, rule) for row in rows):
                 continue

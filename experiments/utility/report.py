@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import t
 
 from experiments.utility.cells import accuracies, rounded
-from experiments.utility.settings import RESULTS, TARGETS
+from experiments.utility.settings import RESULTS, STUDIES
 from reticent.gallery import Measured
 
 LOOKS = {
@@ -39,6 +39,7 @@ def gain(values, base):
 def over_targets(figure, name):
     """Accuracy over the target of each rule, and over the worst-case epsilon that its noise really has."""
     found, ours, (left, right) = accuracies(name), {}, figure.subplots(1, 2, sharey=True)
+    targets = STUDIES[name].targets
     base = {r["target"]: found[rounded(r["noise"])] for r in rows("noise", name) if r["rule"] == "worst case"}
     for shift, (rule, (colour, marker)) in enumerate(LOOKS.items()):
         for row in (r for r in rows("noise", name) if r["rule"] == rule):
@@ -49,13 +50,13 @@ def over_targets(figure, name):
             ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
             ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
             look = {"color": colour, "marker": marker, "markersize": 4, "yerr": here.high - here.value}
-            left.errorbar(TARGETS.index(row["target"]) + 0.12 * (shift - 2), here.value, **look)
-            label = rule if row["target"] == TARGETS[0] else None
+            left.errorbar(targets.index(row["target"]) + 0.12 * (shift - 2), here.value, **look)
+            label = rule if row["target"] == targets[0] else None
             right.errorbar(row["worst_epsilon"], here.value, label=label, linestyle="none", **look)
     none = interval(found[0.0])
     for axes in (left, right):
         axes.axhline(none.value, color="grey", linestyle=":")
-    left.set_xticks(range(len(TARGETS)), TARGETS)
+    left.set_xticks(range(len(targets)), targets)
     left.set(xlabel="allowed advantage of the attacker that the noise is chosen for", ylabel="test accuracy")
     right.set(xlabel="true worst-case epsilon at delta 1e-5 (dotted: no noise)", xscale="log")
     right.legend()

@@ -20,7 +20,6 @@ from reticent.train.features import extracted
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(5)
-TARGETS = (0.1, 0.25, 0.5)
 DELTA = 1e-5
 
 
@@ -34,6 +33,7 @@ class Study:
         sample_rate, steps: of every private run.
         parameters: trained.
         recipe: everything else of the configuration.
+        targets: advantages that are allowed to the attacker.
     """
 
     data: dict[str, Any]
@@ -43,6 +43,7 @@ class Study:
     steps: int
     parameters: int
     recipe: dict[str, Any]
+    targets: tuple[float, ...] = (0.1, 0.25, 0.5)
 
     def config(self, noise: float, seed: int, **changes: Any) -> TrainConfig:
         """The configuration of one run."""
@@ -64,6 +65,7 @@ STUDIES = {
         steps=100,
         parameters=18_410,
         recipe=SMOOTH | {"model": {"kind": "logistic"}, "momentum": 0.9, "learning_rate": 120.0, "max_grad_norm": 0.2},
+        targets=(0.1, 0.25),
     ),
     "adult": Study(
         data={"name": "adult"},

@@ -56,7 +56,7 @@ class Scattering:
     """Scattering transform of orders 0 to 2 with Morlet wavelets, normalised record by record.
 
     Wavelets as in Bruna and Mallat (2013): ``angles`` directions at each of ``scales`` octaves, modulus, blur, one
-    value for every 2^scales pixels; then means over cells until ``cells`` by ``cells`` are left. Colours are turned into
+    value for every 2^scales pixels; then means until ``cells`` by ``cells`` are left. Colours are turned into
     brightness, which gets orders 0 to 2, and two differences, which get orders 0 and 1. In each group of channels every
     record is moved to mean 0 and variance 1 (group normalisation); then it is scaled to length 1.
     """
