@@ -15,10 +15,10 @@ from reticent.train import train
 
 
 def wanted(name: str) -> list[float]:
-    """Noises of all rules and targets, and none."""
+    """Noises of all rules, target by target, and none."""
     files = [RESULTS / f"{kind}-{name}.json" for kind in ("noise", "levels", "attributes")]
     rows = [row for file in files if file.exists() for row in json.loads(file.read_text())["rows"]]
-    return sorted({0.0, *(rounded(row["noise"]) for row in rows)}, reverse=True)
+    return list(dict.fromkeys([*(rounded(row["noise"]) for row in rows), 0.0]))
 
 
 def rounded(noise: float) -> float:
@@ -40,8 +40,8 @@ def main(name: str) -> None:
     rows = json.loads(file.read_text())["rows"] if file.exists() else []
     records, done = private_part(whole(name), study), {(row["noise"], row["seed"]) for row in rows}
     versions = {package: version(package) for package in ("reticent", "torch", "numpy")}
-    for seed in SEEDS:
-        for noise in wanted(name):
+    for noise in wanted(name):
+        for seed in SEEDS:
             if (noise, seed) in done:
                 continue
             with tempfile.TemporaryDirectory() as folder:

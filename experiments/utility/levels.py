@@ -17,7 +17,7 @@ from reticent.tasks import write_json
 from reticent.threat import MembershipGame, Method, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff
 
-LEVELS = np.geomspace(0.4, 50, 20)[::5]
+LEVELS = np.geomspace(0.4, 50, 20)[:11:5]
 
 
 def gdp_noise(mu: float, run: DPSGD) -> float:
