@@ -26,7 +26,8 @@ IDS = gallery.stored_ids()
 def test_every_figure_and_every_table_with_numbers_is_there() -> None:
     wanted = {f"{kind}-{number}" for kind, numbers in NUMBERED.items() for number in numbers}
     assert len(wanted) == 33
-    assert set(IDS) == wanted | {"relaxed-threat-model/section-5", "closed-form-bounds/section-6-2"}
+    ours = {f"utility/{kind}" for kind in ("figure-1", "figure-2", "figure-3", "figure-4", "table-1", "table-2")}
+    assert set(IDS) == wanted | ours | {"relaxed-threat-model/section-5", "closed-form-bounds/section-6-2"}
     assert gallery.scripted_ids() == IDS
 
 
@@ -71,8 +72,10 @@ def test_the_script_declares_what_is_stored(name: str) -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    page = gallery.gallery_page([gallery.stored(name) for name in IDS])
-    assert (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8") == page, "run `reticent reproduce --page`"
+    results = [gallery.stored(name) for name in IDS]
+    for name, page in (("gallery", gallery.gallery_page), ("utility", gallery.utility_page)):
+        written = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+        assert written == page(results), "run `reticent reproduce --page`"
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -86,4 +89,4 @@ def test_each_has_a_small_picture(name: str) -> None:
 
 def test_the_papers_are_told_apart() -> None:
     counts = Counter(gallery.stored(name).paper for name in IDS)
-    assert counts == {"KAISSIS2022": 10, "KAISSIS2023": 5, "CHERUBIN2024": 11, "LEEMANN2023": 9}
+    assert counts == {"KAISSIS2022": 10, "KAISSIS2023": 5, "CHERUBIN2024": 11, "LEEMANN2023": 9, "RETICENT": 6}

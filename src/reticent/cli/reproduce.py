@@ -21,7 +21,9 @@ def reproduce(
     entry: Annotated[str | None, typer.Argument(metavar="[ID|all]", help="Run this one again; all: every one.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="With all: leave out what takes more than a minute.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Store the new results and pictures in the checkout.")] = False,
-    page: Annotated[bool, typer.Option("--page", help="Write docs/gallery.md of the checkout anew.")] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Write docs/gallery.md and docs/utility.md of the checkout anew.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Figures and tables of the four papers: published, ours, verdict.
@@ -69,8 +71,9 @@ def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
 def _write_page() -> None:
     from reticent import gallery
 
-    target = gallery.checkout() / "docs" / "gallery.md"
-    target.write_text(gallery.gallery_page([gallery.stored(i) for i in gallery.stored_ids()]), encoding="utf-8")
+    results = [gallery.stored(i) for i in gallery.stored_ids()]
+    for name, page in (("gallery", gallery.gallery_page), ("utility", gallery.utility_page)):
+        (gallery.checkout() / "docs" / f"{name}.md").write_text(page(results), encoding="utf-8")
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
@@ -84,7 +87,9 @@ def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
 def _print_list() -> None:
     from reticent import gallery
 
-    table = Table(title="Figures and tables of the four papers, from stored results", title_justify="left")
+    table = Table(
+        title="Figures and tables of the four papers, and what they buy, from stored results", title_justify="left"
+    )
     for heading in ("id", "verdict", "why"):
         table.add_column(heading, no_wrap=heading == "id")
     for name in gallery.stored_ids():

@@ -38,6 +38,10 @@ def train_command(
     trace_masks: Annotated[
         bool, typer.Option("--trace-masks", help="Record which records each step used; never publish them.")
     ] = False,
+    checkpoint: Annotated[
+        Path | None, typer.Option("--checkpoint", help="Keep the run in this file now and then, and go on from it.")
+    ] = None,
+    checkpoint_every: Annotated[int, typer.Option("--checkpoint-every", help="Steps between two checkpoints.")] = 100,
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
@@ -52,7 +56,7 @@ def train_command(
         settings = load_settings(config)
     if trace or trace_masks or trace_every != 1:
         settings = _with_trace(settings, trace_every, trace_masks)
-    run = train_with_bar(config, settings, out, table)
+    run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every)
     typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
 
 
@@ -69,7 +73,14 @@ def load_settings(config: Path) -> TrainConfig:
     return load_config(config)
 
 
-def train_with_bar(config: Path, settings: TrainConfig, out: Path, table: OwnTable | None = None) -> Run:
+def train_with_bar(
+    config: Path,
+    settings: TrainConfig,
+    out: Path,
+    table: OwnTable | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: int = 100,
+) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
     from reticent.train import train
     from reticent.train.own import SchemaHook
@@ -79,7 +90,7 @@ def train_with_bar(config: Path, settings: TrainConfig, out: Path, table: OwnTab
     records = None if table is None else divided(table.dataset, settings.data)
     try:
         with progress_bar(f"training {config.stem}") as progress:
-            return train(settings, out, progress=progress, hooks=hooks, dataset=records)
+            return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every)
     except ParameterError as error:
         raise ArtifactError(f"{config}: {error}") from None
 

@@ -68,6 +68,8 @@ class Dataset:
         groups: meaning of the columns, or empty where columns carry none (images).
         split_seed: seed of a random split, or None for a published one.
         notes: what a reader of results must know.
+        origin: where the features were computed from other records: SHA-256 over those records and what was computed.
+            The content hash then covers it in place of the features, whose last digits depend on the machine.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Dataset:
     groups: tuple[ColumnGroup, ...] = ()
     split_seed: int | None = None
     notes: tuple[str, ...] = ()
+    origin: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.features)
@@ -103,8 +106,8 @@ class Dataset:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 over features, labels and split: 64 hexadecimal digits."""
-        digest = hashlib.sha256()
-        for array in (self.features, self.labels, self.train, self.test):
+        digest = hashlib.sha256(self.origin.encode())
+        for array in (*((self.features,) if not self.origin else ()), self.labels, self.train, self.test):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()

@@ -3,12 +3,14 @@
 Results are stored in the package; scripts are in ``experiments/<paper>/`` of the repository.
 """
 
-from reticent.gallery.entry import PAPERS, Entry, Measured, Published, Relation, Result, Verdict
-from reticent.gallery.page import gallery_page, sentence
+from reticent.gallery.entry import GROUPS, OWN, PAPERS, Entry, Measured, Published, Relation, Result, Verdict
+from reticent.gallery.page import gallery_page, sentence, utility_page
 from reticent.gallery.run import checkout, keep, load_entry, run_entry, scripted_ids
 from reticent.gallery.store import document, stored, stored_ids
 
 __all__ = [
+    "GROUPS",
+    "OWN",
     "PAPERS",
     "Entry",
     "Measured",
@@ -26,4 +28,5 @@ __all__ = [
     "sentence",
     "stored",
     "stored_ids",
+    "utility_page",
 ]

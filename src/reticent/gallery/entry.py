@@ -25,6 +25,11 @@ PAPERS = {
 }
 """The first half of every id, and the key of the paper in ``reticent.references.PAPERS``."""
 
+OWN = "utility"
+"""The first half of the ids of our own study, which tests what the papers say about utility."""
+
+GROUPS = PAPERS | {OWN: "RETICENT"}
+
 
 class Verdict(Enum):
     """How a figure or table compares with what is printed."""
@@ -129,8 +134,8 @@ class Entry:
     inches: tuple[float, float] = (7.0, 3.4)
 
     def __post_init__(self) -> None:
-        if self.id.partition("/")[0] not in PAPERS:
-            raise ParameterError("id", self.id, f"<paper>/<figure or table> with a paper of {', '.join(PAPERS)}")
+        if self.id.partition("/")[0] not in GROUPS:
+            raise ParameterError("id", self.id, f"<paper>/<figure or table> with a paper of {', '.join(GROUPS)}")
         if not self.published or not self.reason:
             raise ParameterError("entry", self.id, "one with published numbers and a reason")
 
@@ -155,7 +160,7 @@ class Result:
     @property
     def paper(self) -> str:
         """Key of the paper in ``reticent.references.PAPERS``."""
-        return PAPERS[self.id.partition("/")[0]]
+        return GROUPS[self.id.partition("/")[0]]
 
     @property
     def failing(self) -> tuple[Published, ...]:

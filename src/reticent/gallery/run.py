@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.errors import ArtifactError, ParameterError
-from reticent.gallery.entry import PAPERS, Entry, Result, result_of
+from reticent.gallery.entry import GROUPS, Entry, Result, result_of
 from reticent.gallery.store import document, file_name, in_order
 from reticent.tasks.writers import write_json
 
@@ -55,7 +55,7 @@ def script_of(entry_id: str) -> Path:
 def scripted_ids() -> tuple[str, ...]:
     """Every id with a script in the checkout, in the order of ``stored_ids``."""
     found = []
-    for paper in PAPERS:
+    for paper in GROUPS:
         folder = checkout() / "experiments" / paper.replace("-", "_")
         names = [
             p.stem.replace("_", "-") for kind in ("figure", "table", "section") for p in folder.glob(f"{kind}_*.py")

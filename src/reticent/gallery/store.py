@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from reticent.errors import ArtifactError, ParameterError
-from reticent.gallery.entry import PAPERS, Measured, Published, Relation, Result
+from reticent.gallery.entry import GROUPS, Measured, Published, Relation, Result
 
 _RESULTS = resources.files("reticent.gallery") / "results"
 
@@ -20,7 +20,7 @@ def stored_ids() -> tuple[str, ...]:
 
 
 def in_order(ids: Sequence[str]) -> tuple[str, ...]:
-    """Papers in the order of ``PAPERS``, figures before sections and tables, by number."""
+    """Papers in the order of ``GROUPS``, figures before sections and tables, by number."""
     return tuple(sorted(ids, key=_place))
 
 
@@ -93,4 +93,4 @@ def file_name(entry_id: str) -> str:
 def _place(entry_id: str) -> tuple[int, str, int]:
     paper, _, item = entry_id.partition("/")
     kind, _, number = item.rpartition("-")
-    return list(PAPERS).index(paper), kind, int(number)
+    return list(GROUPS).index(paper), kind, int(number)

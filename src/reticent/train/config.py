@@ -38,6 +38,14 @@ class Optimiser(StrEnum):
     ADAM = "adam"
 
 
+class Decay(StrEnum):
+    """How the learning rate falls after its warm-up."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    COSINE = "cosine"
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -69,6 +77,38 @@ class TableConfig(_Strict):
         return file
 
 
+class ScatteringConfig(_Strict):
+    """Scattering transform of images, a fixed function of each image; see ``reticent.train.features``.
+
+    Attributes:
+        scales, angles: octaves and directions of the wavelets.
+        cells: the result has ``cells`` by ``cells`` values in each channel.
+        groups: channels are normalised, record by record, in so many groups.
+    """
+
+    kind: Literal["scattering"]
+    scales: Annotated[int, Field(ge=1, le=4)] = 2
+    angles: Annotated[int, Field(ge=1, le=32)] = 8
+    cells: Annotated[int, Field(ge=1, le=64)] = 8
+    groups: Annotated[int, Field(ge=1, le=1024)] = 23
+
+
+class RandomFeaturesConfig(_Strict):
+    """relu(W x + b) with fixed random W and b; see ``reticent.train.features``.
+
+    Attributes:
+        width: columns of the result.
+        seed: of W and b; public.
+    """
+
+    kind: Literal["random"]
+    width: Width
+    seed: Seed = 0
+
+
+FeaturesConfig = Annotated[ScatteringConfig | RandomFeaturesConfig, Field(discriminator="kind")]
+
+
 class DataConfig(_Strict):
     """Which records.
 
@@ -80,6 +120,7 @@ class DataConfig(_Strict):
         train_fraction: split the pool at random instead of the default split.
         split_seed: of that split.
         train_size: keep only the first so many training records.
+        features: what is computed from each record before training; fixed, so no data shape it.
     """
 
     name: str
@@ -88,6 +129,7 @@ class DataConfig(_Strict):
     train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
     split_seed: Seed = 0
     train_size: Annotated[int, Field(ge=1)] | None = None
+    features: FeaturesConfig | None = None
 
     @field_validator("path", mode="before")
     @classmethod
@@ -183,6 +225,20 @@ class SensitiveConfig(_Strict):
         return self
 
 
+class LearningRateConfig(_Strict):
+    """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
+
+    Attributes:
+        decay: how it falls after the warm-up.
+        warmup: share of the steps over which it rises linearly to its full value.
+        final: share of the full value that is left at the last step.
+    """
+
+    decay: Decay = Decay.COSINE
+    warmup: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+
+
 _PARTNERS = {
     "advantage": None,
     "bayes_security": None,
@@ -247,6 +303,9 @@ class TrainConfig(_Strict):
         seed: of the initial weights and, with ``randomness: reproducible``, of masks and noise.
         randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
             then no guarantee against who knows the seed).
+        learning_rate_schedule: how the learning rate changes; by default it does not.
+        average_last: release the mean of the weights over this share of the last steps, in place of the last
+            weights; post-processing too.
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
     """
@@ -261,7 +320,9 @@ class TrainConfig(_Strict):
     epochs: Positive | None = None
     steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
     learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
+    learning_rate_schedule: LearningRateConfig | None = None
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     optimiser: Optimiser = Optimiser.SGD
     sampler: Sampler = Sampler.POISSON
     divisor: Positive | None = None

@@ -16,9 +16,11 @@ from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
 
 from reticent import _check
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
 from reticent.train.batches import draw_batches
+from reticent.train.checkpoint import Checkpoint, Moving
+from reticent.train.factored import LinearModel
 from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
 from reticent.train.models import check_private_model
 from reticent.train.optimiser import PrivateOptimizer
@@ -90,6 +92,7 @@ def fit(
     noise: Source,
     hooks: Sequence[StepHook] = (),
     progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> FitRecord:
     """Train ``context.model`` in place with DP-SGD on the cross-entropy of its logits.
 
@@ -101,6 +104,7 @@ def fit(
         noise: randomness of noise.
         hooks: observers; see ``reticent.train.hooks``.
         progress: called with (steps done, steps planned) after each step.
+        checkpoint: where the run is kept now and then, and resumed from; not for shuffled epochs.
 
     Raises:
         UnsupportedError: the model has no per-record gradients (it mixes records, as BatchNorm does).
@@ -112,9 +116,12 @@ def fit(
     batches = draw_batches(
         settings.sampler, sampling, len(context.train_features), settings.sample_rate, settings.batch_size
     )
+    if checkpoint is not None and settings.sampler is Sampler.SHUFFLED:
+        raise UnsupportedError("a run over shuffled epochs cannot be resumed: leave out the checkpoint")
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
         loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
+        loop.keep_in(checkpoint, (sampling, noise))
         with warnings.catch_warnings():
             # Opacus needs no gradient with respect to its input, which torch remarks on.
             warnings.filterwarnings("ignore", message="Full backward hook is firing")
@@ -148,17 +155,28 @@ class _Loop:
         self.context, self.settings, self.model, self.optimizer, self.hooks = context, settings, model, optimizer, hooks
         self.batch_sizes: list[int] = []
         self.clipped: list[int] = []
+        with _undisturbed(model):
+            self.linear = LinearModel.of(context.model, context.train_features)
+
+    def keep_in(self, checkpoint: Checkpoint | None, sources: tuple[Source, Source]) -> None:
+        """Keep what changes along the run, and go on from what was kept."""
+        self.checkpoint = checkpoint
+        inner = self.optimizer.original_optimizer
+        self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
 
     def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
         started, stopped = time.perf_counter(), False
         self.model.train()
         self._call(lambda hook: hook.start(self.context))
-        for index in range(self.settings.steps):
+        done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
+        for index in range(done, self.settings.steps):
             try:
                 self._step(index, next(batches))
             except StopTraining:
                 stopped = True
                 break
+            if self.checkpoint is not None and (index + 1) % self.checkpoint.every == 0:
+                self.checkpoint.save(self.moving)
             if progress is not None:
                 progress(index + 1, self.settings.steps)
         self._call(lambda hook: hook.finish())
@@ -166,9 +184,10 @@ class _Loop:
 
     def _step(self, index: int, indices: np.ndarray) -> None:
         where = torch.from_numpy(indices).to(self.context.train_features.device)
-        step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
-        self._call(lambda hook: hook.before_step(step))
-        self._release(step)
+        if self.hooks:
+            step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
+            self._call(lambda hook: hook.before_step(step))
+        self._release(where)
         norms = self.optimizer.take_norms()
         self.batch_sizes.append(len(indices))
         self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
@@ -176,18 +195,30 @@ class _Loop:
             gradient = flat([p.grad for p in self.optimizer.params])
             self._call(lambda hook: hook.after_step(step, Update(gradient, norms)))
 
-    def _release(self, step: Step) -> None:
-        """One noisy update. Large batches pass in pieces whose clipped gradients add up before the noise."""
-        size = self.settings.physical_batch_size
-        pieces = list(zip(step.features.split(size), step.labels.split(size), strict=True))
+    def _release(self, where: torch.Tensor) -> None:
+        """One noisy update. Large batches pass in pieces whose clipped gradients add up before the noise.
+
+        Memory is that of one piece: its records are copied when it is their turn.
+        """
+        pieces = where.split(self.settings.physical_batch_size)
         self.optimizer.zero_grad()
-        for features, labels in pieces[:-1]:
-            self._backward(features, labels)
+        if self.linear is not None:
+            with _undisturbed(self.model, keep_random_state=False):
+                for piece in pieces:
+                    sums = self.linear.clipped(*self._records(piece), self.settings.max_grad_norm)
+                    self.optimizer.accumulate(*sums)
+            self.optimizer.release()
+            return
+        for piece in pieces[:-1]:
+            self._backward(*self._records(piece))
             self.optimizer.signal_skip_step(True)
             self.optimizer.step()
             self.optimizer.zero_grad()
-        self._backward(*pieces[-1])
+        self._backward(*self._records(pieces[-1]))
         self.optimizer.step()
+
+    def _records(self, where: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.context.train_features[where], self.context.train_labels[where]
 
     def _backward(self, features: torch.Tensor, labels: torch.Tensor) -> None:
         if len(labels) == 0:
@@ -206,11 +237,11 @@ class _Loop:
 
 
 @contextmanager
-def _undisturbed(model: GradSampleModule) -> Iterator[None]:
+def _undisturbed(model: GradSampleModule, keep_random_state: bool = True) -> Iterator[None]:
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     model.disable_hooks()
     try:
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=devices, enabled=keep_random_state):
             yield
     finally:
         model.enable_hooks()

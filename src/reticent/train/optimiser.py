@@ -52,11 +52,30 @@ class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
         """
         parts = [g.detach().reshape(len(g), -1).to(torch.float32).norm(dim=1) for g in self.grad_samples if len(g)]
         if parts:
-            norms = torch.stack(parts, dim=1).norm(dim=1)
-            if not bool(torch.isfinite(norms).all()):
-                raise NumericalError("a record's gradient is not finite and cannot be clipped; nothing is released")
-            self._norms.append(norms)
+            self._keep(torch.stack(parts, dim=1).norm(dim=1))
         super().clip_and_accumulate()
+
+    def accumulate(self, norms: torch.Tensor, sums: dict[torch.Tensor, torch.Tensor]) -> None:
+        """Take norms and clipped sums of some records that were computed without one gradient per record.
+
+        Raises:
+            NumericalError: as ``clip_and_accumulate``.
+        """
+        self._keep(norms)
+        for p in self.params:
+            p.summed_grad = sums[p] if p.summed_grad is None else p.summed_grad + sums[p]
+
+    def release(self) -> None:
+        """Noise on what was accumulated, one division, one step of the optimizer."""
+        self.add_noise()
+        for p in self.params:
+            p.grad /= self.expected_batch_size
+        self.original_optimizer.step()
+
+    def _keep(self, norms: torch.Tensor) -> None:
+        if not bool(torch.isfinite(norms).all()):
+            raise NumericalError("a record's gradient is not finite and cannot be clipped; nothing is released")
+        self._norms.append(norms)
 
     def add_noise(self) -> None:
         """Add independent noise of standard deviation ``noise_multiplier * max_grad_norm`` to every coordinate."""

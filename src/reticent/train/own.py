@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from reticent._strict import read_bytes
 from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.errors import ArtifactError, ParameterError
@@ -92,3 +94,10 @@ class SchemaHook:
 
     def finish(self) -> None:
         """Nothing to do."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Nothing to keep in a checkpoint."""
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Nothing to put back."""

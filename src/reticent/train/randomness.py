@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -54,6 +54,14 @@ class SeededSource:
 
     def __init__(self, seed: int, stream: Stream) -> None:
         self._rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(stream),)))
+
+    def state(self) -> dict[str, Any]:
+        """Where the stream stands; as public as the seed."""
+        return dict(self._rng.bit_generator.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a ``state``."""
+        self._rng.bit_generator.state = state
 
     def uniform(self, size: int) -> np.ndarray:
         """``size`` numbers in [0, 1)."""

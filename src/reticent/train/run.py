@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy
 from torch.optim import SGD, Adam, Optimizer
 
 import reticent
+from reticent import _check
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError
 from reticent.mechanism import Sampler
@@ -29,7 +30,9 @@ from reticent.mechanism.run_ledger import (
     Utility,
 )
 from reticent.train import rundir
+from reticent.train.checkpoint import Checkpoint
 from reticent.train.config import Optimiser, TrainConfig
+from reticent.train.features import feature_note
 from reticent.train.hooks import RunContext, StepHook
 from reticent.train.loop import FitRecord, Progress, Settings, fit
 from reticent.train.models import build_model
@@ -37,6 +40,7 @@ from reticent.train.randomness import SeededSource, Source, Stream, SystemSource
 from reticent.train.sensitive import SensitivityFileHook
 from reticent.train.sensitivity import SensitiveAttribute
 from reticent.train.setup import load_dataset, make_settings
+from reticent.train.smoothing import WeightAverage, follow
 from reticent.train.trace import TraceRecorder
 
 _EVALUATION_BATCH = 4096
@@ -48,6 +52,8 @@ def train(
     progress: Progress | None = None,
     hooks: Sequence[StepHook] = (),
     dataset: Dataset | None = None,
+    checkpoint: Path | str | None = None,
+    checkpoint_every: int = 100,
 ) -> rundir.Run:
     """Train with DP-SGD and write a run directory.
 
@@ -62,6 +68,9 @@ def train(
         progress: called with (steps done, steps planned).
         hooks: observers; see ``reticent.train.hooks``.
         dataset: the records, if they are loaded already; must be what ``config.data`` names.
+        checkpoint: a file in which the run is kept now and then; if it exists, the run goes on from there. It is
+            private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
+        checkpoint_every: steps between two writes.
 
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
@@ -71,18 +80,39 @@ def train(
     out = Path(out)
     rundir.refuse_existing(out)
     device = _device(config.device)
-    dataset = load_dataset(config.data) if dataset is None else dataset
+    dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
     with rundir.new_run(out) as directory:
         context = _context(model, dataset, settings, device, directory)
-        every = (*hooks, *_configured_hooks(config, dataset))
-        record = fit(context, settings, _optimiser(config), *_sources(config), every, progress)
+        average = [] if config.average_last is None else [WeightAverage(config.average_last)]
+        every = (*hooks, *_configured_hooks(config, dataset), *average)
+        kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
+        make = _optimiser(config, settings.steps)
+        record = fit(context, settings, make, *_sources(config), every, progress, kept)
         if record.steps == 0:
             raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+        for mean in average:
+            mean.install()
         _check_finite(model)
         rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record), model)
+    if kept is not None:
+        kept.path.unlink(missing_ok=True)
     return rundir.load_run(out)
+
+
+def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
+    if path is None:
+        return None
+    belongs = {"config": config.model_dump(mode="json"), "data": dataset.content_hash, "versions": _versions()}
+    return Checkpoint(Path(path), _check.count(checkpoint_every=every), belongs)
+
+
+def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
+    wanted = config.data.features
+    if wanted is not None and feature_note(wanted) not in dataset.notes:
+        raise ParameterError("dataset", dataset.name, "one whose features were computed as data.features says")
+    return dataset
 
 
 def _configured_hooks(config: TrainConfig, dataset: Dataset) -> list[StepHook]:
@@ -147,10 +177,18 @@ def _sources(config: TrainConfig) -> tuple[Source, Source]:
     return SeededSource(config.seed, Stream.SAMPLING), SeededSource(config.seed, Stream.NOISE)
 
 
-def _optimiser(config: TrainConfig) -> Callable[[list[nn.Parameter]], Optimizer]:
-    if config.optimiser is Optimiser.ADAM:
-        return lambda parameters: Adam(parameters, lr=config.learning_rate)
-    return lambda parameters: SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+def _optimiser(config: TrainConfig, steps: int) -> Callable[[list[nn.Parameter]], Optimizer]:
+    def make(parameters: list[nn.Parameter]) -> Optimizer:
+        optimizer: Optimizer
+        if config.optimiser is Optimiser.ADAM:
+            optimizer = Adam(parameters, lr=config.learning_rate)
+        else:
+            optimizer = SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+        if config.learning_rate_schedule is not None:
+            follow(optimizer, config.learning_rate_schedule, steps)
+        return optimizer
+
+    return make
 
 
 def _ledger(

@@ -13,6 +13,7 @@ from reticent.errors import DataError, ParameterError
 from reticent.mechanism import DPSGD, Sampler
 from reticent.mechanism.run_ledger import MOST_STEPS
 from reticent.train.config import OWN, DataConfig, TrainConfig
+from reticent.train.features import extracted
 from reticent.train.loop import Settings
 from reticent.train.target import calibrated_noise
 
@@ -46,10 +47,12 @@ def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
 
 
 def divided(dataset: Dataset, config: DataConfig) -> Dataset:
-    """``dataset`` with the split and the size that the configuration asks for."""
+    """``dataset`` with the split, the size and the features that the configuration asks for."""
     if config.train_fraction is not None:
         dataset = dataset.split(config.train_fraction, config.split_seed)
-    return dataset if config.train_size is None else dataset.subset(config.train_size)
+    if config.train_size is not None:
+        dataset = dataset.subset(config.train_size)
+    return extracted(dataset, config.features)
 
 
 def make_settings(config: TrainConfig, dataset_size: int) -> Settings:

@@ -1,0 +1,63 @@
+"""Stored cells as numbers with intervals, and the picture that two entries share."""
+
+import json
+
+import numpy as np
+from scipy.stats import t
+
+from experiments.utility.cells import accuracies, rounded
+from experiments.utility.settings import RESULTS, STUDIES
+from reticent.gallery import Measured
+
+LOOKS = {
+    "worst case": ("black", "o"),
+    "one unknown sign": ("tab:orange", "s"),
+    "d measured": ("tab:blue", "^"),
+    "d claimed: every parameter": ("tab:purple", "v"),
+    "as published, step by step": ("tab:red", "x"),
+}
+
+
+def rows(kind, name):
+    """Noises with their worst case, as stored."""
+    return json.loads((RESULTS / f"{kind}-{name}.json").read_text())["rows"]
+
+
+def interval(values):
+    """Mean over the seeds with Student's 95 % interval."""
+    values = np.asarray(values)
+    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    mean = float(values.mean())
+    return Measured(mean, mean - half, mean + half, f"95 %, {len(values)} seeds")
+
+
+def gain(values, base):
+    """Difference in percentage points, seed by seed: equal seeds share their first weights."""
+    return interval(100 * (np.asarray(values) - np.asarray(base)))
+
+
+def over_targets(figure, name):
+    """Accuracy over the target of each rule, and over the worst-case epsilon that its noise really has."""
+    found, ours, (left, right) = accuracies(name), {}, figure.subplots(1, 2, sharey=True)
+    targets = STUDIES[name].targets
+    base = {r["target"]: found[rounded(r["noise"])] for r in rows("noise", name) if r["rule"] == "worst case"}
+    for shift, (rule, (colour, marker)) in enumerate(LOOKS.items()):
+        for row in (r for r in rows("noise", name) if r["rule"] == rule):
+            cell, where = found[rounded(row["noise"])], f"{rule}, advantage {row['target']:g}"
+            here = interval(cell)
+            ours |= {f"{where}: noise": row["noise"], f"{where}: accuracy": here}
+            ours[f"{where}: gain in points"] = gain(cell, base[row["target"]])
+            ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
+            ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
+            look = {"color": colour, "marker": marker, "markersize": 4, "yerr": here.high - here.value}
+            left.errorbar(targets.index(row["target"]) + 0.12 * (shift - 2), here.value, **look)
+            label = rule if row["target"] == targets[0] else None
+            right.errorbar(row["worst_epsilon"], here.value, label=label, linestyle="none", **look)
+    none = interval(found[0.0])
+    for axes in (left, right):
+        axes.axhline(none.value, color="grey", linestyle=":")
+    left.set_xticks(range(len(targets)), targets)
+    left.set(xlabel="allowed advantage of the attacker that the noise is chosen for", ylabel="test accuracy")
+    right.set(xlabel="true worst-case epsilon at delta 1e-5 (dotted: no noise)", xscale="log")
+    right.legend()
+    return ours | {"no noise: accuracy": none}
