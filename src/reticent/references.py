@@ -14,7 +14,15 @@ from reticent.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A publication or a page of this project's documentation."""
+    """A publication or a page of this project's documentation.
+
+    Attributes:
+        key: what theorems and errata cite, such as ``DONG2022``.
+        authors: family names.
+        title: as published.
+        year: of the version.
+        version: the one whose numbering is cited.
+    """
 
     key: str
     authors: str

@@ -17,7 +17,14 @@ from reticent.errors import ArtifactError
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """Where a certificate was written."""
+    """Where a certificate was written.
+
+    Attributes:
+        complete: JSON with what depends on private data; not for publication.
+        public: JSON for publication.
+        page: HTML.
+        signature: detached; exists only if a key was given.
+    """
 
     complete: Path
     public: Path

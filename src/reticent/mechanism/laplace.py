@@ -37,6 +37,11 @@ class Laplace(Mechanism):
         check_rate(self.sample_rate)
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        """One part for all releases.
+
+        Raises:
+            UnsupportedError: sampled releases under replacement, for which no dominating pair is proven.
+        """
         sampled = self.sample_rate < 1.0
         if sampled and neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
