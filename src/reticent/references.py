@@ -116,6 +116,7 @@ _PAPERS = (
         "Journal of the American Statistical Association 60(309)",
     ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
+    Paper("MILGROM2002", "Milgrom, Segal", "Envelope theorems for arbitrary choice sets", 2002, "Econometrica 70(2)"),
     Paper("NELSON1973", "Nelson", "The free Markoff field", 1973, "Journal of Functional Analysis 12(2)"),
 )
 
