@@ -61,6 +61,8 @@ def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: Exi
     behind = words[-1:] == ["&"]
     command = [*programs.get(name, [name]), *(words[:-1] if behind else words)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "100"}
+    if programs is not PROGRAMS:
+        environment.pop("PYTHONPATH", None)  # another environment must find its own package
     if behind:
         process = running.enter_context(
             subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -41,7 +41,7 @@ def epsilon(curve) -> float:
     return rt.epsilon_at_delta(curve, 1e-5)
 
 
-@pytest.mark.parametrize("cells", rows(REPLACEMENT, 9), ids=lambda cells: cells[0])
+@pytest.mark.parametrize("cells", list(rows(REPLACEMENT, 9)), ids=lambda cells: cells[0])
 def test_replacement(cells: list[str]) -> None:
     mechanism = run(*cells[:3])
     halved = rt.DPSGD(mechanism.noise_multiplier / 2.0, mechanism.sample_rate, mechanism.steps)
@@ -52,7 +52,7 @@ def test_replacement(cells: list[str]) -> None:
     assert all(number.upper - number.lower < 1e-5 * number.upper for number in numbers)
 
 
-@pytest.mark.parametrize("cells", rows(SAMPLING, 8), ids=lambda cells: f"{cells[0]}-{cells[3]}")
+@pytest.mark.parametrize("cells", list(rows(SAMPLING, 8)), ids=lambda cells: f"{cells[0]}-{cells[3]}")
 def test_advantage_in_dimensions(cells: list[str]) -> None:
     mechanism, dimension = run(*cells[:3]), int(cells[3])
     worst = rt.WorstCase().assess(mechanism).measure(rt.advantage)
