@@ -1,4 +1,4 @@
-"""Writing certificates: atomic, and never over something that says something else."""
+"""Write certificates in one rename each; a file that holds another certificate is left alone."""
 
 from __future__ import annotations
 
