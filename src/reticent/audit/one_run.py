@@ -157,8 +157,8 @@ def audit_epsilon_one_run_f_dp(
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
     """Whether so many correct guesses have probability at most ``significance`` under ``claim``.
 
-    The recursion of MAHLOUJIFAR2024, derived anew in docs/auditing.md. ``claim`` must be its own inverse: it holds in both
-    directions.
+    The recursion of MAHLOUJIFAR2024, derived anew in docs/auditing.md. ``claim`` must be its own inverse: it holds in
+    both directions.
     """
     return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
 
