@@ -49,6 +49,9 @@ def success(curve: TradeOff, prior: float) -> float:
     The Bayes decision: ``1 - prior + prior * delta(log((1 - prior)/prior))``. At least
     ``max(prior, 1 - prior)``, which is the guess without the release.
 
+    Raises:
+        ParameterError: ``prior`` is not strictly between 0 and 1.
+
     Example:
         >>> from reticent.tradeoff import GaussianTradeOff
         >>> round(success(GaussianTradeOff(1.0), prior=0.5), 4)
@@ -62,6 +65,9 @@ def success(curve: TradeOff, prior: float) -> float:
 def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
     """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent).
 
+    Raises:
+        ParameterError: ``fpr`` is outside [0, 1].
+
     Example:
         >>> from reticent.tradeoff import GaussianTradeOff
         >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
@@ -73,6 +79,9 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
 def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
     """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon.
 
+    Raises:
+        ParameterError: ``epsilon`` is not finite.
+
     Example:
         >>> from reticent.tradeoff import GaussianTradeOff
         >>> round(delta_at_epsilon(GaussianTradeOff(1.0), epsilon=1.0), 4)
@@ -83,6 +92,9 @@ def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
 
 def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
     """Smallest epsilon >= 0 at which the curve implies (epsilon, delta)-DP; inf where there is none.
+
+    Raises:
+        ParameterError: ``delta`` is outside (0, 1].
 
     Example:
         >>> from reticent.tradeoff import GaussianTradeOff
