@@ -22,7 +22,25 @@ PACKAGES = (
     "reticent.audit",
     "reticent.attack",
     "reticent.train",
+    "reticent.train.randomness",
+    "reticent.train.recorder",
+    "reticent.train.sensitivity",
     "reticent.data",
+    "reticent.watch.session",
+    "reticent.interop.opacus",
+    "reticent.interop.dp_events",
+    "reticent.interop.documents",
+    "reticent.interop.pld",
+    "reticent.certificate.build",
+    "reticent.certificate.schema",
+    "reticent.certificate.verify",
+    "reticent.certificate.store",
+    "reticent.certificate.policy",
+    "reticent.certificate.signature",
+    "reticent.mechanism.pairs",
+    "reticent.composition.relaxed_dimension",
+    "reticent.tasks",
+    "reticent.gallery",
     "reticent.errors",
     "reticent.references",
 )
@@ -83,19 +101,22 @@ def _first_line(module: Any) -> str:
 def _commands() -> str:
     from reticent.cli import app
 
-    root = typer.main.get_command(app)
-    blocks = "\n".join(_help(words, command) for words, command in _walk("reticent", root))
+    commands = list(walk("reticent", typer.main.get_command(app)))
+    blocks = "\n".join(_help(words, command) for words, command in commands)
     intro = (
-        "Every verb takes `--json` for strict JSON and `--help` for what is written here. "
-        "Bad input ends in one line on standard error and exit code 2.\n\n"
+        "Every verb takes `--help` for what is written here, and every verb that answers with numbers takes `--json` "
+        "for strict JSON. Bad input ends in one line on standard error and exit code 2.\n\n"
     )
     return f"{_HEAD}# Command line\n\n{intro}{blocks}"
 
 
-def _walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+def walk(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Every command with the words that call it; verbs are read from their files only when they are asked for."""
     yield words, command
-    for name in sorted(command.list_commands(None) if hasattr(command, "list_commands") else ()):
-        yield from _walk(f"{words} {name}", command.get_command(None, name))
+    if hasattr(command, "list_commands"):
+        context = command.context_class(command, info_name=words)
+        for name in command.list_commands(context):
+            yield from walk(f"{words} {name}", command.get_command(context, name))
 
 
 def _help(words: str, command: Any) -> str:

@@ -14,7 +14,15 @@ from reticent.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A publication or a page of this project's documentation."""
+    """A publication or a page of this project's documentation.
+
+    Attributes:
+        key: what theorems and errata cite, such as ``DONG2022``.
+        authors: family names.
+        title: as published.
+        year: of the version.
+        version: the one whose numbering is cited.
+    """
 
     key: str
     authors: str
@@ -108,6 +116,7 @@ _PAPERS = (
         "Journal of the American Statistical Association 60(309)",
     ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
+    Paper("MILGROM2002", "Milgrom, Segal", "Envelope theorems for arbitrary choice sets", 2002, "Econometrica 70(2)"),
     Paper("NELSON1973", "Nelson", "The free Markoff field", 1973, "Journal of Functional Analysis 12(2)"),
 )
 

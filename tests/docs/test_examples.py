@@ -1,18 +1,19 @@
-"""Documentation runs: Python blocks execute, commands answer, links lead somewhere."""
+"""Documentation runs: Python blocks execute, and commands print what a page shows below them."""
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from reticent.cli import main
+from tests.docs.follow import BLOCK, ROOT
+from tests.docs.test_howtos import LONG, SHORT
 
-ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FOLLOWED = [ROOT / "docs" / page for page in SHORT | LONG]
+"""Pages that are followed from the first block to the last, by another test."""
 
 pytestmark = pytest.mark.docs
 
@@ -21,7 +22,9 @@ def blocks(page: Path, language: str) -> list[str]:
     return [body for kind, body in BLOCK.findall(page.read_text()) if kind == language]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page not in FOLLOWED], ids=lambda p: str(p.relative_to(ROOT))
+)
 def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -30,20 +33,21 @@ def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_commands_answer(page: Path, capsys) -> None:
-    """Lines ``$ reticent risk|calibrate|compare ...`` in console blocks; training and audits are tested elsewhere."""
+def test_commands_answer(page: Path, capsys, monkeypatch) -> None:
+    """Lines ``$ reticent risk|calibrate|compare ...`` in console blocks; training and audits are tested elsewhere.
+
+    What a page shows below such a line is what the command prints; a last line "..." leaves the rest out.
+    """
+    monkeypatch.setenv("COLUMNS", "100")
     for block in blocks(page, "console"):
-        for line in block.replace("\\\n", " ").splitlines():
-            words = shlex.split(line.removeprefix("$ "), comments=True) if line.startswith("$ reticent ") else []
-            if words[1:2] and words[1] in {"risk", "calibrate", "compare"}:
+        for command in ("\n" + block.replace("\\\n", " ")).split("\n$ ")[1:]:
+            line, *shown = command.rstrip().split("\n")
+            words = shlex.split(line, comments=True)
+            if words[0] == "reticent" and words[1] in {"risk", "calibrate", "compare"}:
                 with pytest.raises(SystemExit) as stopped:
                     main(words[1:])
-                assert stopped.value.code == 0, (line, capsys.readouterr().err)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    for target in re.findall(r"\]\(([^)#\s]+)", text):
-        if not target.startswith(("http://", "https://", "mailto:")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+                told = capsys.readouterr()
+                assert stopped.value.code == 0, (line, told.err)
+                printed = [each.rstrip() for each in told.out.splitlines()]
+                many = len(shown) - 1 if shown[-1:] == ["..."] else len(printed) if shown else 0
+                assert shown[:many] == printed[:many], f"{page.name} shows other lines than\n{told.out}"

@@ -145,6 +145,12 @@ def certify(
     Raises:
         ArtifactError, ParameterError: it is none of these, or a declaration is malformed.
         UnsupportedError: not even the worst case can be answered.
+
+    Example:
+        >>> import reticent as rt
+        >>> certificate = rt.certify(rt.Gaussian(2.0), subject="a table of means", created="2026-01-01")
+        >>> certificate.verify().accepted
+        True
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     source = _opened(what)

@@ -82,6 +82,12 @@ def audit(
 
     Raises:
         ParameterError: scores are missing, constant or not finite, or an option is wrong.
+
+    Example:
+        >>> import reticent as rt
+        >>> found = rt.audit([3.0, 2.0, 2.5] * 40, [0.0, 1.0, 0.5] * 40, claim=rt.Gaussian(1.0))
+        >>> found.notes()
+        ['claim worst-case: inconsistent']
     """
     if not isinstance(scores, Scores):
         if non_member_scores is None:

@@ -158,6 +158,12 @@ def calibrate(
     Raises:
         UnreachableError: no allowed value meets the target; it says which comes closest.
         UnsupportedError, ParameterError: nothing is proven for this combination, or an argument is wrong.
+
+    Example:
+        >>> import reticent as rt
+        >>> found = rt.calibrate(rt.Gaussian(1.0), advantage=0.1)
+        >>> round(found.value, 3)
+        3.979
     """
     goal, searched, how = target_of(target, limits), _unknown(unknown), _method(method)
     who, between = one_adversary(adversary), relation(neighbouring)
@@ -178,6 +184,14 @@ def compare(
     Args:
         mechanism, target, neighbouring, method, limits: as for ``calibrate``.
         adversary: an adversary, its name, a list of both, or ``"all"``.
+
+    Example:
+        >>> import reticent as rt
+        >>> print(rt.compare(rt.Gaussian(1.0), ["worst-case", "relaxed"], advantage=0.1))
+        target advantage=0.1
+        attacker      relation  noise_multiplier  achieved  worst case there
+        worst-case  add-remove             3.979       0.1               0.1
+        relaxed     add-remove               1.5       0.1             0.261
     """
     goal, between, how = target_of(target, limits), relation(neighbouring), _method(method)
     found, skipped = [], {}

@@ -35,6 +35,12 @@ def dpsgd(
 
     Raises:
         ParameterError: the rate or the steps are given twice or not at all, or a number is outside its domain.
+
+    Example:
+        >>> import reticent as rt
+        >>> run = rt.dpsgd(noise_multiplier=1.1, batch_size=64, dataset_size=6400, epochs=10)
+        >>> run.sample_rate, run.steps
+        (0.01, 1000)
     """
     rate = _rate(sample_rate, batch_size, dataset_size)
     kind = sampler if isinstance(sampler, Sampler) else choice(Sampler, sampler, "sampler")

@@ -135,6 +135,14 @@ def assess(
     Raises:
         ParameterError: a name is unknown (the message has the nearest), or a number outside its domain.
         UnsupportedError: nothing is proven for one of the combinations.
+
+    Example:
+        >>> import reticent as rt
+        >>> print(rt.assess(rt.Gaussian(2.0), "relaxed"))
+        Gaussian: noise multiplier 2, 1 release
+        attacker      relation  claim  advantage  TPR@0.001  epsilon@1e-05
+        relaxed     add-remove  bound    0.05806   0.002706          1.313
+        worst-case  add-remove  bound     0.1974   0.004796          1.993
     """
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")

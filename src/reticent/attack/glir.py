@@ -45,7 +45,12 @@ class ReleasedStep(NamedTuple):
 
 @dataclass(frozen=True)
 class Records:
-    """Features and labels of some records, on one device."""
+    """Features and labels of some records, on one device.
+
+    Attributes:
+        features: shape (records, ...).
+        labels: class numbers, shape (records,).
+    """
 
     features: torch.Tensor
     labels: torch.Tensor

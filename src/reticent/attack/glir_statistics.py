@@ -250,6 +250,9 @@ def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
 
     Valid, whatever the gradients' law, the steps' dependence and the estimation errors are, for a query drawn like
     the held-out records. Never below ``1/(1 + count)``.
+
+    Raises:
+        ParameterError: ``held_out`` is empty or holds a score that is not finite.
     """
     reference = np.sort(np.asarray(held_out, dtype=float))
     if reference.size == 0 or not np.all(np.isfinite(reference)):

@@ -90,7 +90,12 @@ def audit_loop(
 
 
 def as_trainer(train_fn: TrainFunction) -> Trainer:
-    """The loop in the form that ``audit_mechanics`` and ``CanaryAudit`` drive."""
+    """The loop in the form that ``audit_mechanics`` and ``CanaryAudit`` drive.
+
+    Raises:
+        ParameterError: from the trainer: the loop steps no torch optimizer on the model and returns nothing, or takes
+            fewer than ``claim.steps`` steps.
+    """
 
     def trainer(model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int) -> torch.Tensor:
         with _releases(model) as seen:

@@ -152,7 +152,11 @@ def play_tasks(
 
 
 def play_block(store: Store, task: Task) -> dict[str, np.ndarray]:
-    """The work of one task of :func:`play_tasks`: scores with and without the target."""
+    """The work of one task of :func:`play_tasks`: scores with and without the target.
+
+    Raises:
+        ArtifactError: the task is of another kind.
+    """
     if task.kind != "magnitude-block" or task.inputs["law"] not in ("Gaussian", "Laplace"):
         raise ArtifactError(f"unknown kind of task {task.kind!r}")
     given, arrays = task.inputs, store.get(task.inputs["vectors"])
@@ -190,6 +194,9 @@ def one_sided_scores(
     Args:
         observed, centre, weights: as for :func:`magnitude_scores`.
         direction: shape (dimension,), not zero; its length plays no part.
+
+    Raises:
+        ParameterError: ``direction`` is zero or not finite.
     """
     along = _check.reals(direction=direction)
     length = np.linalg.norm(along)

@@ -185,7 +185,11 @@ def estimate_cost(tasks: Sequence[Task], store: Store, workers: int = 1) -> Cost
 
 
 def train_block(store: Store, task: Task) -> dict[str, np.ndarray]:
-    """The work of one task: confidences of its models in the pool, and what they were trained on."""
+    """The work of one task: confidences of its models in the pool, and what they were trained on.
+
+    Raises:
+        ArtifactError: the task is of another kind.
+    """
     if task.kind != "shadow-block":
         raise ArtifactError(f"unknown kind of task {task.kind!r}")
     return _Block.of(task, store).result()

@@ -23,6 +23,9 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> np.ndarray:
 
     Returns:
         ``logit of the label - logsumexp of the other logits``, shape (..., records).
+
+    Raises:
+        ParameterError: shapes do not fit, fewer than two classes, or a logit is not finite (the model has diverged).
     """
     values = np.asarray(logits, dtype=np.float64)
     chosen = np.asarray(labels)

@@ -96,6 +96,9 @@ def dirac_records(layers: Layers, coordinates: np.ndarray, norms: np.ndarray, da
 
     Returns:
         float32, shape (dataset_size, features of the probe).
+
+    Raises:
+        ParameterError: more canaries than records in the data set.
     """
     if len(coordinates) > dataset_size:
         raise ParameterError("canaries", len(coordinates), f"at most the {dataset_size} records of the data set")

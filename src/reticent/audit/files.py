@@ -166,7 +166,11 @@ def _parse_meta(file: Path, meta: np.ndarray) -> dict[str, MetaValue]:
 
 
 def read_json_object(file: Path, text: str) -> dict[str, MetaValue]:
-    """A flat JSON object; NaN, infinities and nesting are refused."""
+    """A flat JSON object; NaN, infinities and nesting are refused.
+
+    Raises:
+        ArtifactError: ``text`` is not strict JSON, or no flat object; the message names ``file``.
+    """
 
     def refuse(token: str) -> None:
         raise ValueError(f"{token} is not JSON")

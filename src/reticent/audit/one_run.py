@@ -155,8 +155,10 @@ def audit_epsilon_one_run_f_dp(
 
 
 def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
-    """Whether the recursion of MAHLOUJIFAR2024, derived anew here, excludes that so many correct guesses
-    have probability above ``significance``. ``claim`` must be its own inverse: it holds in both directions.
+    """Whether so many correct guesses have probability at most ``significance`` under ``claim``.
+
+    The recursion of MAHLOUJIFAR2024, derived anew in docs/auditing.md. ``claim`` must be its own inverse: it holds in
+    both directions.
     """
     return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
 

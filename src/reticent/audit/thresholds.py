@@ -84,6 +84,7 @@ class RankCounts:
         return _rank_p_value(claim, *beta_cells(self.rank, self.non_members), self.false_negatives, self.members)
 
     def rejects(self, claim: Tested, significance: float) -> bool:
+        """Whether the p-value is at most ``significance``, in (0, 1)."""
         return self.p_value(claim) <= significance
 
     @property
@@ -119,6 +120,7 @@ class Given:
         _check.finite(threshold=self.threshold)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+        """Errors at the one threshold; ``objective`` plays no part."""
         return (count(scores.member, scores.non_member, self.threshold),)
 
 
@@ -137,6 +139,7 @@ class Bonferroni:
             raise ParameterError("candidates", self.candidates, "at least one finite threshold")
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+        """Errors at each threshold; ``objective`` plays no part."""
         return tuple(count(scores.member, scores.non_member, t) for t in self.candidates)
 
 
@@ -156,6 +159,7 @@ class Split:
         _check.open_fraction(fraction=self.fraction)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+        """Errors of the unspent scores, at the threshold that is best for ``objective`` on the spent ones."""
         member = _part(scores.member, self.fraction, self.rng, "member")
         non_member = _part(scores.non_member, self.fraction, self.rng, "non_member")
         threshold = _best_threshold(member[0], non_member[0], objective)
@@ -182,6 +186,7 @@ class Ranks:
             _check.open_fraction(levels=level)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
+        """Misses above the non-member score at each rank; ``objective`` plays no part."""
         ordered = np.sort(scores.non_member)[::-1]
         return tuple(_at_rank(scores.member, ordered, rank_for(level, len(ordered))) for level in self.levels)
 

@@ -32,7 +32,13 @@ _DESIGNS = {
 
 @dataclass(frozen=True, slots=True)
 class AuditFiles:
-    """Where the report of an audit was written."""
+    """Where the report of an audit was written.
+
+    Attributes:
+        page: the report, HTML.
+        svg: the picture of the curves.
+        png: the same picture.
+    """
 
     page: Path
     svg: Path

@@ -48,7 +48,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class NumberTable:
-    """One question, one small table: rows of (attackers, cells)."""
+    """One question, one small table: rows of (attackers, cells).
+
+    Attributes:
+        title: the question.
+        columns: headings of the cells.
+        rows: attackers, and one cell for each column.
+    """
 
     title: str
     columns: tuple[str, ...]

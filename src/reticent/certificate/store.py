@@ -1,4 +1,4 @@
-"""Writing certificates: atomic, and never over something that says something else."""
+"""Write certificates in one rename each; a file that holds another certificate is left alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from reticent.errors import ArtifactError
 
 @dataclass(frozen=True, slots=True)
 class CertificateFiles:
-    """Where a certificate was written."""
+    """Where a certificate was written.
+
+    Attributes:
+        complete: JSON with what depends on private data; not for publication.
+        public: JSON for publication.
+        page: HTML.
+        signature: detached; exists only if a key was given.
+    """
 
     complete: Path
     public: Path

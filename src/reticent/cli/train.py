@@ -34,7 +34,7 @@ def train_command(
         typer.Option("--schema", help="With --data: YAML with bounds or categories by column, fixed beforehand."),
     ] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Record weights and released gradients of each step.")] = False,
-    trace_every: Annotated[int, typer.Option("--trace-every", help="Record each so manieth step.")] = 1,
+    trace_every: Annotated[int, typer.Option("--trace-every", help="Record every N-th step, from step 0.")] = 1,
     trace_masks: Annotated[
         bool, typer.Option("--trace-masks", help="Record which records each step used; never publish them.")
     ] = False,

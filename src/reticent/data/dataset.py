@@ -138,7 +138,11 @@ class Dataset:
         return self._split(pool, int(share * len(pool)), seed)
 
     def subset(self, train_size: int) -> Dataset:
-        """Only the first ``train_size`` training records."""
+        """Only the first ``train_size`` training records.
+
+        Raises:
+            ParameterError: ``train_size`` is below 1 or above the number of training records.
+        """
         if _check.count(train_size=train_size) > len(self.train):
             raise ParameterError("train_size", train_size, f"at most {len(self.train)}")
         return replace(self, train=self.train[:train_size].copy())

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
@@ -107,9 +109,9 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
         case dp_event.NonPrivateDpEvent():
             yield Gaussian(noise_multiplier=0.0, releases=count)
         case dp_event.GaussianDpEvent(noise_multiplier=noise):
-            yield Gaussian(noise_multiplier=noise, releases=count)
+            yield Gaussian(noise_multiplier=_number(noise), releases=count)
         case dp_event.LaplaceDpEvent(noise_multiplier=noise):
-            yield Laplace(noise_multiplier=noise, releases=count)
+            yield Laplace(noise_multiplier=_number(noise), releases=count)
         case dp_event.RandomizedResponseDpEvent(noise_parameter=random, num_buckets=2):
             # With probability ``random`` the answer is a fair coin, which is wrong half of the time.
             yield RandomisedResponse(flip_probability=0.5 * random, releases=count)
@@ -138,7 +140,7 @@ def _poisson(rate: float, event: dp_event.DpEvent, count: int) -> Iterator[Mecha
         return
     if isinstance(event, dp_event.LaplaceDpEvent):
         if rate > 0.0:
-            yield Laplace(noise_multiplier=event.noise_multiplier, releases=count, sample_rate=rate)
+            yield Laplace(noise_multiplier=_number(event.noise_multiplier), releases=count, sample_rate=rate)
         return
     noise = _one_gaussian(event, "PoissonSampledDpEvent")
     if noise is not None and rate > 0.0:
@@ -174,6 +176,12 @@ def _one_gaussian(event: dp_event.DpEvent, sampler: str) -> float | None:
             return 0.0
         released, precision = True, precision + part.releases / part.noise_multiplier**2
     return 1.0 / math.sqrt(precision) if released else None
+
+
+def _number(value: Any) -> Any:
+    """A tensor that holds one number, as that number: TensorFlow Privacy divides float32 tensors to get its noise."""
+    held = np.asarray(value) if hasattr(value, "__array__") else None
+    return held.item() if held is not None and held.ndim == 0 else value
 
 
 def _unsupported(event: object) -> UnsupportedError:

@@ -79,7 +79,11 @@ class DPSGD(Mechanism):
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """The rate may come from batch and dataset size, the steps from epochs: each started step counts."""
+        """The rate may come from batch and dataset size, the steps from epochs: each started step counts.
+
+        Raises:
+            ParameterError: rate and sizes contradict each other, steps and epochs are both given, or a rate is missing.
+        """
         fields = dict(given)
         epochs = fields.pop("epochs", None)
         rate = fields.get("sample_rate")

@@ -22,6 +22,14 @@ class Gaussian(Mechanism):
             contribution, >= 0; 0 means no noise.
         releases: number of independent noisy releases of the same data.
         dimension: number of released coordinates; only the relaxed adversary looks at it.
+
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
+    Example:
+        >>> import reticent as rt
+        >>> rt.Gaussian(noise_multiplier=2.0, releases=4).releases
+        4
     """
 
     noise_multiplier: float = field(metadata=described("Noise over the largest contribution of one record."))

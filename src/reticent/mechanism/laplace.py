@@ -23,6 +23,14 @@ class Laplace(Mechanism):
         noise_multiplier: Laplace scale over the largest absolute contribution of one record, >= 0.
         releases: number of independent noisy releases of the same data.
         sample_rate: probability that one record takes part in one release (Poisson sampling), in (0, 1].
+
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.WorstCase().assess(rt.Laplace(2.0)).measure(rt.advantage).value, 4)
+        0.2212
     """
 
     noise_multiplier: float = field(metadata=described("Noise over the largest contribution of one record."))
@@ -37,6 +45,11 @@ class Laplace(Mechanism):
         check_rate(self.sample_rate)
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        """One part for all releases.
+
+        Raises:
+            UnsupportedError: sampled releases under replacement, for which no dominating pair is proven.
+        """
         sampled = self.sample_rate < 1.0
         if sampled and neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")

@@ -30,16 +30,24 @@ class Pair:
 
     @property
     def largest_losses(self) -> tuple[float, float]:
+        """Of "present" against "absent", and of "absent" against "present"; in nats."""
         return math.inf, math.inf
 
     @property
     def unsampled_mu(self) -> float | None:
+        """The mean shift over the noise, in standard deviations; None where the noise is not Gaussian."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianPair(Pair):
-    """N(0, noise^2) against the same, moved by ``shift`` with probability ``sample_rate``."""
+    """N(0, noise^2) against the same, moved by ``shift`` with probability ``sample_rate``.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise, > 0.
+        sample_rate: probability that the target takes part, in (0, 1].
+        shift: distance of the two means when it takes part, >= 0.
+    """
 
     noise_multiplier: float
     sample_rate: float
@@ -47,28 +55,42 @@ class GaussianPair(Pair):
 
     @property
     def largest_losses(self) -> tuple[float, float]:
+        """Unbounded upwards; downwards a release cannot show more than that it was not sampled."""
         return math.inf, _absent(self.sample_rate)
 
     @property
     def unsampled_mu(self) -> float:
+        """``shift / noise_multiplier``."""
         return self.shift / self.noise_multiplier
 
 
 @dataclass(frozen=True, slots=True)
 class AntipodalGaussianPair(Pair):
-    """Mixtures of N(0, noise^2) with N(-1, noise^2) and with N(+1, noise^2): replacement under Poisson sampling."""
+    """Mixtures of N(0, noise^2) with N(-1, noise^2) and with N(+1, noise^2): replacement under Poisson sampling.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise, > 0.
+        sample_rate: probability that the target takes part, in (0, 1].
+    """
 
     noise_multiplier: float
     sample_rate: float
 
     @property
     def unsampled_mu(self) -> float:
+        """``2 / noise_multiplier``: from -1 to +1."""
         return 2.0 / self.noise_multiplier
 
 
 @dataclass(frozen=True, slots=True)
 class SymmetrisedGaussianPair(Pair):
-    """A sampled Gaussian pair, worst of both directions: sampling without replacement, sizes agree."""
+    """A sampled Gaussian pair, worst of both directions: sampling without replacement, sizes agree.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise, > 0.
+        sample_rate: probability that the target takes part, in (0, 1].
+        shift: distance of the two means when it takes part, >= 0.
+    """
 
     noise_multiplier: float
     sample_rate: float
@@ -76,12 +98,19 @@ class SymmetrisedGaussianPair(Pair):
 
     @property
     def unsampled_mu(self) -> float:
+        """``shift / noise_multiplier``."""
         return self.shift / self.noise_multiplier
 
 
 @dataclass(frozen=True, slots=True)
 class LaplacePair(Pair):
-    """Laplace noise of scale ``noise_multiplier``, moved by ``shift`` with probability ``sample_rate``."""
+    """Laplace noise of scale ``noise_multiplier``, moved by ``shift`` with probability ``sample_rate``.
+
+    Attributes:
+        noise_multiplier: scale of the noise, > 0 (its standard deviation is sqrt(2) times that).
+        sample_rate: probability that the target takes part, in (0, 1].
+        shift: distance of the two means when it takes part, >= 0.
+    """
 
     noise_multiplier: float
     sample_rate: float
@@ -89,6 +118,7 @@ class LaplacePair(Pair):
 
     @property
     def largest_losses(self) -> tuple[float, float]:
+        """Both finite: Laplace noise moves no density by more than exp(shift / noise)."""
         reach, rate = self.shift / self.noise_multiplier, self.sample_rate
         if rate == 1.0:
             return reach, reach
@@ -111,6 +141,7 @@ class CurvePair(Pair):
 
     @property
     def largest_losses(self) -> tuple[float, float]:
+        """As stated in ``losses``."""
         return self.losses
 
 

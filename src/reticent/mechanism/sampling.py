@@ -19,7 +19,7 @@ FIXED_SIZE_NOTE = (
 
 
 class Sampler(StrEnum):
-    """How the records of one step are chosen."""
+    """How the records of one step are chosen; what may be claimed for each is in docs/sampling.md."""
 
     POISSON = "poisson"
     """Each record independently with probability ``sample_rate``; batch sizes vary."""

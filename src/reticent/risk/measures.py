@@ -22,12 +22,24 @@ MU_FLOOR = 1e-9
 
 
 def advantage(curve: TradeOff) -> float:
-    """Membership advantage: max over alpha of ``1 - alpha - beta`` (total variation), in [0, 1]."""
+    """Membership advantage: max over alpha of ``1 - alpha - beta`` (total variation), in [0, 1].
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(advantage(GaussianTradeOff(1.0)), 4)
+        0.3829
+    """
     return float(curve.delta(0.0))
 
 
 def bayes_security(curve: TradeOff) -> float:
-    """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets."""
+    """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets.
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(bayes_security(GaussianTradeOff(1.0)), 4)
+        0.6171
+    """
     rates = curve.errors(0.0)
     return min(1.0, float(np.exp(np.logaddexp(rates.fpr, rates.fnr))))
 
@@ -37,6 +49,14 @@ def success(curve: TradeOff, prior: float) -> float:
 
     The Bayes decision: ``1 - prior + prior * delta(log((1 - prior)/prior))``. At least
     ``max(prior, 1 - prior)``, which is the guess without the release.
+
+    Raises:
+        ParameterError: ``prior`` is not strictly between 0 and 1.
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(success(GaussianTradeOff(1.0), prior=0.5), 4)
+        0.6915
     """
     prior = _check.open_fraction(prior=prior)
     gain = float(curve.delta(math.log1p(-prior) - math.log(prior)))
@@ -44,17 +64,44 @@ def success(curve: TradeOff, prior: float) -> float:
 
 
 def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
-    """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent)."""
+    """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent).
+
+    Raises:
+        ParameterError: ``fpr`` is outside [0, 1].
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
+        0.0924
+    """
     return float(curve.power(_check.fraction(fpr=fpr)))
 
 
 def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
-    """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon."""
+    """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon.
+
+    Raises:
+        ParameterError: ``epsilon`` is not finite.
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(delta_at_epsilon(GaussianTradeOff(1.0), epsilon=1.0), 4)
+        0.1269
+    """
     return float(curve.delta(_check.finite(epsilon=epsilon)))
 
 
 def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
-    """Smallest epsilon >= 0 at which the curve implies (epsilon, delta)-DP; inf where there is none."""
+    """Smallest epsilon >= 0 at which the curve implies (epsilon, delta)-DP; inf where there is none.
+
+    Raises:
+        ParameterError: ``delta`` is outside (0, 1].
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(epsilon_at_delta(GaussianTradeOff(1.0), delta=1e-5), 4)
+        4.3772
+    """
     target = math.log(_check.rate(delta=delta))
 
     def excess(epsilon: float) -> float:
@@ -75,6 +122,11 @@ def mu(curve: TradeOff) -> float:
 
     The smallest for Gaussian and Laplace curves and for polygons. A composed curve ends in a floor at false
     positive rate 0, which no mu covers; what its release proves is in ``Assessment.mu``. docs/mu.md.
+
+    Example:
+        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> round(mu(GaussianTradeOff(1.0)), 4)
+        1.0
     """
     return curve.proven_mu
 

@@ -79,7 +79,11 @@ class Store:
         self._refuse_foreign()
 
     def read_manifest(self) -> dict[str, Any] | None:
-        """The plan that was last asked for, or None in a new directory."""
+        """The plan that was last asked for, or None in a new directory.
+
+        Raises:
+            ArtifactError: the manifest has another form.
+        """
         path = inside(self.root, "manifest.json")
         if not path.exists():
             return None

@@ -18,7 +18,11 @@ from reticent.errors import ArtifactError
 
 
 def canonical_json(value: Any) -> bytes:
-    """Strict JSON with sorted keys and no spaces: equal values have equal bytes."""
+    """Strict JSON with sorted keys and no spaces: equal values have equal bytes.
+
+    Raises:
+        ArtifactError: ``value`` holds NaN, an infinity, or something that JSON has no form for.
+    """
     try:
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     except (TypeError, ValueError) as error:

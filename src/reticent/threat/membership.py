@@ -24,6 +24,11 @@ class Membership(Adversary):
     Does not know: which records were sampled, and the noise.
     Claim: the exact value is a bound; closed forms are estimates of it, at their stated distance; the
     proven bracket bounds the advantage only.
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.Membership().assess(rt.Gaussian(2.0)).measure(rt.bayes_security).value, 4)
+        0.8026
     """
 
     name: ClassVar[str] = "membership"

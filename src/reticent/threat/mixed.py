@@ -31,6 +31,11 @@ class Mixed(Adversary):
 
     Attributes:
         relaxed_probability: probability of the relaxed type, in [0, 1].
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.Mixed(0.5).assess(rt.Gaussian(2.0)).measure(rt.advantage).value, 4)
+        0.1277
     """
 
     relaxed_probability: float = field(default=0.5, metadata=described("Probability of the relaxed type."))

@@ -60,6 +60,12 @@ class Relaxed(Adversary):
 
     Raises:
         ParameterError: ``dimension`` is not a whole number >= 1, or both are given.
+
+    Example:
+        >>> import reticent as rt
+        >>> plain, vector = rt.Gaussian(2.0), rt.Gaussian(2.0, dimension=30)
+        >>> [round(rt.Relaxed().assess(what).measure(rt.advantage).value, 4) for what in (plain, vector)]
+        [0.0581, 0.0128]
     """
 
     dimension: int | None = field(

@@ -24,6 +24,9 @@ def draw_batches(
         dataset_size: number of records.
         sample_rate: used by ``POISSON`` only.
         batch_size: used by the other samplers, at most ``dataset_size``.
+
+    Raises:
+        ParameterError: ``batch_size`` is needed and missing, or outside 1 to ``dataset_size``.
     """
     if sampler is Sampler.POISSON:
         return _poisson(source, dataset_size, sample_rate)

@@ -192,7 +192,7 @@ class TraceConfig(_Strict):
     """What to record for attacks on the run.
 
     Attributes:
-        every: record each so manieth step, from step 0.
+        every: record every N-th step, from step 0.
         masks: record which records each step used: needed by some audits, never to be published.
     """
 

@@ -81,7 +81,11 @@ class SchemaHook:
     table: OwnTable
 
     def start(self, context: RunContext) -> None:
-        """Write the schema into the folder of the run."""
+        """Write the schema into the folder of the run.
+
+        Raises:
+            ParameterError: the run has no folder to keep the schema in.
+        """
         if context.directory is None:
             raise ParameterError("directory", None, "a folder: the schema is kept with the run")
         (context.directory / SCHEMA_FILE).write_text(self.table.schema.to_json(), encoding="utf-8")

@@ -33,11 +33,17 @@ class Sums(Protocol):
         """Count the largest record of a step for an unknown record."""
         ...
 
-    def squared_change(self) -> float: ...
+    def squared_change(self) -> float:
+        """Largest sum over the steps of squared changes, in squared clip norms."""
+        ...
 
-    def mask_term(self) -> float: ...
+    def mask_term(self) -> float:
+        """Largest sum over the steps of mask terms."""
+        ...
 
-    def per_record(self) -> np.ndarray: ...
+    def per_record(self) -> np.ndarray:
+        """Sum of squared changes of each record, shape (records,)."""
+        ...
 
 
 class PairSums:
@@ -50,6 +56,7 @@ class PairSums:
         self.largest_mask_term = 0.0
 
     def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
+        """Add the squared distance of each pair of candidate values."""
         terms = self._terms(block, slack)
         first, last = block.first, block.first + len(block.norms)
         self._changes[first:last] += block.squared.to(self._changes.device)
@@ -58,19 +65,28 @@ class PairSums:
         return math.sqrt(float(block.squared.max()))
 
     def after(self, block: Distances, slack: float) -> float:
+        """As ``Sums.after``, exact for each pair."""
         first, last = block.first, block.first + len(block.norms)
         return float((self._masks[first:last] + self._terms(block, slack)).max())
 
     def add_step(self, step: RecordSums) -> None:
+        """Refused: which record the step meant is not known.
+
+        Raises:
+            TypeError: always.
+        """
         raise TypeError("pairs need records that are known")
 
     def squared_change(self) -> float:
+        """Over all records and pairs of candidate values."""
         return float(self._changes.max())
 
     def mask_term(self) -> float:
+        """Over all records and pairs of candidate values."""
         return float(self._masks.max())
 
     def per_record(self) -> np.ndarray:
+        """The largest pair of each record, shape (records,)."""
         return self._changes.amax((1, 2)).numpy()
 
     def _terms(self, block: Distances, slack: float) -> torch.Tensor:
@@ -93,6 +109,7 @@ class RecordSums:
         return np.minimum(diameters(block.squared, method).double().cpu().numpy(), 2.0)
 
     def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
+        """Add the largest distance of each record; rows beyond the end make room for themselves."""
         at = rows.cpu().numpy()
         if len(at) and int(at.max()) >= len(self._changes):
             grown = max(int(at.max()) + 1, 2 * len(self._changes))
@@ -105,6 +122,7 @@ class RecordSums:
         return float(changes.max(initial=0.0))
 
     def after(self, block: Distances, slack: float) -> float:
+        """As ``Sums.after``, with the largest pair of each step: an upper bound."""
         first, last = block.first, block.first + len(block.norms)
         return float(np.max(self._masks[first:last] + self._step(block, slack)[1]))
 
@@ -117,6 +135,7 @@ class RecordSums:
         return float(changes.max())
 
     def add_step(self, step: RecordSums) -> None:
+        """Add what the largest record of ``step`` changed, to every record kept here."""
         if len(self._changes) == 0:
             self._changes, self._masks = np.zeros(1), np.zeros(1)
         self._changes += step._changes
@@ -124,12 +143,15 @@ class RecordSums:
         self.largest_mask_term = max(self.largest_mask_term, step.largest_mask_term)
 
     def squared_change(self) -> float:
+        """Over all records; 0 before the first step."""
         return float(self._changes.max(initial=0.0))
 
     def mask_term(self) -> float:
+        """Over all records; 0 before the first step."""
         return float(self._masks.max(initial=0.0))
 
     def per_record(self) -> np.ndarray:
+        """A copy, shape (records,)."""
         return self._changes.copy()
 
     def _step(self, block: Distances, slack: float) -> tuple[np.ndarray, np.ndarray]:

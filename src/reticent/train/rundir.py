@@ -150,7 +150,11 @@ class Run:
         return divided(found, self.config.data)
 
     def trace(self) -> Trace | None:
-        """Weights and released gradients per step, or None where none were recorded."""
+        """Weights and released gradients per step, or None where none were recorded.
+
+        Raises:
+            ArtifactError: the trace does not belong to the ledger of this run.
+        """
         if INDEX not in self.manifest.files:
             return None
         index = parse_index(self._read(INDEX, _LARGEST_INDEX))
@@ -229,6 +233,9 @@ def new_run(path: Path) -> Iterator[Path]:
 
     After an error nothing is left behind; after a crash only a hidden ``.NAME.partial-*`` folder, which
     ``load_run`` refuses because it has no manifest.
+
+    Raises:
+        ArtifactError: the folder cannot be made.
     """
     path = Path(os.path.abspath(path))
     refuse_existing(path)

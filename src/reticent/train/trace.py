@@ -78,7 +78,11 @@ class TraceRecorder:
         self._shards: list[ShardRecord] = []
 
     def start(self, context: RunContext) -> None:
-        """Make the folder."""
+        """Make the folder.
+
+        Raises:
+            ArtifactError: the run has no folder.
+        """
         if context.directory is None:
             raise ArtifactError("a trace needs a run directory")
         self._directory, self._context = context.directory, context

@@ -28,7 +28,7 @@ from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.steps import SeenStep, Steps
 
 _MEASURE_EVERY = 32
-"""Norms of single records are computed in each so manieth step: they cost a pass over all their gradients."""
+"""Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
 _CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
 

@@ -43,14 +43,22 @@ class SensitiveAttribute:
 
     @classmethod
     def number(cls, column: int, low: float, high: float, count: int) -> SensitiveAttribute:
-        """``count`` >= 2 equally spaced values from ``low`` to ``high``, both included."""
+        """``count`` >= 2 equally spaced values from ``low`` to ``high``, both included.
+
+        Raises:
+            ParameterError: ``count`` is below 2.
+        """
         if _check.count(count=count) < 2:
             raise ParameterError("count", count, "at least 2")
         return cls((column,), np.linspace(_check.finite(low=low), _check.finite(high=high), count)[:, None])
 
     @classmethod
     def observed(cls, columns: Sequence[int], features: np.ndarray) -> SensitiveAttribute:
-        """All distinct values in ``features`` (records, ...). They are themselves private."""
+        """All distinct values in ``features`` (records, ...). They are themselves private.
+
+        Raises:
+            ParameterError: a column is not there.
+        """
         flat = np.asarray(features).reshape(len(features), -1)
         if any(not 0 <= column < flat.shape[1] for column in columns):
             raise ParameterError("columns", tuple(columns), f"in 0 to {flat.shape[1] - 1}")
@@ -58,7 +66,11 @@ class SensitiveAttribute:
 
     @classmethod
     def jointly(cls, *parts: SensitiveAttribute) -> SensitiveAttribute:
-        """Several attributes at once: every combination of their values."""
+        """Several attributes at once: every combination of their values.
+
+        Raises:
+            ParameterError: no attribute is given.
+        """
         if not parts:
             raise ParameterError("parts", "none", "one or more attributes")
         rows = [np.concatenate(rows) for rows in itertools.product(*(p.values for p in parts))]

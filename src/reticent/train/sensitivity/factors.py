@@ -72,12 +72,15 @@ class VectorLinear:
         self._a, self._e, self._bias = a.reshape(records, -1, a.shape[-1]), e.reshape(records, -1, e.shape[-1]), bias
 
     def squared_norms(self) -> torch.Tensor:
+        """From ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
         return ((row_squares(self._a) + float(self._bias)) * row_squares(self._e)).flatten()
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """From the centred factors, so that nothing large cancels."""
         return linear_gram(self._a, self._e, scale[:, :, None], Workspace(self._a), bias=self._bias)
 
     def bytes(self) -> int:
+        """Of both factors."""
         return self._a.nbytes + self._e.nbytes
 
 
@@ -88,12 +91,15 @@ class Explicit:
         self._g, self._records = g, records
 
     def squared_norms(self) -> torch.Tensor:
+        """From the gradient itself."""
         return row_squares(self._g)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """Overwrites the gradient: memory for one copy only."""
         return explicit_gram(self._g.view(self._records, scale.shape[1], -1), scale)
 
     def bytes(self) -> int:
+        """Of the gradient."""
         return self._g.nbytes
 
 
@@ -105,10 +111,12 @@ class PairedSequence:
         self._e = e.reshape(records, -1, *e.shape[1:])
 
     def squared_norms(self) -> torch.Tensor:
+        """From products over pairs of positions."""
         errors = self._e @ self._e.transpose(2, 3)
         return (errors * (self._a @ self._a.transpose(2, 3))).sum((2, 3)).flatten()
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """As a sequence twice as long of small terms, so that nothing large cancels."""
         e = self._e * scale[:, :, None, None]
         a = self._a
         # u_i = sum_t e_it (a_it - a_0t)^T + (e_it - e_0t) a_0t^T: a sequence twice as long of small terms.
@@ -117,6 +125,7 @@ class PairedSequence:
         return _paired_gram(left, right)
 
     def bytes(self) -> int:
+        """Of both factors, and of the products over pairs of positions at their peak."""
         positions = self._a.shape[2]
         return self._a.nbytes + self._e.nbytes + 8 * self._a.element_size() * self._pairs() * positions**2
 
@@ -138,12 +147,15 @@ class Together:
         self._parts = parts
 
     def squared_norms(self) -> torch.Tensor:
+        """The parts' norms added up."""
         return torch.stack([p.squared_norms() for p in self._parts]).sum(0)
 
     def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """The parts' products added up."""
         return torch.stack([p.centred_gram(scale) for p in self._parts]).sum(0)
 
     def bytes(self) -> int:
+        """Of all parts."""
         return sum(p.bytes() for p in self._parts)
 
 

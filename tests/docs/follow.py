@@ -1,0 +1,74 @@
+"""Do literally what a page says: save its files, run its Python, run its commands, compare what it prints."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, chdir, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SAVE = re.compile(r"Save this as `([^`]+)`")
+EXIT = re.compile(r"# exit code (\d)")
+PRINTS = re.compile(r"\bprints\b[^\n]*\s*\Z")
+PROGRAMS = {"reticent": [sys.executable, "-m", "reticent"], "python": [sys.executable]}
+
+
+def follow(page: Path, folder: Path, programs: Mapping[str, list[str]] = PROGRAMS, limit: float = 280.0) -> list[str]:
+    """Follow ``page`` in ``folder``; what each command and each Python block printed, in order.
+
+    A block after "Save this as `name`" is a file. ``python`` blocks run in one name space. Each line of a ``sh`` block
+    is a command that must end with exit code 0, or with the one after "# exit code"; with "&" at its end it runs until
+    the page is done. A ``text`` block after a sentence with "prints" is what the block before must have printed.
+    """
+    told: list[str] = []
+    names: dict[str, object] = {"__name__": "__main__"}
+    with chdir(folder), ExitStack() as running:
+        for before, language, body in steps(page):
+            saved = SAVE.findall(before)
+            if saved:
+                (folder / saved[-1]).write_text(body, encoding="utf-8")
+            elif language == "python":
+                with redirect_stdout(StringIO()) as out:
+                    exec(compile(body, str(page), "exec", dont_inherit=True), names)  # noqa: S102 (our own page)
+                told.append(out.getvalue())
+            elif language == "sh":
+                told += [run(line, folder, programs, running, limit) for line in body.replace("\\\n", " ").splitlines()]
+            elif language == "text" and PRINTS.search(before):
+                printed = [line.rstrip() for line in told[-1].splitlines()]
+                assert body.rstrip().splitlines() == printed, f"{page.name} shows\n{body}\nand it prints\n{told[-1]}"
+    return told
+
+
+def steps(page: Path) -> Iterator[tuple[str, str, str]]:
+    """(text since the last block, language, body) of every fenced block."""
+    text, end = page.read_text(encoding="utf-8"), 0
+    for match in BLOCK.finditer(text):
+        yield text[end : match.start()], *match.groups()
+        end = match.end()
+
+
+def run(line: str, folder: Path, programs: Mapping[str, list[str]], running: ExitStack, limit: float) -> str:
+    """What the command in ``line`` printed."""
+    expected = int(found[1]) if (found := EXIT.search(line)) else 0
+    name, *words = shlex.split(line, comments=True)
+    behind = words[-1:] == ["&"]
+    command = [*programs.get(name, [name]), *(words[:-1] if behind else words)]
+    environment = {**os.environ, "PYTHONWARNINGS": "ignore", "COLUMNS": "100"}
+    if programs is not PROGRAMS:
+        environment.pop("PYTHONPATH", None)  # another environment must find its own package
+    if behind:
+        process = running.enter_context(
+            subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        )
+        running.callback(process.terminate)
+        return ""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=limit)
+    assert done.returncode == expected, f"{line}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout

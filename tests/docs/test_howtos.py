@@ -1,0 +1,64 @@
+"""Every how-to page is followed literally, from the first block to the last."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.follow import ROOT, follow
+
+SHORT = {
+    "start/first-certificate.md": ["runs/mine/certificate.html", "runs/signed/certificate.json"],
+    "howto/audit-a-model.md": ["report.html"],
+    "howto/gate.md": ["gate.md", "gate.xml"],
+    "howto/jax-privacy.md": ["certificate/certificate.html"],
+    "howto/noise-for-a-target.md": [],
+    "howto/opacus.md": ["certificate/certificate.html", "ledger.json"],
+    "howto/own-table.md": ["runs/people-certificate/certificate.html"],
+    "howto/tensorflow-privacy.md": ["certificate/certificate.html"],
+}
+"""Pages, and the files that must be there at their end."""
+
+LONG = {
+    "howto/audit-your-loop.md": [],
+    "howto/cluster.md": [],
+    "howto/huggingface.md": ["certificate/certificate.html"],
+    "howto/lightning.md": ["certificate/certificate.html"],
+}
+
+
+def pages() -> list:
+    short = [pytest.param(page, files, marks=pytest.mark.docs, id=page) for page, files in SHORT.items()]
+    return short + [pytest.param(page, files, marks=pytest.mark.slow, id=page) for page, files in LONG.items()]
+
+
+@pytest.mark.parametrize(("page", "files"), pages())
+def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path: Path) -> None:
+    for module in {"howto/huggingface.md": ["peft"], "howto/lightning.md": ["lightning"]}.get(page, []):
+        pytest.importorskip(module)
+    assert follow(ROOT / "docs" / page, tmp_path)
+    for name in files:
+        assert (tmp_path / name).stat().st_size > 100, name
+
+
+@pytest.mark.docs
+def test_every_how_to_is_followed() -> None:
+    found = {f"howto/{path.name}" for path in (ROOT / "docs" / "howto").glob("*.md")}
+    assert found == {page for page in SHORT | LONG if page.startswith("howto/")}
+
+
+@pytest.mark.docs
+@pytest.mark.parametrize(
+    "page",
+    [
+        "Save this as `a.py`:\n\n```python\nraise SystemExit(1)\n```\n\n```sh\npython a.py\n```\n",
+        "```python\nraise KeyError\n```\n",
+        "```python\nprint(1)\n```\n\nThis prints\n\n```text\n2\n```\n",
+        "```sh\nreticent verify missing.html\n```\n",
+    ],
+)
+def test_a_page_that_fails_is_seen(page: str, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text(page)
+    with pytest.raises((AssertionError, KeyError)):
+        follow(tmp_path / "page.md", tmp_path)
