@@ -11,6 +11,7 @@ from reticent.calibrate._gaussian import clipped, mu_at
 from reticent.calibrate.estimate import Profile, power_of
 from reticent.calibrate.points import FORMS, formula_of
 from reticent.calibrate.rough import RoughProfile
+from reticent.calibrate.scale import NoiseScale, scale_near
 from reticent.calibrate.targets import (
     Advantage,
     BayesSecurity,
@@ -36,6 +37,9 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
     """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it."""
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
+    if isinstance(unknown, NoiseScale):
+        scale, slope = scale_near(mechanism, mu, neighbouring)
+        return -math.log(scale), slope
     match mechanism:
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
             if isinstance(unknown, NoiseMultiplier):
@@ -68,6 +72,8 @@ def steering(
 ) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
+        return None
+    if isinstance(unknown, NoiseScale):  # asked of ledgers, which have no estimate
         return None
     if unknown.whole and formula_of(unknown.put(mechanism, 1.0), adversary, neighbouring, method) is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.
