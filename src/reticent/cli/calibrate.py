@@ -114,7 +114,8 @@ def _one_attacker(name: str, given: Mapping[str, Any]) -> Adversary:
     if name == ALL:
         raise ParameterError("adversary", ALL, "one attacker; `reticent compare` shows all of them")
     (who,), _ = adversaries_of([name], given)
-    return who  # type: ignore[no-any-return]
+    found: Adversary = who
+    return found
 
 
 def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:

@@ -269,7 +269,7 @@ class PublicWatchedRun(_Frozen):
             noise_multiplier=noise,
             sample_rate=rate,
             steps=steps,
-            max_grad_norm=self.clipping.largest or 1.0,
+            max_grad_norm=self.clipping.smallest or 1.0,  # a change of gradients counts against the least noise
             num_parameters=self.num_parameters,
             dataset_size=self.sampler.dataset_size,
             sampler=sampler,
