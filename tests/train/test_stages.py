@@ -229,3 +229,23 @@ def test_a_clip_norm_that_changes_counts_against_the_smallest(tmp_path) -> None:
     mechanism = run.ledger.mechanism()
     assert isinstance(mechanism, DPSGD)
     assert (mechanism.max_grad_norm, mechanism.steps) == (0.1, 12)
+
+
+def test_lint_reads_the_ledger_of_a_run_and_names_what_the_certificate_names(staged, tmp_path, capsys) -> None:
+    found = rt.lint(staged)
+    assert [row[0] for row in found.rows()] == [w.name for w in rt.certify(staged).certificate.warnings]
+    document = json.loads(staged.ledger.to_json())
+    document["expected_batch_size"] = 99.0
+    document["noise_multiplier"] = document["stages"][0]["noise_multiplier"] = 0.0
+    forged = tmp_path / "ledger.json"
+    forged.write_text(json.dumps(document))
+    with pytest.raises(SystemExit) as stopped:
+        main(["lint", str(forged)])
+    out = capsys.readouterr().out
+    assert stopped.value.code == 1
+    assert "expected_batch_size is not sample_rate times dataset_size" in out
+    assert "no-noise" in out
+    with pytest.raises(SystemExit) as stopped:
+        main(["calibrate", "ledger", str(forged), "--target", "advantage=0.1"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
