@@ -23,21 +23,25 @@ def watch(
     *,
     clipping: str | None = None,
     sampler: str | None = None,
+    sensitive: Any = None,
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
     ``with rt.watch(model, optimizer, loader) as ledger:`` around the loop is all that a loop of Opacus needs. Another
     loop calls ``ledger.step(noise_multiplier=...)`` after each step. ``rt.certify(ledger)`` afterwards.
 
+    ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
+    privately.
+
     Raises:
-        UnsupportedError: torch is not installed.
+        UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
         ParameterError: what is declared contradicts what is seen.
     """
     try:
         from reticent.watch.session import Watch
     except ImportError as error:
         raise UnsupportedError(f"watching needs an extra: pip install 'reticent[train]' ({error})") from None
-    return Watch(model, optimizer, loader, clipping=clipping, sampler=sampler)
+    return Watch(model, optimizer, loader, clipping=clipping, sampler=sampler, sensitive=sensitive)
 
 
 class Linted(Table):
