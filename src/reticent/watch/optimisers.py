@@ -43,6 +43,7 @@ def clipping_of(optimizer: Any) -> Kind:
     """How an optimizer of Opacus clips; unknown where its way of clipping or adding noise was overridden."""
     from opacus.optimizers import (
         AdaClipDPOptimizer,
+        DistributedDPOptimizer,
         DPOptimizer,
         DPOptimizerFastGradientClipping,
         DPPerLayerOptimizer,
@@ -52,6 +53,7 @@ def clipping_of(optimizer: Any) -> Kind:
         (AdaClipDPOptimizer, "adaptive"),
         (DPPerLayerOptimizer, "per-layer"),
         (DPOptimizerFastGradientClipping, "flat"),
+        (DistributedDPOptimizer, "flat"),  # the first process adds the noise of all
         (DPOptimizer, "flat"),
     )
     own = type(optimizer)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import distributed, nn
 
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.threat.attribute import SensitivityRecord
@@ -82,8 +82,10 @@ class SensitiveWatch:
         kind = optimisers.clipping_of(optimizer)
         if kind != "flat":
             raise UnsupportedError(f"sensitive is known for flat clipping only, and this optimizer clips {kind}")
-        if not hasattr(loader, "collate_fn") or getattr(loader, "num_workers", 1):
+        if not hasattr(loader, "collate_fn") or getattr(loader, "num_workers", None) != 0:
             raise UnsupportedError("sensitive reads labels from the loader: give a DataLoader with num_workers=0")
+        if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
+            raise UnsupportedError("sensitive sees one process, and several train together")
         self._wanted, self._model, self._optimizer, self._loader = wanted, model, optimizer, loader
         self._bare = models.bare(model)
         self._loss = wanted.loss or cross_entropy

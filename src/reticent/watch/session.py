@@ -32,7 +32,7 @@ from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.steps import SeenStep, Steps
 
-_MEASURE_EVERY = 32
+_MEASURE_EVERY = 64
 """Norms of single records are computed in each so manieth step: they cost a pass over all their gradients."""
 
 _CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
