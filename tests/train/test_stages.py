@@ -249,3 +249,16 @@ def test_lint_reads_the_ledger_of_a_run_and_names_what_the_certificate_names(sta
         main(["calibrate", "ledger", str(forged), "--target", "advantage=0.1"])
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_measuring_every_third_step_gives_a_larger_record(tmp_path) -> None:
+    asked = {"group": "mean radius", "scope": "whole-data"}
+    found = []
+    for every in (1, 3):
+        more = {"sensitive": {**asked, "every": every}, "randomness": "reproducible", "steps": 4}
+        run = train(config(**more), tmp_path / str(every))
+        found.append(run.sensitivity())
+    exact, sampled = found
+    assert exact.mask_term < sampled.mask_term
+    assert exact.squared_change < sampled.squared_change
+    assert sampled.squared_change >= 2 * 4.0

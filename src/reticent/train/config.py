@@ -168,12 +168,14 @@ class SensitiveConfig(_Strict):
         records: for ``audit-set``: the first so many training records.
         budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
             result a guarantee.
+        every: measure each so manieth step only; the others count with the most that clipping allows.
     """
 
     group: str
     scope: Scope = Scope.SAMPLED_BATCH
     records: Annotated[int, Field(ge=1)] | None = None
     budget: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+    every: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
     def _audit_set_has_a_size(self) -> SensitiveConfig:

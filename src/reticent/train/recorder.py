@@ -264,10 +264,11 @@ class AttributeHook:
         budget: float | None = None,
         method: Diameter = Diameter.EXACT,
         precision: Precision = Precision.DOUBLE,
+        every: int = 1,
     ) -> None:
         """Args: ``audit`` are positions among the training records; ``whole`` takes all of them."""
         self._attribute, self._audit, self._whole = attribute, audit, whole
-        self._budget, self._method, self._precision = budget, method, precision
+        self._budget, self._method, self._precision, self._every = budget, method, precision, every
         self.recorder: AttributeRecorder | None = None
 
     def start(self, context: RunContext) -> None:
@@ -286,6 +287,7 @@ class AttributeHook:
             budget=self._budget,
             method=self._method,
             precision=self._precision,
+            every=self._every,
         )
 
     def before_step(self, step: Step) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import torch
@@ -68,9 +69,14 @@ def clipping_of(optimizer: Any) -> Kind:
 
 def is_ghost(optimizer: Any) -> bool:
     """Whether clipping happens in the backward pass, without gradients of single records."""
+    return _clips_in_backward(type(optimizer))
+
+
+@lru_cache(maxsize=64)  # asked in every step
+def _clips_in_backward(kind: type) -> bool:
     from opacus.optimizers import DPOptimizerFastGradientClipping
 
-    return isinstance(optimizer, DPOptimizerFastGradientClipping)
+    return issubclass(kind, DPOptimizerFastGradientClipping)
 
 
 def clip_norm(optimizer: Any, model: Any) -> float:
@@ -100,8 +106,9 @@ def release_of(optimizer: Any, clipped_to: float, size: int | None) -> Release:
 
 def batch_of(optimizer: Any) -> tuple[int | None, int]:
     """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
-    for p in optimizer.params:
-        if is_ghost(optimizer):
+    ghost = is_ghost(optimizer)
+    for p in (p for group in optimizer.param_groups for p in group["params"] if p.requires_grad):
+        if ghost:
             found = getattr(p, "_norm_sample", None)
             return (None if found is None else len(found)), 1
         grads = p.grad_sample
