@@ -19,7 +19,7 @@ LedgerArgument = Annotated[
     ),
 ]
 
-LEAF = {"ledger": "What a file says was released: a ledger, a schedule, a DpEvent."}
+LEAF = {"ledger": "What a file says: a ledger, a schedule, an event."}
 
 
 def say_warnings(warnings: Mapping[str, str]) -> None:

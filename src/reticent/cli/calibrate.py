@@ -59,8 +59,34 @@ class CalibrationDocument(Record):
     evaluations: int
 
 
+def _of_file() -> Callable[..., None]:
+    @takes(TARGET, adversary_option("worst-case", many=False), *adversary_options(), *curve_options())
+    def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
+        from reticent.api.documents import release_in
+
+        target, release = target_of(given["target"]), release_in(file)
+        if any(
+            getattr(part, "noise_multiplier", 1.0) == 0.0
+            for part in getattr(release.mechanism, "parts", [release.mechanism])
+        ):
+            raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
+        who = _one_attacker(given["adversary"], given)
+        relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+        answer = with_status(release.mechanism, NoiseScale(), target, who, relation, method, json)
+        document = document_of(answer, "noise-scale")
+        if json:
+            print_json(with_warnings(document, release.warnings))
+            return
+        _print(document)
+        say("every noise multiplier is to be multiplied by the noise scale")
+        say_warnings(release.warnings)
+
+    return command
+
+
 class _Calibrate(PerMechanism):
-    leaves: ClassVar[dict[str, str]] = LEAF
+    leaves: ClassVar[dict[str, str]] = {"ledger": LEAF["ledger"] + " All its noise is scaled by one factor."}
+    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {"ledger": _of_file}
 
     @staticmethod
     def build(kind: type[Mechanism]) -> Callable[..., None]:
@@ -85,29 +111,6 @@ _calibrate = typer.Typer(
     cls=_Calibrate, help="The parameter that keeps an attacker below a target.", no_args_is_help=True
 )
 app.add_typer(_calibrate, name="calibrate")
-
-
-@_calibrate.command("ledger", help=LEAF["ledger"] + " The noise of all its steps is scaled by one factor.")
-@takes(TARGET, adversary_option("worst-case", many=False), *adversary_options(), *curve_options())
-def _ledger(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
-    from reticent.api.documents import release_in
-
-    target, release = target_of(given["target"]), release_in(file)
-    if any(
-        getattr(part, "noise_multiplier", 1.0) == 0.0
-        for part in getattr(release.mechanism, "parts", [release.mechanism])
-    ):
-        raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
-    who = _one_attacker(given["adversary"], given)
-    relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
-    answer = with_status(release.mechanism, NoiseScale(), target, who, relation, method, json)
-    document = document_of(answer, "noise-scale")
-    if json:
-        print_json(with_warnings(document, release.warnings))
-        return
-    _print(document)
-    say("every noise multiplier is to be multiplied by the noise scale")
-    say_warnings(release.warnings)
 
 
 def _one_attacker(name: str, given: Mapping[str, Any]) -> Adversary:

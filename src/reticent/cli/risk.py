@@ -34,8 +34,22 @@ _QUESTIONS = (
 )
 
 
+def _of_file() -> Callable[..., None]:
+    @takes(adversary_option("worst-case"), *adversary_options(), *curve_options(), *_QUESTIONS)
+    def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
+        from reticent.api.documents import release_in
+
+        release = release_in(file)
+        _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release.warnings)
+        if not json:
+            say_warnings(release.warnings)
+
+    return command
+
+
 class _Risk(PerMechanism):
     leaves: ClassVar[dict[str, str]] = LEAF
+    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {"ledger": _of_file}
 
     @staticmethod
     def build(kind: type[Mechanism]) -> Callable[..., None]:
@@ -50,17 +64,6 @@ class _Risk(PerMechanism):
 
 risk = typer.Typer(cls=_Risk, help="Risk of a release under each attacker.", no_args_is_help=True)
 app.add_typer(risk, name="risk")
-
-
-@risk.command("ledger", help=LEAF["ledger"])
-@takes(adversary_option("worst-case"), *adversary_options(), *curve_options(), *_QUESTIONS)
-def _ledger(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
-    from reticent.api.documents import release_in
-
-    release = release_in(file)
-    _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release.warnings)
-    if not json:
-        say_warnings(release.warnings)
 
 
 def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
