@@ -69,7 +69,8 @@ def clipping_of(optimizer: Any) -> Kind:
 
 def is_ghost(optimizer: Any) -> bool:
     """Whether clipping happens in the backward pass, without gradients of single records."""
-    return _clips_in_backward(type(optimizer))
+    kind: Any = type(optimizer)
+    return _clips_in_backward(kind)
 
 
 @lru_cache(maxsize=64)  # asked in every step
