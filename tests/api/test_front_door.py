@@ -186,6 +186,45 @@ def test_calibrate_takes_targets_as_keywords():
         rt.calibrate(RUN, advantage=0.1, unknown="noise")
 
 
+def test_targets_are_read_from_text_as_on_the_command_line():
+    from reticent.calibrate import Advantage, EpsilonAtDelta
+
+    found = rt.calibrate(RUN, target="epsilon=2@1e-5")
+    assert found.target == EpsilonAtDelta(2.0, 1e-5)
+    assert found.value == rt.calibrate(RUN, epsilon=2.0, delta=1e-5).value
+    assert rt.calibrate(RUN, "advantage=0.1").target == Advantage(0.1)
+    assert rt.calibrate(RUN, Advantage(0.1)).value == rt.calibrate(RUN, "worst-case", "advantage=0.1").value
+    assert [one.adversary.name for one in rt.compare(RUN, ["worst-case"], "advantage=0.1")] == ["worst-case"]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("eps=3", "epsilon=3@1e-5"),
+        ("advantge=0.1", "advantage=0.1"),
+        ("bayes_securty=0.9", "bayes-security=0.9"),
+        ("epsilon=3", "write epsilon=3@1e-5"),
+        ("power=0.1", "tpr=0.1@0.01"),
+        ("gdp=1", "mu=1"),
+    ],
+)
+def test_a_wrong_target_is_answered_with_the_nearest(text, meant):
+    with pytest.raises(ParameterError) as caught:
+        rt.calibrate(RUN, text)
+    assert meant in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_keyword_is_answered_with_the_nearest():
+    for wrong, meant in (
+        ("eps", "'epsilon'"),
+        ("bayes_securty", "'bayes_security'"),
+        ("bayes-security", "'bayes_security'"),
+    ):
+        with pytest.raises(ParameterError, match=f"{meant} .the nearest"):
+            rt.calibrate(RUN, **{wrong: 0.5})
+
+
 def test_compare_puts_attackers_side_by_side():
     found = rt.compare(PLAIN, ["worst-case", "relaxed", "attribute"], advantage=0.1)
     assert [one.adversary.name for one in found] == ["worst-case", "relaxed"]

@@ -211,3 +211,35 @@ def test_bad_releases_are_one_line_and_code_2(capsys, arguments: tuple, message:
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_files_that_are_no_release_end_in_one_line(capsys, tmp_path) -> None:
+    """`risk ledger` and `calibrate ledger` read what strangers wrote."""
+    bad = {
+        "no JSON": "{",
+        "nothing known": "{}",
+        "a list": "[]",
+        "unknown kind": '{"kind": "sorcery"}',
+        "no parts": '{"kind": "ledger", "parts": []}',
+        "nested": '{"kind": "ledger", "parts": [{"kind": "ledger", "parts": []}]}',
+        "unknown field": '{"kind": "gaussian", "noise_multiplier": 1, "sigma": 2}',
+        "negative": '{"kind": "gaussian", "noise_multiplier": -1}',
+        "unknown schema": '{"schema": "reticent.nothing/1"}',
+        "no event": '{"class_name": "Sorcery"}',
+    }
+    file = tmp_path / "release.json"
+    for name, text in bad.items():
+        file.write_text(text)
+        for verb in (("risk", "ledger", str(file)), ("calibrate", "ledger", str(file), "--target", "advantage=0.1")):
+            code, out, err = run(capsys, *verb)
+            assert (code, out, err.count("\n")) == (2, "", 1), name
+            assert str(file) in err, name
+    code, _, err = run(capsys, "risk", "ledger", str(tmp_path))
+    assert (code, err.count("\n")) == (2, 1)
+    file.write_text('{"kind": "gaussian", "noise_multiplier": 1, "releases": 2}')
+    code, _, err = run(capsys, "calibrate", "ledger", str(file), "--target", "eps=3")
+    assert code == 2
+    assert "did you mean epsilon=3@1e-5?" in err
+    answer = document(capsys, "calibrate", "ledger", str(file), "--target", "mu=0.5")
+    assert answer["value"] == pytest.approx(2.0**0.5 / 0.5, rel=1e-4)
+    assert answer["warnings"] == {}

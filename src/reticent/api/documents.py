@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
 from reticent.certificate.build import certify as certify_mechanism
 from reticent.certificate.build import certify_run, certify_watched, run_declaration
+from reticent.certificate.derive import expected_warnings
 from reticent.certificate.schema import Certificate, Declaration
-from reticent.errors import ParameterError
+from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger
 from reticent.mechanism.watched_run import WatchedRun
@@ -185,6 +187,40 @@ def verify(certificate: Certified | Certificate | Path | str, *, tolerance: floa
     else:
         document = certificate.certificate if isinstance(certificate, Certified) else certificate
     return Verified(derive_again(document, tolerance=tolerance), problems)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a file says was released.
+
+    Attributes:
+        mechanism: the release; of a ledger, the safe reading of what ran.
+        warnings: what a reader of the ledger must know, as its certificate lists it; text by name.
+    """
+
+    mechanism: Mechanism
+    warnings: dict[str, str]
+
+
+def release_in(path: Path | str) -> Release:
+    """What the file at ``path`` says was released, read as ``certify`` reads it.
+
+    Raises:
+        ArtifactError: it is neither a ledger nor a mechanism nor a DpEvent, or its ledger cannot be accounted.
+        UnsupportedError: the event has no counterpart.
+    """
+    from reticent.interop.documents import read_release
+
+    if Path(path).is_dir():
+        raise ArtifactError(f"{path}: is a folder; give the ledger.json in it")
+    found = read_release(Path(path))
+    if isinstance(found, Mechanism):
+        return Release(found, {})
+    try:
+        mechanism = found.mechanism()
+    except ParameterError as error:
+        raise ArtifactError(f"{path}: {error}") from None
+    return Release(mechanism, {warning.value: warning.text for warning in expected_warnings(found)})
 
 
 def _opened(what: Any) -> Any:

@@ -76,8 +76,9 @@ def asks_for_all(who: Who | Sequence[Who] | None) -> bool:
     return who == ALL if isinstance(who, str) or not isinstance(who, Sequence) else ALL in who
 
 
-def one_of(text: str, names: list[str]) -> str:
-    """Which names are allowed, the nearest first."""
-    near = get_close_matches(str(text).lower().replace("_", "-").replace(" ", "-"), names, 1, 0.5)
+def one_of(text: str, names: list[str], dash: str = "-") -> str:
+    """Which names are allowed, the nearest first; ``dash`` joins their words."""
+    plain = str(text).lower().replace("_", "-").replace(" ", "-").replace("-", dash)
+    near = get_close_matches(plain, names, 1, 0.5)
     meant = f"{near[0]!r} (the nearest name), or " if near else ""
     return f"{meant}one of {', '.join(names)}"

@@ -10,8 +10,11 @@ from reticent.api.names import Who, adversaries, choice, one_of, relation
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
+from reticent.calibrate.scale import NoiseScale
 from reticent.calibrate.solve import Calibration, UnreachableError
 from reticent.calibrate.solve import calibrate as solve
+from reticent.calibrate.spelling import MEANT
+from reticent.calibrate.spelling import target_of as spelt
 from reticent.calibrate.targets import (
     Advantage,
     BayesSecurity,
@@ -39,6 +42,7 @@ _TARGETS: dict[str, tuple[Any, str | None]] = {
 }
 _UNKNOWNS: dict[str, Any] = {
     "noise_multiplier": NoiseMultiplier,
+    "noise_scale": NoiseScale,
     "sample_rate": SampleRate,
     "steps": Steps,
     "batch_size": BatchSize,
@@ -135,7 +139,7 @@ class Calibrations(Table, Sequence[Calibration]):
 def calibrate(
     mechanism: Mechanism,
     adversary: Who | None = None,
-    target: Target | None = None,
+    target: Target | str | None = None,
     *,
     unknown: str | Unknown = "noise_multiplier",
     neighbouring: Neighbouring | str | None = None,
@@ -146,11 +150,13 @@ def calibrate(
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
-        target: a target of ``reticent.calibrate``, or None with keywords: ``epsilon=3, delta=1e-5``,
-            ``advantage=0.1``, ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
+        target: a target of ``reticent.calibrate`` or its text (``"epsilon=3@1e-5"``, which may stand in the place of
+            the adversary too), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
+            ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
             ``reconstruction=0.2, baseline=0.1``.
         adversary: who attacks, or a name; None means the worst case.
-        unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"`` or ``"batch_size"``.
+        unknown: ``"noise_multiplier"``, ``"sample_rate"``, ``"steps"`` or ``"batch_size"``; ``"noise_scale"`` is one
+            factor on the noise of all parts of a ledger.
         neighbouring: None means the adversary's own ``relation``.
         method: how curves are evaluated.
         limits: see ``target``.
@@ -165,6 +171,7 @@ def calibrate(
         >>> round(found.value, 3)
         3.979
     """
+    adversary, target = _told_apart(adversary, target)
     goal, searched, how = target_of(target, limits), _unknown(unknown), _method(method)
     who, between = one_adversary(adversary), relation(neighbouring)
     return Calibrations(goal, [solve(mechanism_of(mechanism), searched, goal, who, between, how)])
@@ -173,7 +180,7 @@ def calibrate(
 def compare(
     mechanism: Mechanism,
     adversary: Who | Sequence[Who] = "all",
-    target: Target | None = None,
+    target: Target | str | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
     method: Method | str = Method.EXACT,
@@ -193,6 +200,8 @@ def compare(
         worst-case  add-remove             3.979       0.1               0.1
         relaxed     add-remove               1.5       0.1             0.261
     """
+    adversary, target = _told_apart(adversary, target)
+    adversary = "all" if adversary is None else adversary
     goal, between, how = target_of(target, limits), relation(neighbouring), _method(method)
     found, skipped = [], {}
     for who in adversaries(adversary):
@@ -204,8 +213,8 @@ def compare(
     return Calibrations(goal, found, skipped)
 
 
-def target_of(target: Target | None, limits: dict[str, float]) -> Target:
-    """The target that is meant, from an object or from keywords.
+def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
+    """The target that is meant, from an object, from its text, or from keywords.
 
     Raises:
         ParameterError: there is none, more than one, or a keyword that goes with it is missing.
@@ -213,11 +222,16 @@ def target_of(target: Target | None, limits: dict[str, float]) -> Target:
     partners = {partner for _, partner in _TARGETS.values() if partner}
     for name in limits:
         if name not in _TARGETS and name not in partners:
-            raise ParameterError("target", name, one_of(name, [*_TARGETS, *partners]))
+            spelt_name = MEANT.get(name, name).replace("-", "_")
+            raise ParameterError("target", name, one_of(spelt_name, [*_TARGETS, *partners], "_"))
     named = [name for name in limits if name in _TARGETS]
     if target is not None:
+        if isinstance(target, str) and not limits:
+            return spelt(target)
         if limits or not isinstance(target, Target):
-            raise ParameterError("target", target, "a target of reticent.calibrate, or keywords such as advantage=0.1")
+            raise ParameterError(
+                "target", target, "a target such as 'epsilon=3@1e-5', or keywords such as advantage=0.1"
+            )
         return target
     if len(named) != 1:
         raise ParameterError("target", named, "exactly one of " + ", ".join(_TARGETS))
@@ -229,6 +243,13 @@ def target_of(target: Target | None, limits: dict[str, float]) -> Target:
     values = [limits[named[0]], *([limits[partner]] if partner else [])]
     found: Target = kind(*values)
     return found
+
+
+def _told_apart(who: Any, target: Target | str | None) -> tuple[Any, Target | str | None]:
+    """Who attacks, and the target: a text such as ``advantage=0.1`` is a target wherever it stands."""
+    if target is None and (isinstance(who, Target) or (isinstance(who, str) and "=" in who)):
+        return None, who
+    return who, target
 
 
 def _unknown(unknown: str | Unknown) -> Unknown:

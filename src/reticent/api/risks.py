@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from reticent.api.names import Who, adversaries, asks_for_all, choice, one_of, relation
@@ -16,6 +17,9 @@ from reticent.threat import assess as assess_each
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from reticent.mechanism.run_ledger import RunLedger
+    from reticent.mechanism.watched_run import PublicWatchedRun
 
 DEFAULT_FPR, DEFAULT_DELTA = 0.001, 1e-5
 
@@ -113,7 +117,7 @@ class Assessments(Table, Sequence[Assessment]):
 
 
 def assess(
-    mechanism: Mechanism,
+    mechanism: Mechanism | RunLedger | PublicWatchedRun | Path | str | Any,
     adversary: Who | Sequence[Who] | None = None,
     *,
     neighbouring: Neighbouring | str | None = None,
@@ -124,7 +128,8 @@ def assess(
     """What each attacker can learn from ``mechanism``; the worst case is always beside it.
 
     Args:
-        mechanism: what was released, or anything with a method ``mechanism()``: a watched run, a ledger.
+        mechanism: what was released, or anything with a method ``mechanism()``: a watched run, a ledger; or the path
+            of a file with a ledger, a mechanism or a DpEvent.
         adversary: an adversary, its name, a list of both, or ``"all"``; None means the worst case alone.
             Of ``"all"``, those that cannot be answered are listed with the reason.
         neighbouring: between which data sets; None means each adversary's own ``relation``.
@@ -155,13 +160,18 @@ def assess(
 
 
 def mechanism_of(what: Any) -> Mechanism:
-    """A mechanism, or that of a ledger, a run or a watched loop.
+    """A mechanism, or that of a ledger, a run or a watched loop, or of a file that holds one.
 
     Raises:
+        ArtifactError: it is a path, and no ledger, mechanism or DpEvent lies there.
         ParameterError: it is none of these.
     """
     if isinstance(what, Mechanism):
         return what
+    if isinstance(what, (str, Path)):
+        from reticent.api.documents import release_in
+
+        return release_in(what).mechanism
     for known in (what, getattr(what, "ledger", None)):
         found = getattr(known, "mechanism", None)
         if callable(found):

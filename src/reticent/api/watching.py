@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent._text import printable
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism.watch_faults import Fault
+from reticent.mechanism.run_ledger import RunLedger
+from reticent.mechanism.watch_faults import Fault, Severity
 from reticent.mechanism.watched_run import PublicWatchedRun
 
 if TYPE_CHECKING:
@@ -21,38 +23,48 @@ def watch(
     *,
     clipping: str | None = None,
     sampler: str | None = None,
+    sensitive: Any = None,
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
     ``with rt.watch(model, optimizer, loader) as ledger:`` around the loop is all that a loop of Opacus needs. Another
     loop calls ``ledger.step(noise_multiplier=...)`` after each step. ``rt.certify(ledger)`` afterwards.
 
+    ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
+    privately.
+
     Raises:
-        UnsupportedError: torch is not installed.
+        UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
         ParameterError: what is declared contradicts what is seen.
     """
     try:
         from reticent.watch.session import Watch
     except ImportError as error:
         raise UnsupportedError(f"watching needs an extra: pip install 'reticent[train]' ({error})") from None
-    return Watch(model, optimizer, loader, clipping=clipping, sampler=sampler)
+    return Watch(model, optimizer, loader, clipping=clipping, sampler=sampler, sensitive=sensitive)
 
 
 class Linted(Table):
-    """The faults of a watched loop, the worst first.
+    """The faults of a loop or a run, the worst first.
 
     Attributes:
-        faults: by name; empty where there is nothing to say.
+        faults: of a watched loop, by name; empty where there is nothing to say, and for a run of our own trainer.
+        worst: the severity of the worst line, or None.
     """
 
-    def __init__(self, ledger: PublicWatchedRun) -> None:
-        found = dict.fromkeys([*ledger.faults, *ledger.demanded()])
-        self.faults: tuple[Fault, ...] = tuple(fault for fault in Fault if fault in found)
-        self._steps = ledger.steps
+    def __init__(self, ledger: PublicWatchedRun | RunLedger) -> None:
+        self._steps, self.faults = ledger.steps, _faults_of(ledger)
+        self._rows = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
+
+    @property
+    def worst(self) -> Severity | None:
+        """The severity of the worst line, or None without any."""
+        found = {row[1] for row in self._rows}
+        return next((severity for severity in Severity if severity.value in found), None)
 
     def title(self) -> str:
         """How many steps and faults."""
-        return f"{self._steps} noisy steps, {len(self.faults)} {'fault' if len(self.faults) == 1 else 'faults'}"
+        return f"{self._steps} noisy steps, {len(self._rows)} {'fault' if len(self._rows) == 1 else 'faults'}"
 
     def columns(self) -> tuple[str, ...]:
         """What is wrong, how bad, why, and what to do."""
@@ -60,26 +72,62 @@ class Linted(Table):
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each fault."""
-        told = ((fault, fault.explanation) for fault in self.faults)
-        return [(fault.value, said.severity.value, said.reason, said.mend) for fault, said in told]
+        return list(self._rows)
 
     def __repr__(self) -> str:
         lines = [self.title()]
         for name, severity, reason, mend in self.rows():
-            lines += [f"{severity}: {name}", f"  {reason}", f"  -> {mend}"]
+            lines += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {mend}"] if mend else [])]
         return "\n".join(lines)
 
 
+def _faults_of(ledger: PublicWatchedRun | RunLedger) -> tuple[Fault, ...]:
+    if isinstance(ledger, RunLedger):
+        return ()
+    found = dict.fromkeys([*ledger.faults, *ledger.demanded()])
+    return tuple(fault for fault in Fault if fault in found)
+
+
+def _told(fault: Fault) -> tuple[Cell, ...]:
+    said = fault.explanation
+    return fault.value, said.severity.value, said.reason, said.mend
+
+
+def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
+    """What a run of our trainer contradicts itself in, and the warnings of its certificate, the worst first."""
+    from reticent.certificate.derive import expected_warnings
+    from reticent.certificate.ledger_rules import contradictions
+    from reticent.certificate.schema import Edition
+
+    wrong = "The ledger contradicts itself: it is not as the trainer wrote it."
+    rows: list[tuple[Cell, ...]] = [
+        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", wrong)
+        for where, problem in contradictions(ledger, Edition.COMPLETE)
+    ]
+    known = {fault.value: fault.explanation for fault in Fault}
+    for warning in expected_warnings(ledger):
+        said = known.get(warning.value)
+        severity, mend = (Severity.WARNING, "") if said is None else (said.severity, said.mend)
+        rows.append((warning.value, severity.value, warning.text, mend))
+    order = [severity.value for severity in Severity]
+    return sorted(rows, key=lambda row: order.index(str(row[1])))
+
+
 def lint(ledger: Any) -> Linted:
-    """What is wrong with a watched loop: each fault with its severity, the reason, and what mends it.
+    """What is wrong with a watched loop or a run: each fault with its severity, the reason, and what mends it.
 
     Args:
-        ledger: of ``rt.watch``, or the path of its file.
+        ledger: of ``rt.watch`` or of a run of ``reticent train``, or the path of its file.
 
     Raises:
         ArtifactError, ParameterError: it is no such ledger.
     """
-    return Linted(watched_run(ledger))
+    if isinstance(ledger, (str, Path)):
+        from reticent.mechanism.any_ledger import read_ledger
+
+        ledger = read_ledger(Path(ledger))
+    found = ledger if isinstance(ledger, RunLedger) else getattr(ledger, "ledger", None)
+    return Linted(found if isinstance(found, RunLedger) else watched_run(ledger))
 
 
 def watched_run(ledger: Any) -> PublicWatchedRun:

@@ -181,7 +181,7 @@ def _shadow(target: _Target, settings: AttackSettings) -> ShadowModels:
             f"{store.root} holds an earlier attack: --resume goes on with it, --work names another place"
         )
     # The noise that ran, not the risk target that it was calibrated for.
-    ran = {"noise_multiplier": target.run.ledger.noise_multiplier, "target": None}
+    ran = {"noise_multiplier": target.run.ledger.equal_steps().noise_multiplier, "target": None}
     plan = ShadowPlan(
         target.run.config.model_copy(update=ran), settings.models, len(target.dataset.train), settings.seed
     )

@@ -310,7 +310,7 @@ def glir_audit(
         UnsupportedError: the data set has fewer than 40 test records.
     """
     run = run_path if isinstance(run_path, Run) else load_run(run_path)
-    trace, mechanism = run.trace(), run.ledger.mechanism()
+    trace, mechanism = run.trace(), run.ledger.equal_steps()
     if trace is None:
         raise ArtifactError(f"{run.path}: has no trace; train with --trace")
     rng = np.random.default_rng(seed)

@@ -28,7 +28,7 @@ class CanaryAttack:
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Check the release, train once on the probe, and score every canary by its likelihood ratio over all steps."""
         release = check_release(run)
-        claim = release.run.ledger.mechanism()
+        claim = release.run.ledger.equal_steps()
         size = max(claim.dataset_size or 0, settings.canaries)
         audit = CanaryAudit(settings.canaries, settings.seed)
         found = audit.scores(OwnTrainer(settings.steps_done), replace(claim, dataset_size=size))

@@ -1,6 +1,7 @@
 """Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target."""
 
 from reticent._callable import make_callable
+from reticent.calibrate.scale import NoiseScale
 from reticent.calibrate.solve import Calibration, UnreachableError, calibrate
 from reticent.calibrate.targets import (
     Advantage,
@@ -22,6 +23,7 @@ __all__ = [
     "EpsilonAtDelta",
     "Mu",
     "NoiseMultiplier",
+    "NoiseScale",
     "Reconstruction",
     "SampleRate",
     "Steps",

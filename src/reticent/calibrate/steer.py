@@ -9,6 +9,7 @@ import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
 from reticent.calibrate.claims import Attack
+from reticent.calibrate.scale import NoiseScale, scale_near
 from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
@@ -27,6 +28,9 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
     """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it."""
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
+    if isinstance(unknown, NoiseScale):
+        scale, slope = scale_near(mechanism, mu, neighbouring)
+        return -math.log(scale), slope
     match mechanism:
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
             if isinstance(unknown, NoiseMultiplier):
@@ -52,6 +56,8 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
+        return None
+    if isinstance(unknown, NoiseScale):  # asked of ledgers, which have no estimate
         return None
     form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
     if form is not None:

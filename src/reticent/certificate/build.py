@@ -15,12 +15,12 @@ from reticent.certificate.derive import (
 from reticent.certificate.inputs import inputs_of
 from reticent.certificate.numbers import Questions
 from reticent.certificate.schema import Certificate, Declaration, Edition
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger
-from reticent.mechanism.watched_run import WatchedRun
+from reticent.mechanism.watched_run import MeasuredChange, WatchedRun
 from reticent.threat import Adversary, Attribute
-from reticent.threat.attribute import SensitivityRecord
+from reticent.threat.attribute import Scope, SensitivityRecord
 from reticent.threat.registry import standard_adversaries
 
 __all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
@@ -113,7 +113,18 @@ def certify_watched(
         "weights_sha256": ledger.weights_sha256,
     }
     said = Declaration(**{**known, **{name: value for name, value in declared.items() if value is not None}})
-    return certify(ledger.mechanism(), said, ledger=ledger, progress=progress)
+    measured = ledger.diagnostics.sensitivity
+    attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
+    everybody = (*standard_adversaries(), *attribute)
+    return certify(ledger.mechanism(), said, adversaries=everybody, ledger=ledger, progress=progress)
+
+
+def _record_of(measured: MeasuredChange) -> SensitivityRecord:
+    fields = measured.model_dump()
+    try:
+        return SensitivityRecord(**{**fields, "scope": Scope(fields["scope"])})
+    except (ValueError, ParameterError) as error:
+        raise ArtifactError(f"ledger: diagnostics.sensitivity: {error}") from None
 
 
 def run_declaration(ledger: RunLedger, **more: str | None) -> Declaration:

@@ -29,7 +29,7 @@ def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
         (ledger.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
         (ledger.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
         (ledger.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
-        (ledger.noise_multiplier == 0.0, RunWarning.NO_NOISE),
+        (not ledger.noisy, RunWarning.NO_NOISE),
         (public_size, RunWarning.SIZE_TREATED_AS_PUBLIC),
         (ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),
         (_schema_from_records(ledger), RunWarning.SCHEMA_FROM_RECORDS),

@@ -28,7 +28,7 @@ VERBS = {
     "certify": ("certify", "Certify a run under every attacker."),
     "keygen": ("certify", "Make a key pair for signing certificates."),
     "verify": ("verify", "Derive a certificate again and compare every leaf."),
-    "lint": ("lint", "Name every fault of a training loop that was watched."),
+    "lint": ("lint", "Name every fault of a training loop or a run."),
     "gate": ("gate", "Stop a release whose certificate breaches a policy."),
     "audit": ("audit", "Attack a run, or judge scores, against the claims."),
     "plan-audit": ("audit", "How large an audit must be."),

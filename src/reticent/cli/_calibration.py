@@ -7,67 +7,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from reticent._registry import parameters_of
-from reticent.calibrate import (
-    Advantage,
-    BayesSecurity,
-    Calibration,
-    EpsilonAtDelta,
-    Mu,
-    Reconstruction,
-    Success,
-    Target,
-    TprAtFpr,
-    Unknown,
-    unknowns_of,
-)
+from reticent.calibrate import Calibration, Target, Unknown, unknowns_of
 from reticent.calibrate import calibrate as solve
+from reticent.calibrate.spelling import target_of
 from reticent.cli._options import is_terminal, mechanism_given, option
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.threat import Adversary, Method
 
 _STAND_IN = {"sample_rate": 0.5}
-_PLACES = {"success": "0.5", "tpr": "0.01", "epsilon": "1e-5", "reconstruction": "0.1"}
-"""Where the risk of a target is read, in examples."""
+__all__ = ["TARGET", "release_of", "shown", "strict", "target_of", "unknown_of", "with_status"]
 
 TARGET = option(
     "target",
     str,
     "advantage=V, bayes-security=V, success=V@PRIOR, tpr=V@FPR, epsilon=V@DELTA, mu=V or reconstruction=V@BASELINE.",
 )
-
-
-def target_of(text: str | None) -> Target:
-    """``--target`` as a type.
-
-    Raises:
-        ParameterError: the text is not ``NAME=VALUE`` or ``NAME=VALUE@PLACE`` with a known name.
-    """
-    plain: dict[str, type[Target]] = {"advantage": Advantage, "bayes-security": BayesSecurity, "mu": Mu}
-    placed: dict[str, type[Target]] = {
-        "success": Success,
-        "tpr": TprAtFpr,
-        "epsilon": EpsilonAtDelta,
-        "reconstruction": Reconstruction,
-    }
-    name, _, rest = (text or "").partition("=")
-    numbers = rest.split("@")
-    if name in placed and len(numbers) == 1 and rest:
-        raise ParameterError("target", text, f"told where it is read: write {name}={rest}@{_PLACES[name]}")
-    wanted = 1 if name in plain else 2
-    if (name not in plain and name not in placed) or len(numbers) != wanted or not rest:
-        allowed = ", ".join([f"{n}=V" for n in plain] + [f"{n}=V@W" for n in placed])
-        raise ParameterError("target", text, f"one of {allowed}")
-    try:
-        values = [float(number) for number in numbers]
-    except ValueError:
-        raise ParameterError("target", text, "a name and decimal numbers") from None
-    kind: Any = (plain | placed)[name]
-    try:
-        target: Target = kind(*values)
-    except ParameterError as error:
-        raise ParameterError("target", text, f"given with {error.name} as {error.allowed}") from None
-    return target
 
 
 def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:

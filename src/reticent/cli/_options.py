@@ -120,6 +120,9 @@ class PerMechanism(Listing):
     leaves: ClassVar[dict[str, str]] = {}
     """Further commands, with a line about each."""
 
+    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {}
+    """Those of them that are made when they are called: lists of attackers are not loaded for a list of commands."""
+
     @staticmethod
     def build(kind: type[Mechanism]) -> Callable[..., None]:
         """The function of the command for one mechanism."""
@@ -135,11 +138,14 @@ class PerMechanism(Listing):
         return {**kinds, **self.leaves}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in MECHANISMS or cmd_name not in self.lines():
-            return super().get_command(ctx, cmd_name)
-        kind = MECHANISMS[cmd_name]
         one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.command(cmd_name, help=first_line(kind))(self.build(kind))
+        if cmd_name in self.later:
+            one.command(cmd_name, help=self.leaves[cmd_name])(self.later[cmd_name]())
+        elif cmd_name in MECHANISMS and cmd_name in self.lines():
+            kind = MECHANISMS[cmd_name]
+            one.command(cmd_name, help=first_line(kind))(self.build(kind))
+        else:
+            return super().get_command(ctx, cmd_name)
         return typer.main.get_command(one)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import typer
 from pydantic import Field
 
-from reticent.calibrate import Calibration, unknowns_of
+from reticent.calibrate import Calibration, NoiseScale, unknowns_of
 from reticent.certificate.numbers import AssessmentRecord, Questions, Record, assessment_record, mechanism_record
 from reticent.cli._app import app
 from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, unknown_of, with_status
+from reticent.cli._ledger import LEAF, LedgerArgument, say_warnings, with_warnings
 from reticent.cli._options import (
     JsonOption,
     PerMechanism,
@@ -28,9 +29,9 @@ from reticent.cli._options import (
     told_apart,
 )
 from reticent.cli._tables import print_json, say
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
-from reticent.threat import Method, WorstCase
+from reticent.threat import Adversary, Method, WorstCase
 from reticent.threat.registry import ALL
 
 SCHEMA = "reticent.calibration/1"
@@ -59,7 +60,35 @@ class CalibrationDocument(Record):
     evaluations: int
 
 
+def _of_file() -> Callable[..., None]:
+    @takes(TARGET, adversary_option("worst-case", many=False), *adversary_options(), *curve_options())
+    def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
+        from reticent.api.documents import release_in
+
+        target, release = target_of(given["target"]), release_in(file)
+        if any(
+            getattr(part, "noise_multiplier", 1.0) == 0.0
+            for part in getattr(release.mechanism, "parts", [release.mechanism])
+        ):
+            raise UnsupportedError(f"{file}: no factor gives noise to a release that has none; reticent lint says why")
+        who = _one_attacker(given["adversary"], given)
+        relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+        answer = with_status(release.mechanism, NoiseScale(), target, who, relation, method, json)
+        document = document_of(answer, "noise-scale")
+        if json:
+            print_json(with_warnings(document, release.warnings))
+            return
+        _print(document)
+        say("every noise multiplier is to be multiplied by the noise scale")
+        say_warnings(release.warnings)
+
+    return command
+
+
 class _Calibrate(PerMechanism):
+    leaves: ClassVar[dict[str, str]] = {"ledger": LEAF["ledger"] + " All its noise is scaled by one factor."}
+    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {"ledger": _of_file}
+
     @staticmethod
     def build(kind: type[Mechanism]) -> Callable[..., None]:
         own, names = mechanism_options(kind), ", ".join(unknowns_of(kind))
@@ -76,10 +105,18 @@ class _Calibrate(PerMechanism):
         return command
 
 
-app.add_typer(
-    typer.Typer(cls=_Calibrate, help="The parameter that keeps an attacker below a target.", no_args_is_help=True),
-    name="calibrate",
+_calibrate = typer.Typer(
+    cls=_Calibrate, help="The parameter that keeps an attacker below a target.", no_args_is_help=True
 )
+app.add_typer(_calibrate, name="calibrate")
+
+
+def _one_attacker(name: str, given: Mapping[str, Any]) -> Adversary:
+    if name == ALL:
+        raise ParameterError("adversary", ALL, "one attacker; `reticent compare` shows all of them")
+    (who,), _ = adversaries_of([name], given)
+    found: Adversary = who
+    return found
 
 
 def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
@@ -87,9 +124,7 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     name, unknown = unknown_of(kind, given["unknown"])
     own, attackers = told_apart(kind, [given["adversary"]], given)
     release = release_of(kind, name, own)
-    if given["adversary"] == ALL:
-        raise ParameterError("adversary", ALL, "one attacker; `reticent compare` shows all of them")
-    (who,), _ = adversaries_of([given["adversary"]], attackers)
+    who = _one_attacker(given["adversary"], attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     document = document_of(with_status(release, unknown, target, who, relation, method, json), name)
     if json:

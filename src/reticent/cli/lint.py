@@ -16,15 +16,17 @@ from reticent.mechanism.watch_faults import Severity
 
 @app.command("lint")
 def lint_command(
-    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger that rt.watch saved.")],
+    ledger: Annotated[
+        Path, typer.Argument(metavar="LEDGER", help="The ledger that rt.watch saved, or ledger.json of a run.")
+    ],
     json: JsonOption = False,
 ) -> None:
-    """Name every fault of a watched loop with its severity, the reason and what mends it; exit code 1 on an error."""
+    """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""
     found = lint(ledger)
     if json:
         rows = [dict(zip(found.columns(), row, strict=True)) for row in found.rows()]
         typer.echo(json_text.dumps({"schema": "reticent.lint/1", "faults": rows}, indent=2))
     else:
         typer.echo(repr(found))
-    if any(fault.explanation.severity is Severity.ERROR for fault in found.faults):
+    if found.worst is Severity.ERROR:
         raise typer.Exit(1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import typer
 
 from reticent.cli._app import app
+from reticent.cli._ledger import LEAF, LedgerArgument, say_warnings
 from reticent.cli._options import (
     JsonOption,
     PerMechanism,
@@ -33,7 +34,23 @@ _QUESTIONS = (
 )
 
 
+def _of_file() -> Callable[..., None]:
+    @takes(adversary_option("worst-case"), *adversary_options(), *curve_options(), *_QUESTIONS)
+    def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
+        from reticent.api.documents import release_in
+
+        release = release_in(file)
+        _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release.warnings)
+        if not json:
+            say_warnings(release.warnings)
+
+    return command
+
+
 class _Risk(PerMechanism):
+    leaves: ClassVar[dict[str, str]] = LEAF
+    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {"ledger": _of_file}
+
     @staticmethod
     def build(kind: type[Mechanism]) -> Callable[..., None]:
         own = mechanism_options(kind)
@@ -45,17 +62,29 @@ class _Risk(PerMechanism):
         return command
 
 
-app.add_typer(typer.Typer(cls=_Risk, help="Risk of a release under each attacker.", no_args_is_help=True), name="risk")
+risk = typer.Typer(cls=_Risk, help="Risk of a release under each attacker.", no_args_is_help=True)
+app.add_typer(risk, name="risk")
 
 
 def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
+    names = given["adversary"] or ["worst-case"]
+    release, attackers = told_apart(kind, names, given)
+    _assess(mechanism_given(kind, release), names, attackers, json, given, None)
+
+
+def _assess(
+    mechanism: Mechanism,
+    names: list[str],
+    attackers: Mapping[str, Any],
+    json: bool,
+    given: Mapping[str, Any],
+    warnings: dict[str, str] | None,
+) -> None:
     from reticent.certificate.numbers import Questions, risk_document  # lists of commands are shown without them
+    from reticent.cli._ledger import with_warnings
     from reticent.cli._tables import print_json, print_risk
     from reticent.threat import assess, assess_answerable
 
-    names = given["adversary"] or ["worst-case"]
-    release, attackers = told_apart(kind, names, given)
-    mechanism = mechanism_given(kind, release)
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     questions = Questions.of(given["fpr"], given["delta"], given["epsilon"], given["prior"])
@@ -65,6 +94,6 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
         assessments, skipped = assess(mechanism, adversaries, relation, method), {}
     document = risk_document(mechanism, assessments, questions, skipped)
     if json:
-        print_json(document)
+        print_json(document if warnings is None else with_warnings(document, warnings))
     else:
         print_risk(document)

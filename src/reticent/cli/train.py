@@ -127,6 +127,7 @@ def summary(ledger: RunLedger, path: Path) -> str:
         f"{path}: {ledger.steps} noisy updates on {ledger.data.dataset_size} records of {ledger.data.name}",
         f"sampler {ledger.sampler.value}, sample rate {ledger.sample_rate:.6g}, "
         f"noise multiplier {ledger.noise_multiplier:.6g}, clip norm {ledger.max_grad_norm:.6g}",
+        *(["noise, sample rate or clip norm change along the run: the first are shown"] if ledger.stages else []),
         f"test accuracy {accuracy:.4f}" if accuracy is not None else "no test records",
         *(f"! {warning.value}: {warning.text}" for warning in ledger.warnings),
     ]

@@ -224,7 +224,7 @@ class _Law(NamedTuple):
         sine = np.sin(half)
         real = -missing - 2.0 * np.matmul(sine * sine, weight)[..., 0]
         imaginary = 0.0 * real if self.symmetric else 2.0 * np.matmul(sine * np.cos(half), weight)[..., 0]
-        log_size = 0.5 * self.steps * np.log1p(real * (2.0 + real) + imaginary * imaginary)
+        log_size = 0.5 * self.steps * np.log1p(np.maximum(real * (2.0 + real) + imaginary * imaginary, -1.0))
         return log_size, self.steps * np.arctan2(imaginary, 1.0 + real)
 
 

@@ -147,25 +147,29 @@ def _text(source: Source) -> str:
 def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     """What ran, what is wrong with it, and who learns what from it."""
     release = ledger.mechanism()
+    changes = "; changes along the run" if ledger.stages else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger, Edition.COMPLETE)]
     found = answer((WorstCase(),), release, None)
     facts = [
         ("data", inert(ledger.data.name)),
         ("records", f"{ledger.data.dataset_size:,}"),
-        ("sampler", release.sampler.value),
-        ("noise multiplier", f"{release.noise_multiplier:g}"),
-        ("sample rate", f"{release.sample_rate:.4g}"),
+        ("sampler", ledger.sampler.value),
+        ("noise multiplier", f"{ledger.noise_multiplier:g}{changes}"),
+        ("sample rate", f"{ledger.sample_rate:.4g}{changes}"),
         ("steps", f"{ledger.steps:,} of {ledger.planned_steps:,} planned"),
         ("trained parameters", f"{ledger.num_parameters:,}"),
         ("random numbers", ledger.randomness.value),
     ]
-    asked: dict[str, Any] = {"data-settings": _settings(release)}
+    asked: list[Any] = []
+    if isinstance(release, DPSGD):
+        explore: dict[str, Any] = {"data-settings": _settings(release)}
+        asked = [html.Button("Explore these settings", className="primary", **explore)]
     page = [
         html.H2(title),
         *_faults(wrong, "This ledger contradicts itself", "The facts of this ledger agree with each other."),
         *[html.P(RunWarning(w).text, className="warning") for w in ledger.warnings],
         html.P(told(found.assessments[0])),
-        html.Button("Explore these settings", className="primary", **asked),
+        *asked,
         words.pairs(facts),
     ]
     return Opened(page, risk_figure(found.assessments, "curves", theme))

@@ -1,27 +1,26 @@
 """The worst case at the accuracy of a screen, in milliseconds: drawn while the proven curve is computed.
 
-An estimate, and marked as one: the same transform as ``composition.fast``, without the certificate.
+An estimate, and marked as one: ``composition.WorstCaseProfile``, whose values are not certified.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from reticent.composition.fast import Profile
-from reticent.composition.polygon import Polygon, hull, polygon_through
+from reticent.composition import WorstCaseProfile
+from reticent.composition.closed_forms import clt_mu
+from reticent.composition.polygon import Polygon, polygon_above
 from reticent.errors import ReticentError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.threat import Assessment, Claim, Method, WorstCase
-from reticent.tradeoff import LogErrors
 from reticent.tradeoff._logs import log1mexp
 
 ACCURACY = 1e-4
 """By how much an error rate of the drawn curve may differ from the exact one."""
-_NEAR, _FAR = 401, 161  # thresholds within some standard deviations of the loss, and in the whole window
+_NEAR, _FAR = 241, 81  # thresholds within some standard deviations of the loss, and in the whole window
 _SPREADS = 6.0
-_SMALLEST = 1e-9  # rates below this are not resolved: they are left to the proven curve
-_SEEN = 2e-6  # both rates must be followed down to here
-_ROOM = 1.7  # of the window: enough for tails
+_SMALLEST, _SEEN = 1e-9, 1e-7  # delta is read down to the first, and has to be followed down to the second
+_ROUNDING = 1e-15  # of delta, times e^(l/2)
 
 
 def screen_assessment(mechanism: Mechanism, relation: Neighbouring) -> Assessment | None:
@@ -50,22 +49,24 @@ def _is_plain(mechanism: DPSGD) -> bool:
     return whole and mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
 
 
-def _thresholds(profile: Profile) -> np.ndarray:
-    """Dense where the loss mostly is, all the more so where it is spread widely; coarse in the rest of the window."""
-    far = 0.45 * profile.window
-    near = min(_SPREADS * profile.spread + 0.5 * profile.spread**2, far)
+def _thresholds(profile: WorstCaseProfile) -> np.ndarray:
+    """Dense where the loss mostly is, all the more so where it is spread widely; coarse in the rest."""
+    near = min(_SPREADS * profile.spread + 0.5 * profile.spread**2, profile.largest)
     dense = int(_NEAR * (1.0 + profile.spread / 3.0))
-    return np.unique(np.concatenate([np.linspace(-near, near, dense), np.linspace(-far, far, _FAR)]))
+    return np.unique(np.concatenate([np.linspace(0.0, near, dense), np.linspace(0.0, profile.largest, _FAR)]))
 
 
 def _curve(mechanism: DPSGD, relation: Neighbouring) -> Polygon | None:
-    profile = Profile(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relation, _ROOM)
-    if not profile.reliable or profile.spread > 12.0:
+    run = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
+    mu = float(clt_mu(*run, relation))
+    profile = WorstCaseProfile(*run, relation, 0.5 * mu * mu + 8.0 * mu)
+    if not profile.reliable:
         return None
-    alpha, beta = profile.rates(_thresholds(profile))
-    known = (alpha > _SMALLEST) & (beta > _SMALLEST) & (alpha + beta <= 1.0 + 1e-7)
-    if not np.any(known) or max(np.min(alpha[known]), np.min(beta[known])) > _SEEN:
+    thresholds = _thresholds(profile)
+    delta = profile.delta(thresholds)
+    known = delta > np.maximum(_SMALLEST, _ROUNDING * np.exp(0.5 * thresholds))
+    end = len(known) if known.all() else int(np.argmin(known))
+    if end == 0 or delta[end - 1] > _SEEN:
         return None
-    fpr, fnr = (np.log(np.clip(rate[known], _SMALLEST, 1.0)) for rate in (alpha, beta))
-    curve = polygon_through(LogErrors(fpr, log1mexp(fpr), fnr, log1mexp(fnr)))
-    return curve if profile.symmetric else hull([curve, curve.reversed])
+    both = np.log(np.concatenate([delta[end - 1 : 0 : -1], delta[:end]]))
+    return polygon_above(np.concatenate([-thresholds[end - 1 : 0 : -1], thresholds[:end]]), both, log1mexp(both))

@@ -1,4 +1,4 @@
-"""Files that say what was released: a ledger of ours, or a DpEvent of dp_accounting written as JSON."""
+"""Files that say what was released: a ledger of ours, a mechanism, or a DpEvent of dp_accounting, in JSON."""
 
 from __future__ import annotations
 
@@ -19,15 +19,33 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
     """What the file at ``path`` says was released.
 
     Raises:
-        ArtifactError: it is missing, no strict JSON, or neither a ledger nor an event.
+        ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.
         UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
     """
     document = _strict.loads(_strict.read_bytes(path, _LARGEST), str(path))
     if isinstance(document, dict) and "class_name" in document:
         return mechanism_from_event_json(document, str(path))
+    if isinstance(document, dict) and "kind" in document:
+        return mechanism_from_record(document, str(path))
     if not isinstance(document, dict) or "schema" not in document:
-        raise ArtifactError(f"{path}: neither a ledger (it has no schema) nor a DpEvent (it has no class_name)")
+        raise ArtifactError(
+            f"{path}: no ledger (it has no schema), no mechanism (it has no kind) and no DpEvent (it has no class_name)"
+        )
     return ledger_of(document, str(path))
+
+
+def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:
+    """The mechanism of a record as ``reticent risk --json`` shows it under ``mechanism``.
+
+    Raises:
+        ArtifactError: it describes none.
+    """
+    from reticent.certificate.inputs import mechanism_of
+
+    try:
+        return mechanism_of(document)
+    except ArtifactError as error:
+        raise ArtifactError(f"{where}: {error}") from None
 
 
 def mechanism_from_event_json(document: Any, where: str) -> Mechanism:

@@ -9,15 +9,18 @@ the training records), so no guarantee covers it; do not publish it with the mod
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer, model_validator
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
 from reticent._text import printable
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanism.dpsgd import DPSGD
+from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.sampling import Sampler
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
@@ -25,6 +28,9 @@ LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 MOST_STEPS = 1_000_000
 """Steps of one run: its ledger is written and read in seconds."""
 _READABLE_STEPS = 10_000
+MOST_STAGES = 64
+"""Stages of one run: each costs a composition of its own."""
+_OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -154,8 +160,26 @@ class Diagnostics(_Frozen):
         return self
 
 
+class StageRecord(_Frozen):
+    """Equal steps of a run whose noise, rate or clip norm changed.
+
+    Attributes:
+        steps: noisy updates executed, empty batches included.
+        noise_multiplier, max_grad_norm, sample_rate, divisor: as in ``PublicLedger``, in these steps.
+    """
+
+    steps: Count
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
+    divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
 class PublicLedger(_Frozen):
     """What one DP-SGD run did, without what no guarantee covers.
+
+    Where noise, rate or clip norm changed along the run, ``noise_multiplier``, ``max_grad_norm``, ``sample_rate``,
+    ``expected_batch_size`` and ``divisor`` are those of the first step, and ``stages`` has all.
 
     Attributes:
         noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
@@ -166,6 +190,7 @@ class PublicLedger(_Frozen):
         steps: noisy updates executed, empty batches included.
         planned_steps: what the configuration asked for.
         num_parameters: trained coordinates.
+        stages: equal steps in order, where not all are equal; left out of the file where they are.
     """
 
     schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
@@ -189,11 +214,66 @@ class PublicLedger(_Frozen):
     utility: Utility
     versions: dict[str, str]
     warnings: tuple[RunWarning, ...]
+    stages: Annotated[tuple[StageRecord, ...], Field(max_length=MOST_STAGES)] = ()
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
-    def mechanism(self) -> DPSGD:
-        """The mechanism that really ran: executed steps, real sampler."""
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        if not self.stages:
+            document.pop("stages", None)
+        return document
+
+    @model_validator(mode="after")
+    def _stages_fit(self) -> PublicLedger:
+        if not self.stages:
+            return self
+        if len(self.stages) == 1 or sum(stage.steps for stage in self.stages) != self.steps:
+            raise ValueError("stages must be two or more and have all steps together")
+        if any(getattr(self.stages[0], name) != getattr(self, name) for name in _OF_A_STAGE):
+            raise ValueError("the first of the stages must have the noise, norm, rate and divisor of the ledger")
+        changed = {(stage.noise_multiplier, stage.sample_rate) for stage in self.stages}
+        if self.sampler is Sampler.SHUFFLED and len(changed) > 1:
+            raise ValueError("noise and rate may not change where batches are shuffled")
+        return self
+
+    @property
+    def noisy(self) -> bool:
+        """Whether every step had noise."""
+        return self.noise_multiplier > 0.0 and all(stage.noise_multiplier > 0.0 for stage in self.stages)
+
+    def mechanism(self) -> DPSGD | Ledger:
+        """The mechanism that really ran: executed steps, real sampler; a ledger of its parts where steps differ."""
+        if not self.stages:
+            return self._equal_steps()
+        if self.sampler is Sampler.SHUFFLED:  # only the clip norm changed: passes over the data count whole
+            return replace(self._equal_steps(), max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
+        parts: dict[tuple[float, float, float], int] = {}
+        for stage in self.stages:
+            key = stage.noise_multiplier, stage.sample_rate, stage.max_grad_norm
+            parts[key] = parts.get(key, 0) + stage.steps
+        found = tuple(self._part(*key, steps) for key, steps in parts.items())
+        return found[0] if len(found) == 1 else Ledger(found)
+
+    def equal_steps(self) -> DPSGD:
+        """The mechanism of a run whose steps are all equal.
+
+        Raises:
+            UnsupportedError: noise, rate or clip norm changed along the run.
+        """
+        if self.stages:
+            raise UnsupportedError(
+                "noise, sample rate or clip norm changed along this run: only equal steps are answered"
+            )
+        return self._equal_steps()
+
+    def _part(self, noise: float, rate: float, norm: float, steps: int) -> DPSGD:
+        size = max(1, round(rate * self.data.dataset_size))
+        part = replace(self._equal_steps(), noise_multiplier=noise, sample_rate=rate, steps=steps)
+        return replace(part, max_grad_norm=norm, batch_size=size)
+
+    def _equal_steps(self) -> DPSGD:
         return DPSGD(
             noise_multiplier=self.noise_multiplier,
             sample_rate=self.sample_rate,

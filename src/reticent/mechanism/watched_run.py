@@ -13,7 +13,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_serializer, model_validator
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
 from reticent.errors import ArtifactError
@@ -122,6 +123,19 @@ class Segment(_Frozen):
     mixed_passes: Count = 1
 
 
+class MeasuredChange(_Frozen):
+    """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``."""
+
+    steps: Count
+    scope: Name
+    squared_change: Noise
+    mask_term: Noise
+    largest_mask_term: Noise
+    published_squared_change: Noise | None
+    noise_multiplier: Positive
+    budget: Noise | None = None
+
+
 class WatchDiagnostics(_Frozen):
     """Computed from the training records without noise: not covered by any guarantee.
 
@@ -129,11 +143,21 @@ class WatchDiagnostics(_Frozen):
         batch_sizes: realised number of records, one per step; None where it was not seen.
         clipped: records whose gradient norm exceeded the clip norm, one per step; None where it was not measured.
         seconds: wall time of the loop.
+        sensitivity: what was recorded about one attribute, if that was asked for and could be measured; left out of
+            the file where there is none.
     """
 
     batch_sizes: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
     clipped: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
     seconds: Finite
+    sensitivity: MeasuredChange | None = None
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        if self.sensitivity is None:
+            document.pop("sensitivity", None)
+        return document
 
     @property
     def clipped_fraction(self) -> float | None:
@@ -269,7 +293,7 @@ class PublicWatchedRun(_Frozen):
             noise_multiplier=noise,
             sample_rate=rate,
             steps=steps,
-            max_grad_norm=self.clipping.largest or 1.0,
+            max_grad_norm=self.clipping.smallest or 1.0,  # a change of gradients counts against the least noise
             num_parameters=self.num_parameters,
             dataset_size=self.sampler.dataset_size,
             sampler=sampler,

@@ -11,7 +11,7 @@ from reticent.composition import Bracket, compose, mu_limits, noncentrality, rel
 from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import attained_shift
+from reticent.mechanism.dpsgd import accountable, attained_shift
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
@@ -156,6 +156,8 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             return _common(n * (size / sigma) ** 2, stated or 1)
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
+        case Ledger(parts=parts) if runs := _unsampled(parts):
+            return _common(sum(run.steps * (size / run.noise_multiplier) ** 2 for run in runs), stated or 1)
         case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), (_LOG_2,)
@@ -189,6 +191,13 @@ def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
     """Whether all parts are noisy Gaussian releases of vectors of one dimension."""
     gaussian = [part for part in parts if isinstance(part, Gaussian) and part.noise_multiplier > 0.0]
     return len(gaussian) == len(parts) and len({part.dimension for part in gaussian}) == 1
+
+
+def _unsampled(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
+    """DP-SGD whose every counted release uses all records, with noise; nothing where a part is something else."""
+    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE]
+    whole = [run for run in runs if run.sample_rate == 1.0 and run.noise_multiplier > 0.0]
+    return whole if len(whole) == len(parts) else []
 
 
 def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:

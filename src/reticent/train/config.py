@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from reticent import _strict
 from reticent.data import NAMES
 from reticent.errors import ArtifactError
 from reticent.mechanism import Neighbouring, Sampler
-from reticent.mechanism.run_ledger import MOST_STEPS, Randomness, Sha256, first_problem
+from reticent.mechanism.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, Sha256, first_problem
 from reticent.threat.attribute import Scope
 from reticent.train._yaml import load_yaml
 
@@ -209,12 +210,14 @@ class SensitiveConfig(_Strict):
         records: for ``audit-set``: the first so many training records.
         budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
             result a guarantee.
+        every: measure each so manieth step only; the others count with the most that clipping allows.
     """
 
     group: str
     scope: Scope = Scope.SAMPLED_BATCH
     records: Annotated[int, Field(ge=1)] | None = None
     budget: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+    every: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
     def _audit_set_has_a_size(self) -> SensitiveConfig:
@@ -237,6 +240,43 @@ class LearningRateConfig(_Strict):
     decay: Decay = Decay.COSINE
     warmup: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
     final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+
+
+class StageConfig(_Strict):
+    """What changes from one step on; what is left out stays as it was.
+
+    Attributes:
+        at: number of the first step that it holds for, counted from 0.
+        noise_multiplier: noise standard deviation over the clip norm of this stage, on the sum.
+        noise_factor: in place of it, times the noise of the first step; with a ``target`` the only way.
+        max_grad_norm: clip norm (L2).
+        sample_rate, batch_size: whichever of the two the configuration gives.
+    """
+
+    at: Annotated[int, Field(ge=1, lt=MOST_STEPS)]
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
+    noise_factor: Positive | None = None
+    max_grad_norm: Positive | None = None
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _something_changes(self) -> StageConfig:
+        if self.model_fields_set <= {"at"}:
+            raise ValueError("must say what changes")
+        if self.noise_multiplier is not None and self.noise_factor is not None:
+            raise ValueError("only one of noise_multiplier and noise_factor may be given")
+        return self
+
+    @property
+    def changes_batches(self) -> bool:
+        """Whether records are drawn otherwise from here on."""
+        return self.sample_rate is not None or self.batch_size is not None
+
+    @property
+    def changes_noise(self) -> bool:
+        """Whether the noise is another from here on."""
+        return self.noise_multiplier is not None or self.noise_factor is not None
 
 
 _PARTNERS = {
@@ -308,6 +348,7 @@ class TrainConfig(_Strict):
             weights; post-processing too.
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
+        schedule: what changes along the run, fixed before it; see ``StageConfig``.
     """
 
     data: DataConfig
@@ -332,6 +373,7 @@ class TrainConfig(_Strict):
     physical_batch_size: Annotated[int, Field(ge=1)] = 1024
     trace: TraceConfig | None = None
     sensitive: SensitiveConfig | None = None
+    schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
 
     @field_validator("model", mode="before")
     @classmethod
@@ -350,6 +392,27 @@ class TrainConfig(_Strict):
             raise ValueError("sampler fixed-size needs batch_size")
         if self.optimiser is Optimiser.ADAM and self.momentum:
             raise ValueError("momentum is for optimiser sgd")
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_fits(self) -> TrainConfig:
+        """A schedule that is proven: fixed before training, and no stage inside a pass over shuffled data."""
+        stages = self.schedule
+        if any(later.at <= first.at for first, later in pairwise(stages)):
+            raise ValueError("schedule: at must grow from stage to stage")
+        other = "batch_size" if self.sample_rate is not None else "sample_rate"
+        if any(getattr(stage, other) is not None for stage in stages):
+            raise ValueError(
+                f"schedule: {other} cannot be mixed with the other way of saying how many records are drawn"
+            )
+        if any(stage.changes_batches for stage in stages) and self.steps is None:
+            raise ValueError("schedule: steps must be given, not epochs, where the batches change")
+        if self.target is not None and any(stage.noise_multiplier is not None for stage in stages):
+            raise ValueError("schedule: with a target give noise_factor, not noise_multiplier")
+        if self.sampler is Sampler.SHUFFLED and any(stage.changes_batches or stage.changes_noise for stage in stages):
+            raise ValueError("schedule: with sampler shuffled only max_grad_norm may change")
+        if self.sensitive is not None and stages:
+            raise ValueError("schedule: sensitive is recorded for equal steps only")
         return self
 
 

@@ -18,13 +18,14 @@ from torch.optim import Optimizer
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
-from reticent.train.batches import draw_batches
+from reticent.mechanism.run_ledger import StageRecord
 from reticent.train.checkpoint import Checkpoint, Moving
 from reticent.train.factored import LinearModel
 from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
 from reticent.train.models import check_private_model
 from reticent.train.optimiser import PrivateOptimizer
 from reticent.train.randomness import Source
+from reticent.train.stages import Stage, StageLog, batches_of
 
 Progress = Callable[[int, int], None]
 
@@ -42,6 +43,7 @@ class Settings:
         sampler: how batches are drawn.
         batch_size: size of a batch, for samplers other than Poisson.
         physical_batch_size: most records in one forward and backward pass.
+        stages: what changes later in the run.
     """
 
     noise_multiplier: float
@@ -52,6 +54,7 @@ class Settings:
     sampler: Sampler = Sampler.POISSON
     batch_size: int | None = None
     physical_batch_size: int = 1024
+    stages: tuple[Stage, ...] = ()
 
     def __post_init__(self) -> None:
         _check.non_negative(noise_multiplier=self.noise_multiplier)
@@ -71,12 +74,14 @@ class FitRecord:
         clipped: records per step whose gradient norm exceeded the clip norm.
         stopped_early: a hook raised ``StopTraining``.
         seconds: wall time.
+        stages: equal steps in order, as they were executed, where not all are equal.
     """
 
     batch_sizes: tuple[int, ...]
     clipped: tuple[int, ...]
     stopped_early: bool
     seconds: float
+    stages: tuple[StageRecord, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -113,11 +118,11 @@ def fit(
     if len(context.train_features) == 0:
         raise ParameterError("train_features", 0, "at least one record")
     check_private_model(context.model, context.train_features)
-    batches = draw_batches(
-        settings.sampler, sampling, len(context.train_features), settings.sample_rate, settings.batch_size
-    )
+    batches = batches_of(settings, sampling, len(context.train_features))
     if checkpoint is not None and settings.sampler is Sampler.SHUFFLED:
         raise UnsupportedError("a run over shuffled epochs cannot be resumed: leave out the checkpoint")
+    if checkpoint is not None and settings.stages:
+        raise UnsupportedError("a run with a schedule cannot be resumed: leave out the checkpoint")
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
         loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
@@ -155,6 +160,8 @@ class _Loop:
         self.context, self.settings, self.model, self.optimizer, self.hooks = context, settings, model, optimizer, hooks
         self.batch_sizes: list[int] = []
         self.clipped: list[int] = []
+        self.ran = StageLog()
+        self.stages = {stage.at: stage for stage in settings.stages}
         with _undisturbed(model):
             self.linear = LinearModel.of(context.model, context.train_features)
 
@@ -180,15 +187,28 @@ class _Loop:
             if progress is not None:
                 progress(index + 1, self.settings.steps)
         self._call(lambda hook: hook.finish())
-        return FitRecord(tuple(self.batch_sizes), tuple(self.clipped), stopped, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return FitRecord(tuple(self.batch_sizes), tuple(self.clipped), stopped, seconds, self.ran.stages())
+
+    def _enter(self, index: int) -> None:
+        """Take over what changes at this step: loop and optimizer read it from here on."""
+        stage = self.stages.get(index)
+        if stage is None:
+            return
+        self.settings = stage.of(self.settings)
+        self.optimizer.noise_multiplier = stage.noise_multiplier
+        self.optimizer.max_grad_norm = stage.max_grad_norm
+        self.optimizer.expected_batch_size = stage.divisor
 
     def _step(self, index: int, indices: np.ndarray) -> None:
+        self._enter(index)
         where = torch.from_numpy(indices).to(self.context.train_features.device)
         if self.hooks:
             step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
             self._call(lambda hook: hook.before_step(step))
         self._release(where)
-        norms = self.optimizer.take_norms()
+        norms, used = self.optimizer.take_norms(), self.optimizer
+        self.ran.add(self.settings, used.noise_multiplier, used.max_grad_norm, used.expected_batch_size)
         self.batch_sizes.append(len(indices))
         self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
         if self.hooks:

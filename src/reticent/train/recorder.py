@@ -23,7 +23,7 @@ from torch import nn
 
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.threat.attribute import Scope, SensitivityRecord, worst_mask_term
+from reticent.threat.attribute import LARGEST_CHANGE, Scope, SensitivityRecord, worst_mask_term
 from reticent.train.hooks import RunContext, Step, StopTraining, Update
 from reticent.train.recorder_sums import PairSums, RecordSums, Sums
 from reticent.train.sensitivity import Diameter, GradientSensitivity, Loss, Precision, SensitiveAttribute
@@ -72,6 +72,7 @@ class AttributeRecorder:
         loss: Loss | None = None,
         precision: Precision = Precision.DOUBLE,
         memory: int = 256 * 2**20,
+        every: int = 1,
     ) -> None:
         """Attach to ``model``; its weights are read at every ``observe``.
 
@@ -87,6 +88,8 @@ class AttributeRecorder:
             loss: each record's own loss, or None for cross-entropy on logits.
             precision: of the distances; sums are kept in double.
             memory: bytes for one block; pairs are summed only where all of them fit as well.
+            every: measure steps 0, ``every``, 2 ``every``, ... only. A step in between counts with the most that
+                clipping allows (distance 2, and the worst mask term at it), so that all sums stay upper bounds.
 
         Raises:
             ParameterError: a budget without an audit set, or an argument of another type or out of range.
@@ -104,6 +107,8 @@ class AttributeRecorder:
         self._meter = GradientSensitivity(
             model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
         )
+        self._every = _check.count(every=every)
+        self._worst_term = float(worst_mask_term(LARGEST_CHANGE, self._noise))
         self._audit, self._budget, self._method = audit, budget, method
         self._batches = batches or audit is None
         self._sums = self._new_sums(len(attribute.values), memory)
@@ -131,6 +136,8 @@ class AttributeRecorder:
             UnsupportedError: the model cannot be measured; what was recorded before is not given out either.
         """
         at = None if indices is None else _positions(indices, len(features))
+        if self.steps % self._every:
+            return self._take_for_granted(len(features), at)
         try:
             if self._audit is not None and not self._observe_audit():
                 self._refused = True
@@ -189,6 +196,25 @@ class AttributeRecorder:
         pairs = self._audit is not None and self._method is Diameter.EXACT and 16 * count * values**2 <= memory
         return PairSums(count, values, self._noise) if pairs else RecordSums(count, self._noise, self._method)
 
+    def _take_for_granted(self, size: int, at: np.ndarray | None) -> bool:
+        """Count a step that is not measured with the most that it can show."""
+        worst = LARGEST_CHANGE, self._worst_term
+        if self._audit is not None:
+            if self._budget is not None and self._sums.after_granted(self._worst_term) > self._budget:
+                self._refused = True
+                return False
+            self._sums.take_for_granted(torch.arange(len(self._audit.features)), *worst)
+        elif at is not None:
+            self._sums.take_for_granted(torch.from_numpy(at), *worst)
+        elif size:
+            step = RecordSums(1, self._noise, self._method)
+            step.take_for_granted(torch.zeros(1, dtype=torch.long), *worst)
+            self._sums.add_step(step)
+        if self._batches:
+            self.largest_per_step.append(LARGEST_CHANGE if size else 0.0)
+        self.steps += 1
+        return True
+
     def _observe_audit(self) -> bool:
         audit = self._audit
         if audit is None:
@@ -238,10 +264,11 @@ class AttributeHook:
         budget: float | None = None,
         method: Diameter = Diameter.EXACT,
         precision: Precision = Precision.DOUBLE,
+        every: int = 1,
     ) -> None:
         """Args: ``audit`` are positions among the training records; ``whole`` takes all of them."""
         self._attribute, self._audit, self._whole = attribute, audit, whole
-        self._budget, self._method, self._precision = budget, method, precision
+        self._budget, self._method, self._precision, self._every = budget, method, precision, every
         self.recorder: AttributeRecorder | None = None
 
     def start(self, context: RunContext) -> None:
@@ -260,6 +287,7 @@ class AttributeHook:
             budget=self._budget,
             method=self._method,
             precision=self._precision,
+            every=self._every,
         )
 
     def before_step(self, step: Step) -> None:

@@ -33,6 +33,14 @@ class Sums(Protocol):
         """Count the largest record of a step for an unknown record."""
         ...
 
+    def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
+        """Count one step that was not measured: the most that any record can change, for the records at ``rows``."""
+        ...
+
+    def after_granted(self, term: float) -> float:
+        """Largest sum of mask terms of any record if such a step were counted for all."""
+        ...
+
     def squared_change(self) -> float:
         """Largest sum over the steps of squared changes, in squared clip norms."""
         ...
@@ -77,6 +85,14 @@ class PairSums:
         """
         raise TypeError("pairs need records that are known")
 
+    def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
+        self._changes[rows] += change**2
+        self._masks[rows] += term
+        self.largest_mask_term = max(self.largest_mask_term, term)
+
+    def after_granted(self, term: float) -> float:
+        return float(self._masks.max()) + term
+
     def squared_change(self) -> float:
         """Over all records and pairs of candidate values."""
         return float(self._changes.max())
@@ -110,16 +126,31 @@ class RecordSums:
 
     def add(self, block: Distances, rows: torch.Tensor, slack: float) -> float:
         """Add the largest distance of each record; rows beyond the end make room for themselves."""
-        at = rows.cpu().numpy()
-        if len(at) and int(at.max()) >= len(self._changes):
-            grown = max(int(at.max()) + 1, 2 * len(self._changes))
-            self._changes = np.pad(self._changes, (0, grown - len(self._changes)))
-            self._masks = np.pad(self._masks, (0, grown - len(self._masks)))
+        at = self._grown(rows)
         changes, terms = self._step(block, slack)
         self._changes[at] += np.square(changes)
         self._masks[at] += terms
         self.largest_mask_term = max(self.largest_mask_term, float(terms.max(initial=0.0)))
         return float(changes.max(initial=0.0))
+
+    def take_for_granted(self, rows: torch.Tensor, change: float, term: float) -> None:
+        at = self._grown(rows)
+        self._changes[at] += change**2
+        self._masks[at] += term
+        if len(at):
+            self.largest_mask_term = max(self.largest_mask_term, term)
+
+    def after_granted(self, term: float) -> float:
+        return float(self._masks.max(initial=0.0)) + term
+
+    def _grown(self, rows: torch.Tensor) -> np.ndarray:
+        """The positions, with room for them."""
+        at = rows.cpu().numpy()
+        if len(at) and int(at.max()) >= len(self._changes):
+            grown = max(int(at.max()) + 1, 2 * len(self._changes))
+            self._changes = np.pad(self._changes, (0, grown - len(self._changes)))
+            self._masks = np.pad(self._masks, (0, grown - len(self._masks)))
+        return at
 
     def after(self, block: Distances, slack: float) -> float:
         """As ``Sums.after``, with the largest pair of each step: an upper bound."""

@@ -227,6 +227,7 @@ def _ledger(
         ),
         versions=_versions(),
         warnings=_warnings(config, settings, record),
+        stages=record.stages,
     )
 
 
@@ -258,7 +259,7 @@ def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utilit
 
 def _warnings(config: TrainConfig, settings: Settings, record: FitRecord) -> tuple[RunWarning, ...]:
     cases = (
-        (settings.noise_multiplier == 0.0, RunWarning.NO_NOISE),
+        (0.0 in (settings.noise_multiplier, *(stage.noise_multiplier for stage in record.stages)), RunWarning.NO_NOISE),
         (config.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
         (settings.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
         (settings.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),

@@ -26,7 +26,8 @@ class SensitivityFileHook(AttributeHook):
 
     def __init__(self, config: SensitiveConfig, attribute: SensitiveAttribute) -> None:
         audit = np.arange(config.records) if config.scope is Scope.AUDIT_SET and config.records else None
-        super().__init__(attribute, audit=audit, whole=config.scope is Scope.WHOLE_DATA, budget=config.budget)
+        whole = config.scope is Scope.WHOLE_DATA
+        super().__init__(attribute, audit=audit, whole=whole, budget=config.budget, every=config.every)
         self._records = config.records
         self._directory: Path | None = None
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanism import DPSGD, Sampler
+from reticent.mechanism import Sampler
 from reticent.mechanism.run_ledger import MOST_STEPS
-from reticent.train.config import OWN, DataConfig, TrainConfig
+from reticent.train.config import OWN, DataConfig, TargetConfig, TrainConfig
 from reticent.train.features import extracted
 from reticent.train.loop import Settings
+from reticent.train.stages import release_of, staged
 from reticent.train.target import calibrated_noise
 
 
@@ -66,8 +68,8 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
     """
     rate = _sample_rate(config, dataset_size)
     steps = _steps(config, rate, dataset_size)
-    return Settings(
-        noise_multiplier=_noise(config, rate, steps),
+    planned = Settings(
+        noise_multiplier=1.0 if config.noise_multiplier is None else config.noise_multiplier,
         max_grad_norm=config.max_grad_norm,
         sample_rate=rate,
         divisor=config.divisor if config.divisor is not None else rate * dataset_size,
@@ -76,15 +78,18 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
     )
+    noise = (
+        planned.noise_multiplier if config.target is None else _calibrated(config, config.target, planned, dataset_size)
+    )
+    return staged(config, replace(planned, noise_multiplier=noise), dataset_size)
 
 
-def _noise(config: TrainConfig, rate: float, steps: int) -> float:
-    if config.noise_multiplier is not None:
-        return config.noise_multiplier
-    if config.target is None:
-        raise ParameterError("noise_multiplier", None, "given, or target")
-    batches = math.ceil((1.0 - 1e-9) / rate) if config.sampler is Sampler.SHUFFLED else None  # the last one is kept
-    return calibrated_noise(config.target, DPSGD(1.0, rate, steps, sampler=config.sampler, batches_per_epoch=batches))
+def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
+    """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
+    batches = None
+    if config.sampler is Sampler.SHUFFLED:
+        batches = math.ceil((1.0 - 1e-9) / planned.sample_rate)  # the last one is kept
+    return calibrated_noise(target, release_of(staged(config, planned, dataset_size), batches))
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reticent.mechanism import DPSGD
+from reticent.mechanism import Ledger, Mechanism
 from reticent.train.config import TargetConfig
 
 if TYPE_CHECKING:
     from reticent.calibrate import Target
 
 
-def calibrated_noise(config: TargetConfig, run: DPSGD) -> float:
-    """Noise multiplier at which the attacker that ``config`` names, by default the worst case, meets the target.
+def calibrated_noise(config: TargetConfig, run: Mechanism) -> float:
+    """Noise of the first step at which the attacker that ``config`` names, by default the worst case, meets the target.
 
     Args:
         config: the target.
-        run: rate, steps and sampler of the planned run; its noise does not matter.
+        run: the planned run. Of one whose steps are equal the noise does not matter; in a ledger the noise of each
+            part is in proportion to that of the first step.
 
     Raises:
         UnreachableError: no noise in the searched range meets the target.
         ParameterError: the target's value is outside its domain.
     """
-    from reticent.calibrate import NoiseMultiplier
+    from reticent.calibrate import NoiseMultiplier, NoiseScale
     from reticent.calibrate.solve import calibrate
     from reticent.threat import Membership, Mixed, Relaxed, WorstCase
 
     known = {kind.name: kind for kind in (WorstCase, Relaxed, Mixed, Membership)}
     who = known[config.adversary]()
-    return calibrate(run, NoiseMultiplier(), target_of(config), who, config.neighbouring).value
+    searched = NoiseScale() if isinstance(run, Ledger) else NoiseMultiplier()
+    return calibrate(run, searched, target_of(config), who, config.neighbouring).value
 
 
 def target_of(config: TargetConfig) -> Target:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from torch.utils.data import DataLoader
 
 _LONGEST_WAIT = 256
@@ -56,6 +57,7 @@ class Draws:
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
         self.repeats = False
         """Whether one batch held a record more than once."""
+        self._positions: deque[int] | None = None
         if sampler is not None:
             self._exchange(sampler)
 
@@ -68,6 +70,17 @@ class Draws:
         """Put the sampler's own class back."""
         if self._sampler is not None and self._own is not None:
             self._sampler.__class__ = self._own
+
+    def keep_positions(self) -> None:
+        """Remember the positions that are drawn, for ``next_positions``."""
+        self._positions = deque() if self.seen else None
+
+    def next_positions(self, count: int) -> np.ndarray | None:
+        """The next ``count`` positions in the order in which they were drawn; None where they cannot be told."""
+        if self._positions is None or len(self._positions) < count:
+            self._positions = None
+            return None
+        return np.array([self._positions.popleft() for _ in range(count)], dtype=np.int64)
 
     def take(self, size: int | None) -> Used | None:
         """The draws of the step that was just taken, or None where they cannot be told.
@@ -114,6 +127,8 @@ class Draws:
     def _begin(self) -> int:
         """A pass over the data begins; what a loader drew ahead in the pass before is lost."""
         self._passes += 1
+        if self._positions is not None:
+            self._positions.clear()
         if not self._exact:
             self._waiting.clear()
         return self._passes
@@ -121,6 +136,8 @@ class Draws:
     def _remember(self, batch: Any, number: int) -> None:
         positions = list(batch)
         repeats = len(set(positions)) < len(positions)
+        if self._positions is not None:
+            self._positions.extend(map(int, positions))
         self.repeats = self.repeats or repeats
         self._waiting.append(Draw(len(positions), number, repeats))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import torch
@@ -43,6 +44,7 @@ def clipping_of(optimizer: Any) -> Kind:
     """How an optimizer of Opacus clips; unknown where its way of clipping or adding noise was overridden."""
     from opacus.optimizers import (
         AdaClipDPOptimizer,
+        DistributedDPOptimizer,
         DPOptimizer,
         DPOptimizerFastGradientClipping,
         DPPerLayerOptimizer,
@@ -52,6 +54,7 @@ def clipping_of(optimizer: Any) -> Kind:
         (AdaClipDPOptimizer, "adaptive"),
         (DPPerLayerOptimizer, "per-layer"),
         (DPOptimizerFastGradientClipping, "flat"),
+        (DistributedDPOptimizer, "flat"),  # the first process adds the noise of all
         (DPOptimizer, "flat"),
     )
     own = type(optimizer)
@@ -66,9 +69,15 @@ def clipping_of(optimizer: Any) -> Kind:
 
 def is_ghost(optimizer: Any) -> bool:
     """Whether clipping happens in the backward pass, without gradients of single records."""
+    kind: Any = type(optimizer)
+    return _clips_in_backward(kind)
+
+
+@lru_cache(maxsize=64)  # asked in every step
+def _clips_in_backward(kind: type) -> bool:
     from opacus.optimizers import DPOptimizerFastGradientClipping
 
-    return isinstance(optimizer, DPOptimizerFastGradientClipping)
+    return issubclass(kind, DPOptimizerFastGradientClipping)
 
 
 def clip_norm(optimizer: Any, model: Any) -> float:
@@ -98,8 +107,9 @@ def release_of(optimizer: Any, clipped_to: float, size: int | None) -> Release:
 
 def batch_of(optimizer: Any) -> tuple[int | None, int]:
     """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
-    for p in optimizer.params:
-        if is_ghost(optimizer):
+    ghost = is_ghost(optimizer)
+    for p in (p for group in optimizer.param_groups for p in group["params"] if p.requires_grad):
+        if ghost:
             found = getattr(p, "_norm_sample", None)
             return (None if found is None else len(found)), 1
         grads = p.grad_sample

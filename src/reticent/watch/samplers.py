@@ -26,6 +26,10 @@ def look_at(loader: Any) -> SamplerRecord:
     Only classes that are known line by line count, and only while nobody has overridden how they draw. A stranger's
     class is unknown, whatever it is called.
     """
+    return _in_all_processes(_look_at(loader), _processes())
+
+
+def _look_at(loader: Any) -> SamplerRecord:
     if loader is None:
         return _unknown(_NO_LOADER)
     batches = getattr(loader, "batch_sampler", None)
@@ -38,6 +42,28 @@ def look_at(loader: Any) -> SamplerRecord:
     if not _draws_like(batches, BatchSampler):
         return _unknown(type(batches).__name__)
     return _batched(batches, dataset)
+
+
+def _processes() -> int:
+    """How many processes train together, as torch knows it."""
+    import torch.distributed as distributed
+
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def _in_all_processes(seen: SamplerRecord, processes: int) -> SamplerRecord:
+    """What one process draws, in a run of several whose gradients may be added up.
+
+    A sampler that does not share the records out may draw a record in each process in the same step.
+    """
+    if processes == 1 or seen.drawn is Drawn.DISTRIBUTED:
+        return seen
+    if seen.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+        most = None if seen.batch_size is None else processes * seen.batch_size
+        return seen.model_copy(update={"batch_size": most})
+    drawn = seen.drawn if seen.drawn is Drawn.UNKNOWN else Drawn.DISTRIBUTED
+    often = processes * (seen.times_per_epoch or 1)
+    return seen.model_copy(update={"drawn": drawn, "times_per_epoch": often, "sample_rate": None})
 
 
 def observed_sampler(loader: Any) -> Any:
@@ -93,8 +119,9 @@ def _one_by_one(sampler: Any, size: int) -> tuple[Drawn, int | None]:
         return Drawn.IN_ORDER, 1
     if _draws_like(sampler, WeightedRandomSampler):
         return Drawn.WEIGHTED, None
-    if isinstance(sampler, DistributedSampler):
-        return Drawn.DISTRIBUTED, 2  # a pass may repeat records, so that all processes draw equally many
+    if _draws_like(sampler, DistributedSampler):
+        # A pass may repeat records, so that all processes draw equally many.
+        return Drawn.DISTRIBUTED, max(2, -(-sampler.total_size // max(1, size)))
     if _draws_like(sampler, SubsetRandomSampler):
         once = len(set(map(int, sampler.indices))) == len(sampler.indices)
         return (Drawn.SHUFFLED, 1) if once else (Drawn.WITH_REPLACEMENT, None)

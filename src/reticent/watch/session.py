@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pydantic import ValidationError
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import (
     Drawn,
+    MeasuredChange,
     SamplerRecord,
     Source,
     WatchDiagnostics,
     WatchedRun,
 )
+from reticent.threat.attribute import SensitivityRecord
 from reticent.watch import models, optimisers
 from reticent.watch.draws import Draws
 from reticent.watch.samplers import look_at, observed_sampler
+from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.steps import SeenStep, Steps
 
-_MEASURE_EVERY = 32
+_MEASURE_EVERY = 64
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
 _CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
@@ -48,6 +53,7 @@ class Watch:
         *,
         clipping: str | None = None,
         sampler: str | None = None,
+        sensitive: Any = None,
         draws_ahead: bool = False,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
@@ -59,10 +65,13 @@ class Watch:
             clipping: how the loop clips (``"flat"``, ``"per-layer"``, ``"adaptive"``, ``"automatic"``), where that
                 cannot be seen; it is recorded as declared.
             sampler: ``"poisson"`` or ``"shuffled"``, where it cannot be seen; recorded as declared.
+            sensitive: an attribute whose effect on the clipped gradients is recorded, privately: a
+                ``SensitiveAttribute``, or ``reticent.watch.sensitive.Sensitive`` with a loss of its own.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
 
         Raises:
             ParameterError: what is declared contradicts what is seen, or is not known.
+            UnsupportedError: ``sensitive`` for a loop whose labels or gradients cannot be seen.
         """
         self._model, self._optimizer = model, _innermost(optimizer)
         self._private = optimisers.is_private(self._optimizer)
@@ -77,11 +86,16 @@ class Watch:
         self._undo: list[Callable[[], None]] = []
         self._armed, self._taken = 0, 0
         self._ledger: WatchedRun | None = None
+        self._sensitive: SensitiveWatch | None = None
+        if sensitive is not None:
+            self._sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
 
     def __enter__(self) -> Watch:
         self._started = time.perf_counter()
         self._draws = Draws(self._loader, observed_sampler(self._loader), ahead=self._ahead)
         self._undo.append(self._draws.close)
+        if self._sensitive is not None:
+            self._undo += self._sensitive.attach(self._draws)
         self._mixing = models.mixing_layers(self._model)
         self._versions = self._count_changes()
         for handle in (
@@ -157,6 +171,18 @@ class Watch:
         """The safe reading of what was seen: see ``WatchedRun.mechanism``."""
         return self.ledger.mechanism()
 
+    @property
+    def sensitivity(self) -> SensitivityRecord:
+        """What was recorded about the attribute; private.
+
+        Raises:
+            ParameterError: ``sensitive`` was not asked for.
+            UnsupportedError: the loop could not be measured; the text says why.
+        """
+        if self._sensitive is None:
+            raise ParameterError("sensitive", None, "given to watch")
+        return self._sensitive.record()
+
     def save(self, path: Path | str) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
@@ -193,6 +219,8 @@ class Watch:
         measure = len(self._steps) % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(self._optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
+        if self._sensitive is not None:
+            self._looking(lambda watch: watch.clipped(size))
 
     def _on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
@@ -206,7 +234,17 @@ class Watch:
         clipped = _total([piece[2] for piece in pieces])
         noise, norm, divisor = release.noise_multiplier, release.clip_norm, release.divisor
         self._add(SeenStep(noise, norm, divisor, self._rate(None), size, clipped, batches, used))
+        if self._sensitive is not None:
+            drawn = batches if used is None else used.batches
+            self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
         self._armed += 1
+
+    def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
+        """Measure; weights that are borrowed for a moment are not weights that somebody wrote."""
+        if self._sensitive is not None:
+            before = self._count_changes()
+            look(self._sensitive)
+            self._versions += self._count_changes() - before
 
     def _add(self, step: SeenStep) -> None:
         if step.used is None and self._draws.seen:
@@ -278,10 +316,19 @@ class Watch:
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),
                 seconds=time.perf_counter() - self._started,
+                sensitivity=self._measured(),
             ),
         )
         wanted = {*self._faults, *draft.demanded()}
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)})
+
+    def _measured(self) -> MeasuredChange | None:
+        if self._sensitive is None:
+            return None
+        try:
+            return MeasuredChange(**asdict(self._sensitive.record()))
+        except (UnsupportedError, ValidationError):
+            return None
 
     def _sampler_record(self) -> SamplerRecord:
         seen = self._sampler

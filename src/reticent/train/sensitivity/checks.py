@@ -155,6 +155,8 @@ def _foreign_hooks(module: nn.Module) -> list[str]:
         for hook in getattr(module, kind, {}).values():
             while isinstance(hook, functools.partial):
                 hook = hook.func
+            if getattr(hook, "reticent_watches", False):
+                continue
             if not isinstance(getattr(hook, "__self__", None), AbstractGradSampleModule):
                 found.append(getattr(hook, "__name__", type(hook).__name__))
     return found

@@ -1,0 +1,90 @@
+"""One factor for the noise of every step: what is searched where noise changes along a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from reticent.calibrate.unknowns import Unknown
+from reticent.composition import closed_forms
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.mechanism.base import LARGEST, SMALLEST
+from reticent.mechanism.dpsgd import accountable
+
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseScale(Unknown):
+    """A factor on the noise of every release; more noise is post-processing of each, so risk falls.
+
+    Composition keeps the order of its steps: if each release tells less, so do all together.
+    """
+
+    low: float = 1e-3
+    high: float = 1e4
+    name: ClassVar[str] = "noise_scale"
+    risk_grows: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        Unknown._ordered(self)
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        """``mechanism`` with the noise of every part times ``value``.
+
+        Raises:
+            UnsupportedError: a part has no noise that could be scaled.
+        """
+        if isinstance(mechanism, Ledger):
+            return Ledger(tuple(self.put(part, value) for part in mechanism.parts))
+        noise = getattr(mechanism, "noise_multiplier", None)
+        if noise is None:
+            raise UnsupportedError(f"{type(mechanism).__name__} has no noise that could be scaled")
+        if noise == 0.0:
+            raise UnsupportedError(
+                "a step without noise stays without noise, whatever the factor: it has no calibration"
+            )
+        scaled: Any = mechanism
+        return replace(scaled, noise_multiplier=noise * value)
+
+    def ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        """The range, without factors at which the noise of a part leaves what can be computed with."""
+        noises = [float(getattr(part, "noise_multiplier", 1.0)) or 1.0 for part in parts_of(mechanism)]
+        low, high = max(self.low, 2.0 * SMALLEST / min(noises)), min(self.high, 0.5 * LARGEST / max(noises))
+        if low > high:
+            raise ParameterError("noise_multiplier", max(noises), "within thirty orders of magnitude of the others")
+        return low, high
+
+
+def parts_of(mechanism: Mechanism) -> Sequence[Mechanism]:
+    """The mechanisms of a ledger, or the one that it is."""
+    return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+
+
+def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
+    """(factor, slope of log mu) where the central limit theorem has ``mu``: the squares of all parts add up."""
+    unit = NoiseScale()
+    low, high = (math.log(end) for end in unit.ends(mechanism))
+
+    def log_mu(u: float) -> float:
+        squares = [_mu(part, neighbouring) ** 2 for part in parts_of(unit.put(mechanism, math.exp(u)))]
+        total = sum(squares)
+        return 0.5 * math.log(total) if 0.0 < total < math.inf else math.copysign(math.inf, total - 1.0)
+
+    wanted = math.log(mu)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if log_mu(middle) > wanted else (low, middle)
+    slope = (log_mu(high - 0.01) - log_mu(high + 0.01)) / 0.02
+    return math.exp(high), slope if math.isfinite(slope) and slope > 0.0 else 1.0
+
+
+def _mu(part: Mechanism, neighbouring: Neighbouring) -> float:
+    noise = float(getattr(part, "noise_multiplier", 1.0))
+    if isinstance(part, DPSGD):
+        run = accountable(part)
+        return float(closed_forms.clt_mu(max(noise, 0.05), run.sample_rate, run.steps, neighbouring))
+    return neighbouring.sensitivity * math.sqrt(float(getattr(part, "releases", 1))) / noise

@@ -1,0 +1,38 @@
+"""What ``risk ledger`` and ``calibrate ledger`` share: a file that says what was released, and its warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+LedgerArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="A ledger (of reticent train or rt.watch), a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+    ),
+]
+
+LEAF = {"ledger": "What a file says: a ledger, a schedule, an event."}
+
+
+def say_warnings(warnings: Mapping[str, str]) -> None:
+    """The warnings of the ledger, one after the other, as ``certify`` prints them."""
+    from reticent.cli._tables import say
+
+    for name, text in warnings.items():
+        say(f"! {name}: {text}")
+
+
+def with_warnings(document: BaseModel, warnings: Mapping[str, str]) -> BaseModel:
+    """The document with the warnings of its ledger, text by name."""
+    from pydantic import create_model
+
+    kind = create_model(type(document).__name__, __base__=type(document), warnings=(dict[str, str], ...))
+    return kind(**dict(document), warnings=dict(warnings))

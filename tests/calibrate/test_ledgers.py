@@ -1,0 +1,97 @@
+"""Steps that differ: one factor for all noise, and what each attacker says of a schedule."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy.special import erf
+
+import reticent as rt
+from reticent.calibrate import Advantage, EpsilonAtDelta, Mu, NoiseScale, UnreachableError
+from reticent.calibrate.solve import calibrate
+from reticent.errors import UnsupportedError
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+from reticent.threat import Membership, MembershipGame, Method, Relaxed, WorstCase
+
+SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))
+
+
+@pytest.mark.parametrize("target", [Advantage(0.1), EpsilonAtDelta(1.0, 1e-5)], ids=str)
+def test_the_scale_meets_the_target_and_a_little_less_does_not(target) -> None:
+    found = calibrate(SCHEDULE, NoiseScale(), target)
+    assert isinstance(found.mechanism, Ledger)
+    ratios = [
+        new.noise_multiplier / old.noise_multiplier
+        for new, old in zip(found.mechanism.parts, SCHEDULE.parts, strict=True)
+    ]
+    assert ratios == pytest.approx([found.value] * 3, rel=1e-12)
+    assert [p.sample_rate for p in found.mechanism.parts] == [p.sample_rate for p in SCHEDULE.parts]
+    assert target.of(WorstCase().assess(found.mechanism)).value <= target.value
+    quieter = NoiseScale().put(SCHEDULE, 0.999 * found.value)
+    assert target.of(WorstCase().assess(quieter)).value > target.value
+
+
+def test_the_scale_of_gaussian_releases_is_known_in_closed_form() -> None:
+    """mu^2 = sum n / (scale noise)^2, so scale = sqrt(3 + 5/4) / mu."""
+    ledger = Ledger((Gaussian(1.0, 3), Gaussian(2.0, 5)))
+    assert calibrate(ledger, NoiseScale(), Mu(0.5)).value == pytest.approx(math.sqrt(3 + 5 / 4) / 0.5, rel=1e-4)
+
+
+def test_equal_parts_have_the_scale_of_one_run() -> None:
+    whole, halves = DPSGD(1.0, 0.01, 600), Ledger((DPSGD(1.0, 0.01, 200), DPSGD(1.0, 0.01, 400)))
+    found = [calibrate(release, NoiseScale(), Advantage(0.1)).value for release in (whole, halves)]
+    assert found[0] == pytest.approx(found[1], rel=2e-4)
+    assert found[0] == pytest.approx(rt.calibrate(whole, advantage=0.1).value, rel=2e-4)
+
+
+def test_what_cannot_be_scaled_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedError, match="without noise"):
+        calibrate(Ledger((Gaussian(1.0), DPSGD(0.0, 0.1, 3))), NoiseScale(), Advantage(0.1))
+    with pytest.raises(UnsupportedError, match="RandomisedResponse has no noise"):
+        calibrate(Ledger((Gaussian(1.0), RandomisedResponse(0.2))), NoiseScale(), Advantage(0.1))
+    with pytest.raises(UnreachableError, match="noise scale"):
+        calibrate(SCHEDULE, NoiseScale(high=1.0), Advantage(1e-3))
+
+
+@pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+def test_closed_forms_of_a_schedule_agree_with_equal_steps_and_with_exact(neighbouring) -> None:
+    halves = Ledger((DPSGD(1.0, 0.01, 200), DPSGD(1.0, 0.01, 400)))
+    exact = rt.advantage(WorstCase().assess(SCHEDULE, neighbouring).curve)
+    for method in (Method.CLOSED_FORM, Method.CLT, Method.PROVEN):
+        one = rt.advantage(Membership().assess(DPSGD(1.0, 0.01, 600), neighbouring, method).curve)
+        two = rt.advantage(Membership().assess(halves, neighbouring, method).curve)
+        assert two == pytest.approx(one, rel=1e-9)
+        of_schedule = rt.advantage(Membership().assess(SCHEDULE, neighbouring, method).curve)
+        if method is Method.PROVEN:
+            assert exact <= of_schedule <= 1.3 * exact
+        elif method is Method.CLOSED_FORM:
+            assert of_schedule == pytest.approx(exact, abs=2e-3)
+
+
+def test_published_form_and_other_parts_are_refused_by_name() -> None:
+    with pytest.raises(UnsupportedError, match="equal steps only"):
+        Membership().assess(SCHEDULE, method=Method.PUBLISHED)
+    with pytest.raises(UnsupportedError, match="Poisson-sampled DP-SGD with noise in every part"):
+        Membership().assess(Ledger((DPSGD(1.0, 0.01, 3), Gaussian(1.0))), method=Method.CLT)
+
+
+def test_relaxed_on_whole_batches_adds_up_the_squares() -> None:
+    """Whole batches of noise 1 and 2 tell as much as Gaussian releases of one dimension."""
+    whole = Ledger((DPSGD(1.0, 1.0, 2), DPSGD(2.0, 0.5, 8, sampler=Sampler.SHUFFLED)))
+    same = Ledger((Gaussian(1.0, 2), Gaussian(2.0, 4)))
+    found = rt.advantage(Relaxed().assess(whole).curve)
+    assert found == pytest.approx(rt.advantage(Relaxed().assess(same).curve), rel=1e-9)
+    worst = rt.advantage(WorstCase().assess(whole).curve)
+    assert worst == pytest.approx(erf(math.sqrt(3.0 / 8.0)), rel=1e-6)
+    assert found < 0.9 * worst
+
+
+def test_attackers_without_a_proof_say_so_and_answer_the_worst_case() -> None:
+    for who, words in ((Relaxed(), "No relaxed curve"), (MembershipGame(), "The answer is the worst case")):
+        found = who.assess(SCHEDULE, who.relation)
+        assert any(words in note for note in found.notes)
+        worst = WorstCase().assess(SCHEDULE, who.relation)
+        assert rt.advantage(found.curve) == pytest.approx(rt.advantage(worst.curve), rel=1e-12)
+    mixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0)))
+    assert rt.advantage(Relaxed().assess(mixed).curve) == pytest.approx(rt.advantage(WorstCase().assess(mixed).curve))
