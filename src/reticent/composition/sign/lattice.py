@@ -249,7 +249,7 @@ def _plan(step: SignStep, steps: int, points: int) -> _Plan:
     both = mass * (1.0 + np.exp(up))
     slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
     cell = min(0.02, 0.05 / step.slope, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(step, steps, centre, *windows, cell)
+    return _Plan(step, steps, centre, windows[0], windows[1], cell)
 
 
 def _pitches(
