@@ -108,6 +108,20 @@ _PAPERS = (
         "Journal of the American Statistical Association 60(309)",
     ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
+    Paper(
+        "KAHANE1985",
+        "Kahane",
+        "Sur le chaos multiplicatif",
+        1985,
+        "Annales des sciences mathematiques du Quebec 9(2)",
+    ),
+    Paper(
+        "GANESH2024",
+        "Ganesh",
+        "Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms",
+        2024,
+        "arXiv 2401.10294v2",
+    ),
     Paper("NELSON1973", "Nelson", "The free Markoff field", 1973, "Journal of Functional Analysis 12(2)"),
 )
 
@@ -324,6 +338,18 @@ _THEOREMS = (
         "An attacker who is told the sampling mask faces a public mixture of relaxed Gaussian curves over "
         "K ~ Binomial(T, p); docs/relaxed-dimension.md.",
         "As RETICENT:second-moment.",
+    ),
+    Theorem(
+        "RETICENT:whole-user-dominance",
+        "Binomial mixtures of Gaussians dominate a step for all records of one person together, by Kahane's inequality "
+        "(KAHANE1985; the pair of add/remove is that of GANESH2024); docs/whole-users.md.",
+        "Poisson sampling, a coin per record (shuffled epochs: one release of shift K each); at most K records per "
+        "person; contributions of norm at most 1.",
+    ),
+    Theorem(
+        "RETICENT:whole-user-sign",
+        "The common-sign curve with Binomial(K, p) records in place of one coin per step; docs/whole-users.md.",
+        "As RETICENT:common-sign; all records of the person move the result in one direction.",
     ),
     Theorem(
         "RETICENT:chain",

@@ -72,7 +72,7 @@ def point_risk(
     if isinstance(target, Mu):
         return _mu(release, adversary, neighbouring, method)
     worst = isinstance(adversary, WorstCase) or (isinstance(adversary, Membership) and method is Method.EXACT)
-    if not (worst and isinstance(release, DPSGD) and release.sampler is Sampler.POISSON):
+    if not (worst and isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1):
         return None
     if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
         return None
@@ -180,6 +180,8 @@ class _Point:
 
 def _by_formula(release: Mechanism, adversary: Adversary, method: Method) -> bool:
     if not (isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0):
+        return False
+    if release.records > 1:
         return False
     return isinstance(adversary, Membership) and method is not Method.EXACT
 

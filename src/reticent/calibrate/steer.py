@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,6 +38,10 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
     match mechanism:
+        case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise) if mechanism.records > 1:
+            one = replace(mechanism, records_per_user=1, noise_multiplier=noise / mechanism.records)
+            u, slope = start_of(one, unknown, mu, neighbouring)
+            return (u - math.log(mechanism.records) if isinstance(unknown, NoiseMultiplier) else u), slope
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
             if isinstance(unknown, NoiseMultiplier):
                 ratio = (mu / rate) ** 2 / steps
@@ -68,6 +73,8 @@ def steering(
 ) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
+        return None
+    if mechanism.records > 1:
         return None
     if unknown.whole and formula_of(unknown.put(mechanism, 1.0), adversary, neighbouring, method) is not None:
         # Real unknowns need no steering: there the formula is the claim itself. Here it is asked between whole numbers.

@@ -23,6 +23,7 @@ from reticent.composition.chernoff import CheapBounds
 from reticent.composition.compose import DISCLOSED, compose, loudest_step
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
+from reticent.composition.whole_user import WholeUserPair
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
@@ -67,7 +68,7 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
 
 def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
-    if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0:
+    if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0 or mechanism.records > 1:
         return None
     noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
     for blur in _BLURS if noise >= _LEAST_NOISE and steps > _FEW else ():
@@ -98,16 +99,20 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the sign is seen: use the worst case")
     noise, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
+    records = mechanism.records
     if rate == 1.0:
-        return Bracket.exact(RelaxedGaussianTradeOff(steps / noise**2, 1))
-    cheap = _two_sided(CheapBounds([_one_sided(noise, rate, steps)], [(math.inf, -math.log1p(-rate))]).below())
+        return Bracket.exact(RelaxedGaussianTradeOff(steps * (records / noise) ** 2, 1))
+    one_sided = WholeUserPair(noise, rate, records) if records > 1 else Subsampled(GaussianTradeOff(1.0 / noise), rate)
+    absent = -records * math.log1p(-rate)
+    cheap = _two_sided(CheapBounds([(one_sided, steps)], [(math.inf, absent)]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
-        above, below = _enclosure(noise, rate, steps)
+        one = records == 1
+        above, below = _enclosure(noise, rate, steps) if one else _latticed(noise, rate, steps, records=records)
     except NumericalError:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([_one_sided(noise, rate, steps)])))
+        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([(one_sided, steps)])))
     return Bracket(pessimistic=above, optimistic=below)
 
 
@@ -142,9 +147,9 @@ def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
     return None
 
 
-def _latticed(noise: float, rate: float, steps: int, points: int = 2**21) -> _Pair:
+def _latticed(noise: float, rate: float, steps: int, points: int = 2**21, records: int = 1) -> _Pair:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points)
+        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points, records)
         above = _above(values.thresholds, np.log(values.delta))
         rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
     return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))

@@ -13,6 +13,7 @@ from reticent.composition.lattice import compose_lattice
 from reticent.composition.polygon import hull
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Sampler
+from reticent.mechanism.dpsgd import one_record
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, TradeOff
 
 
@@ -30,6 +31,7 @@ def norm_only(mechanism: DPSGD | Gaussian) -> Bracket:
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("the norm test needs noise_multiplier > 0")
     if isinstance(mechanism, DPSGD):
+        one_record(mechanism, "the norm test")
         if mechanism.sampler is not Sampler.POISSON:
             raise UnsupportedError("the norm test is amplified under Poisson sampling only")
         rate, count, dimension = mechanism.sample_rate, mechanism.steps, mechanism.num_parameters or 1

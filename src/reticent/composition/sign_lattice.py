@@ -16,6 +16,7 @@ import numpy as np
 from scipy.fft import next_fast_len
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
+from reticent.composition.whole_user import log_binomial
 from reticent.errors import NumericalError
 
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
@@ -66,6 +67,7 @@ class _Plan:
     a: _Window
     b: _Window
     cell: float
+    records: int
 
     @property
     def reach(self) -> float:
@@ -83,13 +85,16 @@ class _Law:
     present: np.ndarray
 
 
-def evaluate(noise: float, rate: float, steps: int, count: int, points: int = 2**21) -> SignValues:
+def evaluate(noise: float, rate: float, steps: int, count: int, points: int = 2**21, records: int = 1) -> SignValues:
     """Bounds at about ``count`` thresholds from a lattice of about ``points`` points.
+
+    Args:
+        records: how many records of one person move the result along one line, each with a coin of its own.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    plan = _plan(rate, 1.0 / noise, steps, points)
+    plan = _plan(rate, 1.0 / noise, steps, points, records)
     upper = _connected(plan)
     present, slack_present = _composed(plan, upper, upper.present)
     absent, slack_absent = _composed(plan, upper, upper.absent)
@@ -235,7 +240,7 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
 
 def _quadrature(plan: _Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gauss-Legendre nodes and P-weights, one row per cell of y; and the ends of the cells."""
-    reach = _REACH + plan.slope
+    reach = _REACH + plan.records * plan.slope
     count = int(np.ceil(reach / plan.cell))
     if count > _MOST_CELLS:
         raise NumericalError(f"sign lattice: {2 * count} cells of the observation would be needed")
@@ -246,21 +251,27 @@ def _quadrature(plan: _Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _loss(y: np.ndarray, plan: _Plan) -> np.ndarray:
-    return _log_ratio(y, plan.rate, plan.slope)
+    return _log_ratio(y, plan.rate, plan.slope, plan.records)
 
 
-def _log_ratio(y: np.ndarray, rate: float, slope: float) -> np.ndarray:
-    return np.log1p(rate * np.expm1(slope * y - 0.5 * slope**2))
+def _log_ratio(y: np.ndarray, rate: float, slope: float, records: int) -> np.ndarray:
+    """log sum_k Binomial(k; records, rate) e^(k slope y - (k slope)^2 / 2)."""
+    if records == 1:
+        return np.log1p(rate * np.expm1(slope * y - 0.5 * slope**2))
+    shifts = slope * np.arange(1, records + 1)
+    grown = np.expm1(np.minimum(np.multiply.outer(y, shifts) - 0.5 * shifts**2, 700.0))
+    return np.log1p(grown @ np.exp(log_binomial(records, rate)[1:]))
 
 
 def _log_tail(z: float) -> float:
     return -0.5 * z * z - np.log(z) - 0.9189385332046727
 
 
-def _plan(rate: float, slope: float, steps: int, points: int) -> _Plan:
+def _plan(rate: float, slope: float, steps: int, points: int, records: int) -> _Plan:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    y = np.linspace(-_REACH - slope, _REACH + slope, 4001)
-    up, down = _log_ratio(y, rate, slope), _log_ratio(-y, rate, slope)
+    reach = _REACH + records * slope
+    y = np.linspace(-reach, reach, 4001)
+    up, down = _log_ratio(y, rate, slope, records), _log_ratio(-y, rate, slope, records)
     if not float(up[-1]) < 600.0:
         raise NumericalError("sign lattice: the losses are too large")
     a, b, centre = 0.5 * (up - down), 0.5 * (up + down), float(up[len(y) // 2])
@@ -289,8 +300,8 @@ def _plan(rate: float, slope: float, steps: int, points: int) -> _Plan:
     ]
     both = mass * (1.0 + np.exp(up))
     slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
-    cell = min(0.02, 0.05 / slope, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(rate, slope, steps, centre, pitches[0], pitches[1], windows[0], windows[1], cell)
+    cell = min(0.02, 0.05 / (records * slope), *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
+    return _Plan(rate, slope, steps, centre, pitches[0], pitches[1], windows[0], windows[1], cell, records)
 
 
 def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, float]:

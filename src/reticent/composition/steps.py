@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.whole_user import WholeUserPair
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.pairs import (
     AntipodalGaussianPair,
@@ -16,6 +17,7 @@ from reticent.mechanism.pairs import (
     LaplacePair,
     Pair,
     SymmetrisedGaussianPair,
+    WholeUserGaussianPair,
 )
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
 
@@ -51,6 +53,8 @@ class Step:
                 return _sampled(GaussianTradeOff(shift / noise), rate)
             case SymmetrisedGaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
                 return symmetrised(_sampled(GaussianTradeOff(shift / noise), rate))
+            case WholeUserGaussianPair(noise_multiplier=noise, rate=rate, records=records, antipodal=antipodal):
+                return WholeUserPair(noise, rate, records, antipodal)
         raise TypeError(self.pair)
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
+from reticent.composition.whole_user import log_binomial
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, RandomisedResponse, Sampler
-from reticent.mechanism.dpsgd import accountable
+from reticent.mechanism.dpsgd import accountable, one_record
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
@@ -92,6 +94,13 @@ def _repeated(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
 
 def _sampled(run: DPSGD) -> dp_event.DpEvent:
     gaussian = dp_event.GaussianDpEvent(run.noise_multiplier)
+    if run.records > 1 and run.sampler is not Sampler.FIXED_SIZE:
+        if run.sample_rate == 1.0:
+            return dp_event.GaussianDpEvent(run.noise_multiplier / run.records)
+        weights = np.exp(log_binomial(run.records, run.sample_rate)).tolist()
+        shifts = [float(records) for records in range(run.records + 1)]
+        return dp_event.MixtureOfGaussiansDpEvent(run.noise_multiplier, shifts, weights)
+    one_record(run, "an event of fixed size")
     if run.sampler is Sampler.FIXED_SIZE:
         if run.dataset_size is None or run.batch_size is None:
             raise UnsupportedError("SampledWithoutReplacementDpEvent needs dataset_size and batch_size")

@@ -8,6 +8,7 @@ from typing import ClassVar
 from reticent.composition import closed_forms, compose, mu_limits
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import one_record
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
@@ -66,6 +67,7 @@ def _closed_form(
 ) -> tuple[TradeOff, Claim, tuple[str, ...], tuple[str, ...]]:
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
         raise UnsupportedError(f"method {method.value} is known for Poisson-sampled DP-SGD only; use exact")
+    one_record(mechanism, f"method {method.value}")
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
     sigma, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps

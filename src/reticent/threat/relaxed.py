@@ -37,6 +37,11 @@ _DRAWN = (
     "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
     "knows more about it than their law gains more."
 )
+_TOGETHER = (
+    "All records of one person are taken to move the result in one and the same direction, which the attacker does not "
+    "know; whoever knows how one of them moves it knows how all do."
+)
+_ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -147,7 +152,8 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return _worst_case(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
-            return _common(n * (size / sigma) ** 2, stated or 1)
+            truth, keys, notes = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1)
+            return truth, keys, (*notes, *((_TOGETHER,) if mechanism.records > 1 else ()))
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
         case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
@@ -163,6 +169,11 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
         keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
+    if run.records > 1:
+        if neighbouring is Neighbouring.REPLACE:
+            return _worst_case(run, neighbouring)
+        told = (_ONE_SIGN,) if dimension > 1 else (_LOG_2,)
+        return relaxed_in(run, dimension), (*keys[:2], "RETICENT:whole-user-sign"), (*told, _TOGETHER)
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:

@@ -81,7 +81,15 @@ def _noise(config: TrainConfig, rate: float, steps: int) -> float:
     if config.target is None:
         raise ParameterError("noise_multiplier", None, "given, or target")
     batches = math.ceil((1.0 - 1e-9) / rate) if config.sampler is Sampler.SHUFFLED else None  # the last one is kept
-    return calibrated_noise(config.target, DPSGD(1.0, rate, steps, sampler=config.sampler, batches_per_epoch=batches))
+    run = DPSGD(
+        1.0,
+        rate,
+        steps,
+        sampler=config.sampler,
+        batches_per_epoch=batches,
+        records_per_user=config.records_per_user,
+    )
+    return calibrated_noise(config.target, run)
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:

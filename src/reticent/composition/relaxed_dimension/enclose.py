@@ -51,6 +51,9 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
         UnsupportedError: no noise.
         ParameterError: ``dimension`` is not a whole number >= 1.
     """
+    if run.records > 1 and run.sample_rate < 1.0 and run.sampler is Sampler.POISSON:
+        above = relaxed_dpsgd(run)  # told the line on which the direction lies, an attacker is no weaker
+        return above if dimension == 1 else Bracket(above.pessimistic, GaussianTradeOff(0.0))
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None:
         return plain
@@ -70,7 +73,7 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         UnsupportedError: no noise.
     """
     plain = _plain(run, _check.count(dimension=dimension))
-    if plain is not None or dimension == 1:
+    if plain is not None or dimension == 1 or run.records > 1:
         curves = plain or relaxed_in(run, dimension)
         return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
@@ -94,7 +97,8 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
         return relaxed_dpsgd(run)
     if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
         epochs = accountable(run)
-        curve = symmetrised(RelaxedGaussianTradeOff(epochs.steps / run.noise_multiplier**2, dimension))
+        strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
+        curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
         attained = run.sample_rate == 1.0  # shuffled batches may show less: no data set is known that attains it
         return Bracket(pessimistic=curve, optimistic=curve if attained else GaussianTradeOff(0.0))
     if run.steps == 1:
