@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks._rows import Row, interleave, main, spread
 from reticent.composition import advantage, certified_advantage
-from reticent.composition.fast import Profile, advantage_map
+from reticent.composition.profile import WorstCaseProfile, advantage_map
 from reticent.mechanism import Neighbouring
 
 with warnings.catch_warnings():
@@ -105,8 +105,10 @@ def full_rows() -> list[Row]:
     for row in _GOLDEN["reference"]:
         run = _arguments(row)
 
-        def ours(run: tuple[float, float, int] = run) -> tuple[float, float, np.ndarray, np.ndarray]:
-            return Profile(*run, _ADD, room=1.7).summary(1e-5, _ALPHAS)
+        def ours(run: tuple[float, float, int] = run) -> tuple[float, float, np.ndarray]:
+            profile = WorstCaseProfile(*run, _ADD)
+            betas = np.array([1.0 - profile.power(alpha)[0] for alpha in _ALPHAS.tolist()])
+            return profile.advantage(), profile.epsilon(1e-5)[0], betas
 
         def peer(row: dict = row) -> None:
             pld = _peer_pld(row)
@@ -133,7 +135,7 @@ def fourier_rows() -> list[Row]:
             return fourier_accountant.get_delta_S(target_eps=0.5, sigma=noise, q=rate, ncomp=steps, nx=10**6, L=20.0)
 
         def ours(noise: float = noise, rate: float = rate, steps: int = steps) -> float:
-            return float(Profile(noise, rate, steps, Neighbouring.REPLACE, room=1.7).delta(np.array([0.5]))[0])
+            return float(WorstCaseProfile(noise, rate, steps, Neighbouring.REPLACE).delta(np.array([0.5]))[0])
 
         try:
             error = abs(float(np.real(peer())) - ours())

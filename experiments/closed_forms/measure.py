@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.calibrate.estimate import Profile
+from reticent.composition import WorstCaseProfile
 from reticent.composition import closed_forms as forms
 from reticent.composition.lattice import compose_lattice
 from reticent.composition.pairs import AntipodalPair
@@ -35,7 +35,7 @@ FORMS = ("published", "clt", "rho_form", "saddlepoint", "edgeworth", "proven")
 
 def exact(noise: float, rate: float, steps: int, relation: Neighbouring) -> tuple[float, float]:
     """(advantage, bound on its error)."""
-    profile = Profile(noise, rate, steps, relation, 0.0)
+    profile = WorstCaseProfile(noise, rate, steps, relation, 0.0)
     if profile.reliable:
         return float(profile.delta(np.array([0.0]))[0]), 1e-9
     pair = (

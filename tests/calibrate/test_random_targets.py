@@ -22,9 +22,8 @@ from reticent.calibrate import (
     TprAtFpr,
     calibrate,
 )
-from reticent.calibrate.estimate import Profile
-from reticent.calibrate.rough import RoughProfile
-from reticent.composition import Composed, closed_forms
+from reticent.composition import Composed, WorstCaseProfile, closed_forms
+from reticent.composition.profile import _on_a_lattice
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.threat import Membership, Method, Relaxed, WorstCase
 from reticent.tradeoff import GaussianTradeOff, from_advantage
@@ -181,12 +180,12 @@ def test_2000_random_targets(part: int) -> None:
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(1.2, 0.01, 1000), (0.7, 0.003, 600), (0.45, 0.002, 60)])
 def test_estimates_agree_with_enclosures(noise: float, rate: float, steps: int, relation: Neighbouring) -> None:
     """Both estimates of delta, the rough one to 1e-4, the other to 1e-8 where it applies."""
-    composed, profile = Composed(DPSGD(noise, rate, steps), relation), Profile(noise, rate, steps, relation)
-    rough = RoughProfile(noise, rate, steps, relation, 5.0)
+    composed, profile = Composed(DPSGD(noise, rate, steps), relation), WorstCaseProfile(noise, rate, steps, relation)
+    rough = _on_a_lattice(profile._pair, steps, 5.0)
     for epsilon in (0.1, 0.4, 1.0):
         lower, upper = composed.delta(epsilon)
         if lower < 1e-6:
             continue
-        assert math.log(rough.delta(np.array([epsilon]))[0] / upper) == pytest.approx(0.0, abs=1e-4)
+        assert math.log(rough(np.array([epsilon]))[0] / upper) == pytest.approx(0.0, abs=1e-4)
         if profile.reliable and profile.kurtosis < 0.5:
             assert profile.delta(np.array([epsilon]))[0] == pytest.approx(upper, rel=1e-7, abs=0)

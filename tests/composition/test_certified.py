@@ -7,10 +7,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.composition import certified
 from reticent.composition.certified import enclose_advantage
 from reticent.composition.lattice import compose_lattice
-from reticent.composition.laws import SampledGaussian, layered_decay
+from reticent.composition.pairs import sampled_gaussian
+from reticent.composition.pairs.sampled_gaussian import SampledGaussian
 from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
@@ -48,10 +48,10 @@ def test_quadrature_error_is_covered(antipodal):
     """E[e^((1/2 + it) L)] - 1 by mpmath, nodes planned so coarsely that the error is visible."""
     noise, rate, t = 0.7, 0.05, 6.0
     law = SampledGaussian(noise, rate, antipodal, 1, 0.0, 9.0, digits=9.0)
-    real = certified._real(law, [0.5, 4.0, 9.0])
+    real, tilted = law.real(np.array([0.5, 4.0, 9.0])), law.nodes.tilted(0.5)
     frequencies = np.linspace(0.0, t, 9)
-    turned = (np.exp(1j * t * law.nodes.loss) - 1.0) @ real.tilted + real.excess[0]
-    bound = certified._rule(law, real, frequencies)[-1] + real.still
+    turned = (np.exp(1j * t * law.nodes.loss) - 1.0) @ tilted + real.excess[0]
+    bound = law.rule(0.5, frequencies)[-1] + real.rest[0]
 
     def integrand(x):
         p, q = mpmath.npdf(x, 0, noise), rate * mpmath.npdf(x, 1, noise) + (1 - rate) * mpmath.npdf(x, 0, noise)
@@ -68,10 +68,10 @@ def test_arguments_bound_the_true_ones(antipodal):
     noise, rate = 2.0, 0.01
     law = SampledGaussian(noise, rate, antipodal, 100, 4.0, 9.0)
     grid = law.nodes
-    ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(certified._FAR)])
+    ends = np.concatenate([grid.x, grid.x[-1] + noise * np.array(sampled_gaussian._FAR)])
     starts = np.concatenate([[grid.x[0] - 40.0], ends]) if not antipodal else ends
     for angle in (0.9, 2.8):
-        bounds = certified._arguments(law, angle)
+        bounds = law.arguments(angle)
         stops = np.append(starts[1:], ends[-1] + 400.0)
         for a, b, bound in zip(starts, stops, bounds, strict=True):
             z = np.linspace(a, b, 50) + 1j * angle * noise**2
@@ -83,10 +83,10 @@ def test_arguments_bound_the_true_ones(antipodal):
 
 def test_decay_from_some_cells_bounds_the_transform():
     law = SampledGaussian(1.0, 0.1, False, 1, 30.0, 2.0)
-    real = certified._real(law, [0.5, 2.0, 2.0])
-    decay = layered_decay(law, 0.5, float(np.log1p(real.excess[0])), np.linspace(-3.0, 5.0, 161))
+    excess = law.real(np.array([0.5])).excess[0]
+    decay = law.layered_decay(0.5, float(np.log1p(excess)), np.linspace(-3.0, 5.0, 161))
     t = np.linspace(0.5, 12.0, 60)
-    value = np.abs(np.exp(1j * np.multiply.outer(t, law.nodes.loss)) @ real.tilted) / (1.0 + real.excess[0])
+    value = np.abs(np.exp(1j * np.multiply.outer(t, law.nodes.loss)) @ law.nodes.tilted(0.5)) / (1.0 + excess)
     assert np.all(np.log(value) <= decay.log_bound(t))
     assert decay.log_bound(t)[-1] < -0.05
 
@@ -97,8 +97,12 @@ def test_no_room_is_refused():
 
 
 @pytest.mark.parametrize("antipodal", [False, True])
-def test_strips_are_those_of_the_law(antipodal):
+def test_moments_of_several_exponents_are_those_of_each(antipodal):
     law = SampledGaussian(0.8, 0.1, antipodal, 100, 4.0, 9.0)
-    powers = np.array([0.5, 9.0, 0.0, 1.0] if antipodal else [0.5, 9.0, -7.0, 0.0, 1.0])
-    best = [min(law.strip_factor(c, angle) for angle in law.angles) for c in powers]
-    assert certified._strip_factors(law, powers) == pytest.approx(best, rel=1e-12, abs=0.0)
+    powers = np.array([0.5, 9.0, 0.7, 1.0] if antipodal else [0.5, 9.0, -7.0, 0.0, 1.0])
+    together = law.real(powers)
+    for k, power in enumerate(powers):
+        alone = law.real(np.array([power]))
+        assert [x[k] for x in together] == pytest.approx([x[0] for x in alone], rel=1e-12, abs=1e-16)
+    factors = [law.strip_factor(powers, angle) for angle in law.angles.tolist()]
+    assert law.strip_factor(powers[:, None], law.angles) == pytest.approx(np.array(factors).T, rel=1e-12, abs=0)

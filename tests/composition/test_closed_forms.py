@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reticent.composition import closed_forms as forms
-from reticent.composition._affinity import affinity
+from reticent.composition.pairs.affinity import affinity
 from reticent.errors import ParameterError
 from reticent.mechanism import Neighbouring
 

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.composition._nodes import sinc_envelope
-from reticent.composition.laws import PlainGaussian, SampledGaussian
+from reticent.composition.pairs.gaussian import PlainGaussian
+from reticent.composition.pairs.sampled_gaussian import SampledGaussian, sinc_envelope
 
 CASES = [
     (1e-3, 1.0, False, 0.5),
@@ -52,7 +52,7 @@ def test_quadrature_error_that_is_real_is_covered():
     miss = abs(value.excess[3] - complex(exact_excess(0.3, 0.5, True, 0.5 + 20j)))
     assert miss > 1e-3
     assert miss <= value.error[3]
-    without_rule = value.error[3] - law._strip(0.5, FREQUENCIES)[3]
+    without_rule = value.error[3] - law.rule(0.5, FREQUENCIES)[3]
     assert miss > without_rule
 
 
@@ -77,7 +77,7 @@ def test_decay_bound_covers_every_later_frequency(rate, noise, antipodal, c):
     assert bound[-1] < 1.0
 
 
-def testsinc_envelope_is_the_supremum():
+def test_sinc_envelope_is_the_supremum():
     y = np.linspace(0.01, 60.0, 60_000)
     sinc = np.abs(np.sin(y) / y)
     later = np.maximum.accumulate(sinc[::-1])[::-1]

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm
 from reticent.composition import compose, mu_limits
 from reticent.composition.common_sign import common_sign
 from reticent.composition.pairs import AntipodalPair
-from reticent.composition.whole_user import WholeUserPair
+from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
@@ -105,7 +105,10 @@ def test_no_contributions_of_norm_one_tell_more(seed: int) -> None:
             p, q = map(law, vectors)
             for one_way, absent, present in ((pair, p, q), (pair.reversed, q, p)):
                 for epsilon in (0.0, 0.4, 1.5):
-                    seen, most = cell * np.maximum(present - np.exp(epsilon) * absent, 0.0).sum(), one_way.delta(epsilon)
+                    seen, most = (
+                        cell * np.maximum(present - np.exp(epsilon) * absent, 0.0).sum(),
+                        one_way.delta(epsilon),
+                    )
                     assert seen <= most + 1e-4
                     assert (vectors[1] is aligned) <= (seen >= most - 1e-4)
 

@@ -12,7 +12,6 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.calibrate.estimate import Profile, epsilon_of, power_of
 from reticent.calibrate.targets import (
     Advantage,
     BayesSecurity,
@@ -23,7 +22,7 @@ from reticent.calibrate.targets import (
     Target,
     TprAtFpr,
 )
-from reticent.composition import Composed, certified_advantage, closed_forms, mu_limits
+from reticent.composition import Composed, WorstCaseProfile, certified_advantage, closed_forms, mu_limits
 from reticent.mechanism import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.tradeoff import from_advantage
@@ -114,9 +113,9 @@ class _Point:
         self.composed = Composed(release, neighbouring)
 
     @cached_property
-    def profile(self) -> Profile:
+    def profile(self) -> WorstCaseProfile:
         """Estimates, to know where to look."""
-        return Profile(*self.run, self.neighbouring)
+        return WorstCaseProfile(*self.run, self.neighbouring)
 
     def delta(self, epsilon: float) -> Interval | None:
         """The larger of both directions' delta at ``epsilon``, any real number."""
@@ -139,7 +138,7 @@ class _Point:
         """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards."""
         if not self.profile.reliable:
             return None
-        near, slope = epsilon_of(self.profile, delta)
+        near, slope = self.profile.epsilon(delta)
         pad = 2.0 * _BETWEEN / slope if near > 0.0 else 0.0
         for _ in range(3):
             found = self.delta(near + pad)
@@ -162,7 +161,7 @@ class _Point:
         """
         if not self.profile.reliable:
             return None
-        _, best = power_of(self.profile.delta, fpr, self.profile.largest)
+        _, best = self.profile.power(fpr)
         here = self._tangent(best, fpr)
         if here is None or not target.met_by(here.value):
             return here

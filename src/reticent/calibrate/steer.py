@@ -9,9 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
-from reticent.calibrate.estimate import Profile, power_of
 from reticent.calibrate.points import FORMS, formula_of
-from reticent.calibrate.rough import RoughProfile
 from reticent.calibrate.targets import (
     Advantage,
     BayesSecurity,
@@ -22,8 +20,9 @@ from reticent.calibrate.targets import (
     TprAtFpr,
 )
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
-from reticent.composition import closed_forms
+from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.common_sign import common_sign_estimate
+from reticent.composition.profile import power_of
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
 
@@ -113,8 +112,7 @@ def _log_mu(target: Target, release: tuple[float, float, float], neighbouring: N
     epsilon = _threshold(target)
     if rate < 1.0:
         with np.errstate(all="ignore"):
-            smooth = Profile(noise, rate, steps, neighbouring, epsilon)
-            profile = smooth if smooth.reliable else RoughProfile(noise, rate, steps, neighbouring, smooth.largest)
+            profile = WorstCaseProfile(noise, rate, steps, neighbouring, epsilon)
             return _agreeing(target, profile.delta, profile.largest)
     return math.log(clipped(float(closed_forms.rho_form_mu(noise, rate, steps, neighbouring))))
 

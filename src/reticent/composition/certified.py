@@ -1,48 +1,29 @@
 """The certified advantage alone: threshold 0 on the line c = 1/2, every term of the certificate in few array calls.
 
-Same terms as ``laws`` and ``spectrum`` (docs/composition.md), specialised: all real exponents that the
-certificate needs go through the nodes together, one strip serves the quadrature, and the decay bound is asked
-at the last frequency only. It gives up, with NumericalError, where one of these is not enough;
-``compose`` then answers.
+Same terms as ``spectrum`` (docs/composition.md), for one kind of step: the decay bound is asked at the last frequency
+only, and one strip is planned. It gives up, with NumericalError, where one of these is not enough; ``compose``
+then answers.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition._nodes import Nodes, argument, argument_reach, strips
-from reticent.composition.laws import SampledGaussian, layered_decay
+from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.composition.pairs.sampled_gaussian import Moments, SampledGaussian, argument_reach, strips
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
-_DIGITS = 23.0  # aliases, truncation and the quadrature rule each aim at e^-23
-_NODE_DIGITS = 28.0
-_MARKS = 9
-_NO_MATTER = 1e-13  # of the rule, over all steps
-_FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
-_CELLS = 160
+_DIGITS = 23.0  # aliases and truncation each aim at e^-23
+_NODE_DIGITS = 28.0  # and the quadrature rule at e^-28
+_DEVIATIONS = 6.8  # the composed loss and the nodes of its variance reach that far: e^-23
+_CELLS = 160  # of the decay bound
 _MOST_FREQUENCIES = 2048
-_MOST_WORK = 1_000_000
-
-
-class _Real(NamedTuple):
-    """Moments at real exponents: E_P[e^(cL)] - 1, bounds on its error, and parts of that at c = 1/2.
-
-    Attributes:
-        excess, error: per exponent.
-        cells: bounds on the integral of the integrand at c = 1/2 over the cells of ``_arguments``.
-        tilted: weights times e^(L/2).
-        still: error bound of the transform at c = 1/2, but for the rule, rounding at t = 0 included.
-    """
-
-    excess: np.ndarray
-    error: np.ndarray
-    cells: np.ndarray
-    tilted: np.ndarray
-    still: float
+_MOST_WORK = 1_000_000  # nodes times frequencies
+_LEAST_NOISE = 0.05
+_LOUDEST = 60.0  # standard deviation of the composed loss
 
 
 @np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
@@ -59,11 +40,11 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
     Raises:
         NumericalError: where this lean certificate does not apply.
     """
-    if noise < 0.05:
+    if noise < _LEAST_NOISE:
         raise NumericalError("certified advantage: too little noise")
     variance = steps * _variance(noise, rate, antipodal)
     spread = math.sqrt(variance)
-    if not 0.0 < spread < 60.0:
+    if not 0.0 < spread < _LOUDEST:
         raise NumericalError("certified advantage: the losses are too small or too large")
     linear = 0.5 / noise**2 - math.log(rate)
     bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
@@ -72,17 +53,22 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
     angle, reach = _strip(noise, rate, steps, antipodal, variance)
     law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], _NODE_DIGITS * room, angle)
-    real = _real(law, exponents)
+    powers = np.array(exponents)
+    if powers.max() * law.nodes.loss[-1] > 600.0 or powers.min() * law.nodes.loss[0] > 600.0:
+        raise NumericalError("certified advantage: e^(cL) overflows")
+    real = law.real(powers)
+    if not (np.all(np.isfinite(real.error)) and np.all(real.excess + real.error > -1.0)):
+        raise NumericalError("certified advantage: moments out of reach")
     logs = steps * np.log1p(real.excess[1:] + real.error[1:])
     log_scale = steps * math.log1p(real.excess[0])
-    gaps = np.abs(np.array(exponents[1:]) - 0.5)
+    gaps = np.abs(powers[1:] - 0.5)
     needed = (logs - log_scale + _DIGITS) / gaps
     window = float(np.min(needed[:2]) if antipodal else max(np.min(needed[:2]), needed[2]))
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
     aliases = np.exp(logs - gaps * window) / -np.expm1(-gaps * window)
     alias = 2.0 * float(np.min(aliases[:2])) if antipodal else float(np.min(aliases[:2]) + aliases[2])
-    total, error = _sum(law, real, 2.0 * math.pi / window, 6.8 / spread)
+    total, error = _sum(law, real, 2.0 * math.pi / window, _DEVIATIONS / spread)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
     scale = math.exp(log_scale)
     value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
@@ -93,13 +79,9 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
 
 def _variance(noise: float, rate: float, antipodal: bool) -> float:
     """E[L^2] of one step under sqrt(PQ), roughly: it only plans."""
-    low = -(6.8 + 1.0 / noise) if antipodal else -6.8
-    count = max(32, int(8.0 / noise))
-    x = noise * (low + (6.8 + 1.0 / noise - low) / count * np.arange(count + 1))
-    forth = np.log1p(rate * np.expm1(np.minimum((x - 0.5) / noise**2, 600.0)))
-    back = np.log1p(rate * np.expm1(np.minimum((-x - 0.5) / noise**2, 600.0))) if antipodal else 0.0
-    weight = np.exp(-0.5 * (x / noise) ** 2 + 0.5 * (forth + back)) * ((x[1] - x[0]) / (noise * 2.5066282746310002))
-    return float(weight @ (forth - back) ** 2)
+    span = 1.0 + 2.0 * _DEVIATIONS * noise + (1.0 if antipodal else 0.0)
+    nodes = GaussianMixture(noise, (rate,), antipodal=antipodal).around(_DEVIATIONS, span / max(32, int(8.0 / noise)))
+    return float(nodes.tilted(0.5) @ nodes.loss**2)
 
 
 def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
@@ -113,56 +95,13 @@ def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: flo
     return best[1], best[2]
 
 
-def _real(law: SampledGaussian, exponents: list[float]) -> _Real:
-    """The first exponent is 1/2; 0 and 1 are added for the identities that the excess subtracts."""
-    grid = law.nodes
-    powers = np.array([*exponents, 0.0, 1.0])
-    if max(float(np.max(powers)) * grid.loss[-1], float(np.min(powers)) * grid.loss[0]) > 600.0:
-        raise NumericalError("certified advantage: e^(cL) overflows")
-    grown = np.expm1(powers[:, None] * grid.loss)
-    excess = grown @ grid.weight - powers * (grid.growth @ grid.weight)
-    outside = np.array([law.left_out(c) for c in powers.tolist()])
-    cells = np.exp(_cells(grid, powers))
-    # The rule at frequency 0, on the best strip; then the two identities, the nodes left out, and rounding.
-    rule = _strip_factors(law, powers) * (cells.sum(axis=1) + 2.0 * outside)
-    unit = float(np.sum(rule[-2:] + outside[-2:]))
-    steady = np.abs(grown) @ grid.blurred + np.abs(powers) * (np.abs(grid.growth) @ grid.blurred)
-    rest = 2.0 * rule + (1.0 + np.abs(powers)) * unit + 4.0 * outside + 16 * _EPS * steady
-    error = (rest + rule)[:-2]
-    if not (np.all(np.isfinite(error)) and np.all(excess[:-2] + error > -1.0)):
-        raise NumericalError("certified advantage: moments out of reach")
-    far = [law.right_tail(0.5, float(grid.x[-1]) + k * law.noise_multiplier) for k in _FAR]
-    ends = (2.0 if law.antipodal else 1.0) * np.exp(far)
-    near = [] if law.antipodal else [outside[0]]
-    first = np.concatenate([near, cells[0], [outside[0]], ends])
-    return _Real(excess[:-2], error, first, grid.weight * (1.0 + grown[0]), float(rest[0]))
-
-
-def _strip_factors(law: SampledGaussian, powers: np.ndarray) -> np.ndarray:
-    """``law.strip_factor`` of the best strip, per exponent."""
-    decay = (2.0 * math.pi * law.noise_multiplier**2 / law.nodes.dx) * law.angles
-    logs = 0.5 * (law.angles * law.noise_multiplier) ** 2 - decay + np.log(2.0 / -np.expm1(-decay))
-    negative = np.minimum(powers, 0.0) + (np.minimum(1.0 - powers, 0.0) if law.antipodal else 0.0)
-    return np.exp(np.min(logs + negative[:, None] * np.log(np.cos(0.5 * law.angles)), axis=1))
-
-
-def _cells(grid: Nodes, powers: np.ndarray) -> np.ndarray:
-    """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
-    power = powers[:, None] * grid.mixture
-    inner = grid.peaks + np.maximum(power[:, :-1], power[:, 1:])
-    if grid.mirrored is not None:
-        power = (1.0 - powers[:, None]) * grid.mirrored
-        inner += np.maximum(power[:, :-1], power[:, 1:])
-    return inner
-
-
-def _sum(law: SampledGaussian, real: _Real, spacing: float, last: float) -> tuple[float, float]:
+def _sum(law: SampledGaussian, real: Moments, spacing: float, last: float) -> tuple[float, float]:
     """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
     steps, grid = law.count, law.nodes
     # The variance of the losses comes from around the observation 2.
     high = min(2.0 + 4.5 * law.noise_multiplier, float(grid.x[-1]))
     x = np.linspace(-high if law.antipodal else -4.5 * law.noise_multiplier, high, _CELLS + 1)
-    decay = layered_decay(law, 0.5, math.log1p(real.excess[0] + real.error[0]), x)
+    decay = law.layered_decay(0.5, math.log1p(real.excess[0] + real.error[0]), x)
     count = int(last / spacing) + 2
     while True:
         beyond = steps * decay.log_bound(np.array([(count - 0.5) * spacing]))[0]
@@ -173,18 +112,17 @@ def _sum(law: SampledGaussian, real: _Real, spacing: float, last: float) -> tupl
         if count > _MOST_FREQUENCIES or count * len(grid.x) > _MOST_WORK:
             raise NumericalError("certified advantage: the loss law is too close to atomic")
     t = spacing * np.arange(count)
-    half = np.multiply.outer(t, 0.5 * grid.loss)
+    tilted, half = grid.tilted(0.5), np.multiply.outer(t, 0.5 * grid.loss)
     sine = np.sin(half)
-    excess = real.excess[0] - 2.0 * (sine * sine) @ real.tilted
+    excess = real.excess[0] - 2.0 * (sine * sine) @ tilted
     size = excess * (2.0 + excess)
     if grid.mirrored is None:
-        imaginary = 2.0 * (sine * np.cos(half)) @ real.tilted
+        imaginary = 2.0 * (sine * np.cos(half)) @ tilted
         size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
     else:
         imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)
     modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), 0.5 * np.log1p(size))
-    turning = float((real.tilted * np.abs(grid.loss)) @ (6.0 + grid.size))
-    off = _rule(law, real, t) + real.still + 16 * _EPS * t * turning
+    off = law.rule(0.5, t) + real.rest[0] + law.turning(tilted) * t
     # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
     logarithm = np.abs(modulus) + np.abs(phase) / steps
     relative = steps * (np.log1p(off * np.exp(-modulus)) + 8 * _EPS * logarithm)
@@ -198,31 +136,3 @@ def _sum(law: SampledGaussian, real: _Real, spacing: float, last: float) -> tupl
         errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])
     error = 1.000001 * float(kernel @ errors) + 1.000001 * math.exp(beyond) / (math.pi * spacing * (count - 1))
     return -float((kernel * absolute) @ np.cos(phase)), error
-
-
-def _rule(law: SampledGaussian, real: _Real, frequencies: np.ndarray) -> np.ndarray:
-    """Bound on the trapezoid rule's error in x; it grows with the frequency, so a few are rounded up."""
-    places = np.linspace(0, len(frequencies) - 1, _MARKS).astype(int)
-    marks, bounds = frequencies[places], np.full(_MARKS, np.inf)
-    for angle in (law.angle or float(law.angles[-1]), float(law.angles[0])):
-        turned = np.exp(np.multiply.outer(marks, _arguments(law, angle))) @ real.cells
-        bounds = np.fmin(bounds, law.strip_factor(0.5, angle) * turned)
-        if bounds[-1] * law.count < _NO_MATTER:
-            break
-    return bounds[np.searchsorted(places, np.arange(len(frequencies)))]
-
-
-def _arguments(law: SampledGaussian, angle: float) -> np.ndarray:
-    """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
-
-    The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``. For the antipodal pair both
-    tails count with the right one's pieces, as it is symmetric.
-    """
-    grid, s = law.nodes, law.noise_multiplier
-    ends = grid.x[-1] + s * np.array(_FAR)
-    odds = np.exp(np.minimum(math.log(law.rate) - math.log1p(-law.rate) + (ends - 0.5) / s**2, 600.0))
-    far = np.append(argument(odds, angle), angle)
-    inner = grid.argument(angle)
-    if grid.mirrored_odds is None:
-        return np.concatenate([inner[:-1], far])
-    return np.concatenate([inner[1:-1], far + argument(grid.mirrored_odds[-1:], angle)])

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr, ndtri_exp
 
-from reticent.composition._affinity import Affinity, affinity
+from reticent.composition.pairs.affinity import Affinity, affinity
 from reticent.errors import ParameterError
 from reticent.mechanism import Neighbouring
 

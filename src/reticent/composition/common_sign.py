@@ -22,8 +22,8 @@ from reticent.composition.bracket import Bracket
 from reticent.composition.chernoff import CheapBounds
 from reticent.composition.compose import DISCLOSED, compose, loudest_step
 from reticent.composition.lattice import compose_lattice
+from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
-from reticent.composition.whole_user import WholeUserPair
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable

@@ -11,8 +11,8 @@ import numpy as np
 
 from reticent import _check
 from reticent.composition.bracket import Bracket
+from reticent.composition.certified import enclose_advantage
 from reticent.composition.compose import compose, spectral_composition
-from reticent.composition.fast import certified_advantage
 from reticent.composition.spectral import SpectralComposition
 from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
@@ -82,6 +82,26 @@ class Composed:
     def _read(self, value: Callable[[TradeOff], float]) -> Interval:
         """What the optimistic and the pessimistic curve say."""
         return value(self.bracket.optimistic), value(self.bracket.pessimistic)
+
+
+def certified_advantage(
+    noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring
+) -> Interval:
+    """(lower, upper) around the worst-case advantage of a Poisson-sampled DP-SGD run, proven.
+
+    The width is mostly below 1e-8, never above that of ``compose``.
+    """
+    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
+    _check.count(steps=steps)
+    if noise > 0.0 and rate < 1.0:
+        for room in (1.0, 2.0):
+            with contextlib.suppress(NumericalError):
+                lower, upper = enclose_advantage(noise, rate, steps, neighbouring is Neighbouring.REPLACE, room)
+                if upper - lower < 1e-7:
+                    return lower, upper
+    bracket = compose(DPSGD(noise, rate, steps), neighbouring)
+    upper = float(bracket.pessimistic.delta(0.0))
+    return min(float(bracket.optimistic.delta(0.0)), upper), upper  # rounding may exchange equal ends
 
 
 def _epsilon(curve: TradeOff, log_delta: float) -> float:

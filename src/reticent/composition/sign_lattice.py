@@ -16,7 +16,8 @@ import numpy as np
 from scipy.fft import next_fast_len
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
-from reticent.composition.whole_user import log_binomial
+from reticent.composition.pairs.gaussian_mixture import log_mixture
+from reticent.composition.pairs.whole_user import log_binomial
 from reticent.errors import NumericalError
 
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
@@ -259,8 +260,8 @@ def _log_ratio(y: np.ndarray, rate: float, slope: float, records: int) -> np.nda
     if records == 1:
         return np.log1p(rate * np.expm1(slope * y - 0.5 * slope**2))
     shifts = slope * np.arange(1, records + 1)
-    grown = np.expm1(np.minimum(np.multiply.outer(y, shifts) - 0.5 * shifts**2, 700.0))
-    return np.log1p(grown @ np.exp(log_binomial(records, rate)[1:]))
+    weights = np.exp(log_binomial(records, rate)[1:])
+    return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
 
 
 def _log_tail(z: float) -> float:

@@ -11,8 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.composition._nodes import argument_reach, log_ratio, strips
-from reticent.composition.laws import Law, PlainGaussian, SampledGaussian
+from reticent.composition.pairs.gaussian import PlainGaussian
+from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
+from reticent.composition.pairs.transforms import Law
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.spectrum import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.errors import NumericalError
@@ -60,7 +62,7 @@ _PLANNED = 46.0  # digits that moments and saddle points are planned for
 
 @dataclass(frozen=True, slots=True)
 class SampledStep:
-    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``laws.SampledGaussian``."""
+    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``."""
 
     noise_multiplier: float
     rate: float
@@ -376,7 +378,7 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tu
     last = int(np.argmax(beyond <= np.exp(log_tail)))
     lost = float(beyond[last]) * _ULPS * (2.0 if both else 1.0)
     x = x[_CUT_CELLS - 1 - last : last + 1] if both else x[: last + 1]
-    loss = log_ratio(SampledGaussian(s, rate, both, step.count, 0.0, 1.0), x)[0]
+    loss = GaussianMixture(s, (rate,), antipodal=both).loss(x)
     survival = (1.0 - rate) * ndtr(-x / s) + rate * ndtr((-1.0 - x) / s) if both else ndtr(-x / s)
     if not both:  # the cell below all others, down to the smallest loss
         loss, survival = np.append(math.log1p(-rate), loss), np.append(1.0, survival)

@@ -6,20 +6,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from reticent.composition.pairs import AntipodalPair
-from reticent.composition.whole_user import WholeUserPair
+from reticent.composition.pairs import curve_of
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.pairs import (
-    AntipodalGaussianPair,
-    CurvePair,
-    Disclosure,
-    GaussianPair,
-    LaplacePair,
-    Pair,
-    SymmetrisedGaussianPair,
-    WholeUserGaussianPair,
-)
-from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.mechanism.pairs import Disclosure, GaussianPair, Pair
+from reticent.tradeoff import TradeOff
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +32,7 @@ class Step:
 
     def curve(self) -> TradeOff:
         """The pair as a curve, H0 = absent."""
-        match self.pair:
-            case CurvePair(curve=curve):
-                return curve
-            case AntipodalGaussianPair(noise_multiplier=noise, sample_rate=rate):
-                return AntipodalPair(noise, rate)
-            case LaplacePair(noise_multiplier=noise, sample_rate=rate, shift=shift):
-                return _sampled(LaplaceTradeOff(shift / noise), rate)
-            case GaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
-                return _sampled(GaussianTradeOff(shift / noise), rate)
-            case SymmetrisedGaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
-                return symmetrised(_sampled(GaussianTradeOff(shift / noise), rate))
-            case WholeUserGaussianPair(noise_multiplier=noise, rate=rate, records=records, antipodal=antipodal):
-                return WholeUserPair(noise, rate, records, antipodal)
-        raise TypeError(self.pair)
-
-
-def _sampled(curve: TradeOff, rate: float) -> TradeOff:
-    return curve if rate == 1.0 else Subsampled(curve, rate)
+        return curve_of(self.pair)
 
 
 def steps_of(

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.composition.fast import advantage_map
+from reticent.composition.profile import advantage_map
 from reticent.dashboard.figures import Figure, base_layout, empty, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler

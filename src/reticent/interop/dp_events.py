@@ -14,7 +14,7 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
-from reticent.composition.whole_user import log_binomial
+from reticent.composition.pairs.whole_user import log_binomial
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, RandomisedResponse, Sampler
 from reticent.mechanism.dpsgd import accountable, one_record

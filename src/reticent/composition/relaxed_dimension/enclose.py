@@ -14,7 +14,7 @@ import numpy as np
 from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.common_sign import relaxed_dpsgd
-from reticent.composition.fast import certified_advantage
+from reticent.composition.composed import certified_advantage
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
 from reticent.composition.relaxed_dimension import second_moment, tests_from_below, told_mixture
 from reticent.composition.relaxed_dimension.second_moment import LogMoment

@@ -1,4 +1,4 @@
-"""One step as a pair of laws: the dominating pair of each release, as a curve on thresholds."""
+"""Sampled Gaussian noise under replacement: mixtures of mirrored shifts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
+from reticent.composition.pairs.curves import curve_of
+from reticent.mechanism.pairs import AntipodalGaussianPair
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
+
+
+@curve_of.register
+def _(pair: AntipodalGaussianPair) -> TradeOff:
+    return AntipodalPair(pair.noise_multiplier, pair.sample_rate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from reticent.composition.pairs.gaussian_mixture import HALF_LOG_TWO_PI, log_mixture
 from reticent.mechanism import Neighbouring
 
 _EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integrand
@@ -81,9 +82,9 @@ def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool) ->
     step = width / (nodes - 1)
     z = np.arange(nodes) * step - (0.0 if replace else _REACH)
     weight = np.where(np.arange(nodes) == 0, 0.5, 1.0) * (2.0 * step) if replace else step
-    log_a = _log_mixture(z / n - 0.5 / n**2, p)
-    log_b = _log_mixture(-z / n - 0.5 / n**2, p) if replace else np.zeros_like(log_a)
-    log_phi = -0.5 * z * z - 0.9189385332046727
+    log_a = log_mixture([p], [z / n - 0.5 / n**2])
+    log_b = log_mixture([p], [-z / n - 0.5 / n**2]) if replace else np.zeros_like(log_a)
+    log_phi = -0.5 * z * z - HALF_LOG_TWO_PI
     loss = log_a - log_b
     root = np.exp(0.5 * (np.maximum(log_a, log_b) + log_phi)) * np.expm1(-0.5 * np.abs(loss))
     deficit = 0.5 * np.sum(weight * root * root, axis=1)
@@ -104,14 +105,6 @@ def _cumulants(law: np.ndarray, loss: np.ndarray, replace: bool) -> tuple[np.nda
     third = np.zeros(len(law)) if replace else np.sum(law * square * centred, axis=1)
     fourth = np.sum(law * square * square, axis=1) - 3.0 * variance**2
     return mean, variance, third, fourth
-
-
-def _log_mixture(exponent: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """log(1-p + p e^y) without cancellation near 0 and without overflow."""
-    near = np.log1p(rate * np.expm1(np.minimum(exponent, 30.0)) * (1.0 - 1e-16))
-    with np.errstate(divide="ignore"):
-        apart = np.logaddexp(np.log1p(-rate), np.log(rate) + exponent)
-    return np.where((exponent > 30.0) | ((exponent < -1.0) & (rate > 0.5)), apart, near)
 
 
 def _radius(noise: np.ndarray, rate: np.ndarray, step: np.ndarray, replace: bool) -> np.ndarray:

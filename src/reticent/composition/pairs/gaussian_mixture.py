@@ -1,0 +1,110 @@
+"""Mixtures of normal laws with one variance: densities, losses and quadrature nodes, for whatever asks.
+
+The target moves N(0, s^2) by ``shifts[k]`` with probability ``weights[k]``, and else not at all. One sampled Gaussian
+step has one shift; several shifts are those of a whole user. How fine nodes are is the caller's: steering takes
+few, a certificate plans them and bounds what they miss (``sampled_gaussian``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+HALF_LOG_TWO_PI = 0.9189385332046727
+_OVERFLOW = 700.0  # exponent beyond which e^y is not taken
+_CANCELS = -0.5  # sum of weight * (e^y - 1) below which 1 plus it loses digits
+
+
+def log_mixture(weights: Sequence[float | np.ndarray], exponents: Sequence[np.ndarray]) -> np.ndarray:
+    """log(1 - sum w + sum w e^y), relative accuracy near 0, no overflow.
+
+    Args:
+        weights: one for each exponent, in (0, 1], at most 1 in total; they broadcast against it.
+        exponents: y, of one shape.
+    """
+    pairs = list(zip(weights, exponents, strict=True))
+    gain = sum(w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs)
+    largest = exponents[0] if len(exponents) == 1 else np.maximum.reduce(exponents)
+    apart = (gain < _CANCELS) | (largest > _OVERFLOW)
+    if not apart.any():
+        return np.log1p(gain)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.log1p(-np.minimum(sum(weights), 1.0))
+        for w, y in pairs:
+            total = np.logaddexp(total, np.log(w) + y)
+        return np.where(apart, total, np.log1p(gain))
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Quadrature nodes in the observation.
+
+    Attributes:
+        x, dx: observations and their distance.
+        loss: L = log dQ/dP.
+        weight: P-density times dx.
+        size: size of the exponents behind a loss: its rounding error is about 6 + size eps.
+        mixture, mirrored: log of mixture over N(0, s^2) at x and at -x; the second is None if P is that normal law.
+    """
+
+    x: np.ndarray
+    dx: float
+    loss: np.ndarray
+    weight: np.ndarray
+    size: np.ndarray
+    mixture: np.ndarray
+    mirrored: np.ndarray | None
+
+    def tilted(self, c: float) -> np.ndarray:
+        """Density of P^(1-c) Q^c times dx."""
+        return self.weight * np.exp(c * self.loss)
+
+
+@dataclass(frozen=True)
+class GaussianMixture:
+    """P = N(0, s^2) against Q, the mixture; or, ``antipodal``, the mixture of mirrored shifts against the mixture.
+
+    Attributes:
+        noise_multiplier: s > 0, in units of the largest contribution of one record.
+        weights: probability of each shift; arrays for several laws at once, nodes along the last axis.
+        shifts: increasing, > 0, in the same units.
+        antipodal: the pair of the replacement relation.
+    """
+
+    noise_multiplier: float
+    weights: tuple[float | np.ndarray, ...]
+    shifts: tuple[float, ...] = (1.0,)
+    antipodal: bool = False
+
+    def log_mixture(self, x: np.ndarray) -> np.ndarray:
+        """log of the mixture over N(0, s^2) at observations x."""
+        variance = x.dtype.type(self.noise_multiplier) ** 2
+        return log_mixture(self.weights, [shift * (x - 0.5 * shift) / variance for shift in self.shifts])
+
+    def log_normal(self, x: np.ndarray) -> np.ndarray:
+        """log density of N(0, s^2)."""
+        s = self.noise_multiplier
+        return -0.5 * (x / s) ** 2 - (HALF_LOG_TWO_PI + np.log(s))
+
+    def loss(self, x: np.ndarray) -> np.ndarray:
+        """L = log dQ/dP at observations x, increasing."""
+        return self.log_mixture(x) - self.log_mixture(-x) if self.antipodal else self.log_mixture(x)
+
+    def nodes(self, x: np.ndarray, dx: float) -> Nodes:
+        """Nodes at ``x``, evenly spaced by ``dx``."""
+        furthest, variance = self.shifts[-1], self.noise_multiplier**2
+        mixture, log_p = self.log_mixture(x), self.log_normal(x)
+        size = np.abs(furthest * (x - 0.5 * furthest)) / variance
+        if not self.antipodal:
+            return Nodes(x, dx, mixture, dx * np.exp(log_p), size, mixture, None)
+        mirrored = self.log_mixture(-x)
+        weight = dx * np.exp(log_p + mirrored)
+        return Nodes(x, dx, mixture - mirrored, weight, size + furthest**2 / variance, mixture, mirrored)
+
+    def around(self, reach: float, dx: float) -> Nodes:
+        """Nodes from ``reach`` standard deviations below the lowest mean to as far above the highest."""
+        far = reach * self.noise_multiplier
+        low, high = -far - (self.shifts[-1] if self.antipodal else 0.0), self.shifts[-1] + far
+        return self.nodes(low + dx * np.arange(int((high - low) / dx) + 2), dx)

@@ -1,0 +1,350 @@
+"""Estimates of the worst case of a sampled run at single points, a fraction of a millisecond each: nothing is claimed.
+
+With psi the transform of one step's loss under sqrt(PQ) and h the spacing of frequencies, W = 2 pi / h,
+
+    delta(l) = 1 - e^(l/2) (h / 2 pi) sum_k Re[e^(-ikhl) psi(kh)^steps] / (k^2 h^2 + 1/4) + (1 + e^l) / (e^(W/2) - 1),
+
+the contour of ``routes.contour`` between the poles without its certificate. Where few sampled steps with little noise
+matter, psi does not decay: there the loss goes onto a lattice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import erf
+
+from reticent import _check
+from reticent.composition import closed_forms
+from reticent.composition.composed import certified_advantage
+from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.mechanism import Neighbouring
+
+
+class Precision(NamedTuple):
+    """How far and how fine.
+
+    Attributes:
+        reach: of the nodes, in standard deviations of the noise.
+        rule: digits that the distance of the nodes is planned for, in powers of e.
+        decay: -log of the transform where frequencies end.
+        room: of the window, in standard deviations of the composed loss.
+        frequencies: at most so many.
+    """
+
+    reach: float
+    rule: float
+    decay: float
+    room: float
+    frequencies: int
+
+
+QUICK = Precision(6.8, 35.0, 23.0, 8.8, 1024)
+"""Absolute error about 1e-10: for advantages."""
+FINE = Precision(9.5, 72.0, 32.0, 13.0, 4096)
+"""About 1e-12: a small delta keeps some digits."""
+
+_LOUDEST = 100.0  # standard deviation of the composed loss: all is disclosed
+_ROUGHEST = 5.0  # kurtosis of the loss from which the lattice is closer
+_FURTHEST = 40.0  # largest threshold, in standard deviations of the loss
+_LEAST_NOISE = 0.05  # below, an advantage is certified instead
+_WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analytic
+_ROOT_EIGHT = 2.8284271247461903
+_ZOOMS = 5  # of a grid around a root or an optimum
+_BLOCK = 500_000  # elements of one array
+
+_SPACING, _POINTS = 0.01, 1 << 16  # of the lattice
+_FINEST = 100.0  # its points per standard deviation of the loss
+_STEERED_REACH = 8.0
+_LATTICE_NODES = 1000.0, 20_000.0
+
+
+class WorstCaseProfile:
+    """delta(epsilon) of the symmetrised worst case of a Poisson-sampled DP-SGD run.
+
+    Args:
+        steps: any real number: searches ask between whole ones.
+        largest: the largest epsilon that will be asked for; None follows the run.
+
+    Attributes:
+        largest: the same, at most 40 standard deviations of the loss.
+        spread: standard deviation of the composed loss under sqrt(PQ).
+        kurtosis: excess of the composed loss; large where few sampled steps matter.
+        reliable: whether the transform decays. Values come from a lattice otherwise: relative errors of 1e-5.
+    """
+
+    def __init__(
+        self,
+        noise: float,
+        rate: float,
+        steps: float,
+        neighbouring: Neighbouring,
+        largest: float | None = None,
+        precision: Precision = FINE,
+    ) -> None:
+        if largest is None:
+            largest = 3.0 + 6.0 * min(float(closed_forms.clt_mu(noise, rate, steps, neighbouring)), 6.0)
+        self.symmetric = neighbouring is Neighbouring.REPLACE
+        self._pair, self._steps = GaussianMixture(noise, (rate,), antipodal=self.symmetric), steps
+        self._law = _Law.of(self._pair, steps, precision)
+        self.spread, self.kurtosis = float(self._law.spread), float(self._law.kurtosis)
+        self.largest = min(largest, (1.0 + max(self.kurtosis, 0.0)) * _FURTHEST * self.spread)
+        self.window = self.largest + float(self._law.window)
+        self.reliable = 0.0 < self.spread < _LOUDEST
+        if self.reliable:
+            self._transform(precision)
+
+    def _transform(self, precision: Precision) -> None:
+        """Frequencies until the transform has decayed, and what each adds to the overlap of P and e^-l Q."""
+        spacing = 2.0 * math.pi / self.window
+        count, parts = int(math.sqrt(2.0 * precision.decay) / self.spread / spacing) + 2, []
+        start, end = 0, count
+        while True:
+            log_size, phase = self._law.transform(spacing * np.arange(start, end))
+            parts.append(np.exp(log_size + 1j * phase))
+            if _last(log_size) < -precision.decay:
+                break
+            start, end = end, 2 * end
+            if start > precision.frequencies:
+                self.reliable = False
+                break
+        values = np.concatenate(parts)
+        self._turns = -1j * spacing * np.arange(len(values))
+        self._kernel = values * (spacing / math.pi) / (self._turns.imag**2 + 0.25)
+        self._kernel[0] *= 0.5
+
+    def advantage(self) -> float:
+        """delta(0)."""
+        if not self.reliable:
+            return float(self.delta(np.zeros(1))[0])
+        return min(max(1.0 + 2.0 * self._images - float(self._kernel.real.sum()), 0.0), 1.0)
+
+    def delta(self, epsilon: np.ndarray) -> np.ndarray:
+        """Larger of both directions at ``epsilon`` >= 0, shape (n,); 0 beyond ``largest``."""
+        epsilon = np.atleast_1d(epsilon)
+        if not (self.reliable and self.kurtosis < _ROUGHEST):
+            return self._lattice(epsilon)
+        turned = np.exp(np.multiply.outer(epsilon, self._turns))
+        overlap = (turned @ self._kernel).real
+        if not self.symmetric:
+            overlap = np.minimum(overlap, (turned @ self._kernel.conj()).real)
+        values = 1.0 - np.exp(0.5 * epsilon) * overlap + (1.0 + np.exp(epsilon)) * self._images
+        return np.where(epsilon <= self.largest, np.clip(values, 0.0, 1.0), 0.0)
+
+    @property
+    def _images(self) -> float:
+        return 1.0 / math.expm1(min(0.5 * self.window, 700.0))
+
+    @cached_property
+    def _lattice(self) -> Callable[[np.ndarray], np.ndarray]:
+        return _on_a_lattice(self._pair, self._steps, self.largest)
+
+    def epsilon(self, delta: float) -> tuple[float, float]:
+        """(least epsilon with at most ``delta``, -d log delta / d epsilon there); (0, 1) where none is needed."""
+        low, high, slope, wanted = 0.0, self.largest, 1.0, math.log(delta)
+        for _ in range(_ZOOMS):
+            grid = np.linspace(low, high, 33)
+            logs = np.log(np.maximum(self.delta(grid), 1e-300))
+            if logs[0] <= wanted:
+                return low, slope
+            place = int(np.argmax(logs <= wanted)) or 32
+            low, high = float(grid[place - 1]), float(grid[place])
+            slope = float(logs[place - 1] - logs[place]) / (high - low)
+        return low + float(logs[place - 1] - wanted) / slope, slope
+
+    def power(self, fpr: float) -> tuple[float, float]:
+        """(true positive rate at ``fpr``, threshold of its tangent)."""
+        return power_of(self.delta, fpr, self.largest)
+
+
+def power_of(delta: Callable[[np.ndarray], np.ndarray], fpr: float, largest: float) -> tuple[float, float]:
+    """(true positive rate at ``fpr``, threshold l of its tangent): the least of delta(l) + e^l fpr over l."""
+    left, right, power, best = -largest, largest, 1.0, 0.0
+    for _ in range(_ZOOMS):
+        grid = np.linspace(left, right, 61)
+        grown, values = np.exp(grid), delta(np.abs(grid))
+        values = np.where(grid < 0.0, 1.0 - grown + grown * values, values) + grown * fpr
+        place = int(np.argmin(values))
+        power, best = float(values[place]), float(grid[place])
+        left, right = float(grid[max(place - 1, 0)]), float(grid[min(place + 1, 60)])
+    return min(power, 1.0), best
+
+
+class _Law(NamedTuple):
+    """Losses of one step under sqrt(PQ) on nodes, the last axis; several laws along the first.
+
+    Attributes:
+        weight, loss: masses, 1 less the affinity's deficit in total.
+        steps: how often.
+        symmetric: the antipodal pair: the transform is real.
+        spread, kurtosis: of the composed loss.
+        window: what its images need, threshold 0.
+    """
+
+    weight: np.ndarray
+    loss: np.ndarray
+    steps: float
+    symmetric: bool
+    spread: np.ndarray
+    kurtosis: np.ndarray
+    window: np.ndarray
+
+    @classmethod
+    def of(cls, pair: GaussianMixture, steps: float, precision: Precision) -> _Law:
+        s = pair.noise_multiplier
+        # The rule's error is about e^(angle s)^2/2 e^(-2 pi angle s^2/dx) in a strip of that angle.
+        angle = min(_WIDEST_ANGLE, math.sqrt(2.0 * precision.rule) / s)
+        dx = min(0.5 * s, 2.0 * math.pi * angle * s * s / (precision.rule + 0.5 * (angle * s) ** 2))
+        nodes = pair.around(precision.reach, dx)
+        weight, loss = nodes.tilted(0.5), nodes.loss
+        total = weight.sum(axis=-1)
+        mean = (weight * loss).sum(axis=-1) / total
+        square = (loss - mean[..., None]) ** 2
+        variance = (weight * square).sum(axis=-1) / total
+        kurtosis = ((weight * square * square).sum(axis=-1) / total / variance**2 - 3.0) / steps
+        spread = np.sqrt(steps * variance)
+        heavy = 2.0 * np.maximum(kurtosis + 3.0 / steps, 0.0) ** 0.75 * spread
+        window = precision.room * spread + np.abs(steps * mean) + np.minimum(heavy, 2.5 * np.abs(loss).max(axis=-1))
+        return cls(weight, loss, steps, pair.antipodal, spread, kurtosis, window)
+
+    def transform(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """log |psi^steps| and its argument, by half angles so that small losses keep their digits."""
+        weight = self.weight[..., None]
+        missing = 0.5 * np.matmul((2.0 * np.sinh(0.25 * self.loss))[..., None, :] ** 2, weight)[..., 0]
+        half = frequencies[..., :, None] * (0.5 * self.loss)[..., None, :]
+        sine = np.sin(half)
+        real = -missing - 2.0 * np.matmul(sine * sine, weight)[..., 0]
+        imaginary = 0.0 * real if self.symmetric else 2.0 * np.matmul(sine * np.cos(half), weight)[..., 0]
+        log_size = 0.5 * self.steps * np.log1p(real * (2.0 + real) + imaginary * imaginary)
+        return log_size, self.steps * np.arctan2(imaginary, 1.0 + real)
+
+
+def _last(log_size: np.ndarray) -> np.ndarray:
+    """The largest of the last frequencies: nearly atomic laws dip and come back."""
+    return log_size[..., -max(log_size.shape[-1] // 8, 1) :].max(axis=-1)
+
+
+def _on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callable[[np.ndarray], np.ndarray]:
+    """delta from the lattice law to the power of the steps.
+
+    Each node's mass goes onto three points that keep its mean and its variance (some masses are slightly negative).
+    """
+    s = pair.noise_multiplier
+    span = 1.0 + 2.0 * _STEERED_REACH * s + (1.0 if pair.antipodal else 0.0)
+    count = min(max(span / (0.5 * _SPACING * s * s), _LATTICE_NODES[0]), _LATTICE_NODES[1])
+    nodes = pair.around(_STEERED_REACH, span / count)
+    # Without the target the loss is next to an atom: the lattice starts there.
+    start = 0.0 if pair.antipodal else float(np.log1p(-pair.weights[0]))
+    cap = min(largest, _FURTHEST) + 20.0
+    loss = np.clip(nodes.loss - start, -cap, cap)
+    spread = math.sqrt(steps * float(nodes.tilted(0.5) @ nodes.loss**2))
+    room = 4.0 * float(np.max(np.abs(loss))) + 20.0 * spread
+    spacing = min(_SPACING, max(spread / _FINEST, room / _POINTS))
+    points = spacing * (np.arange(_POINTS) - _POINTS // 2) + steps * start
+    present = _composed(loss / spacing, nodes.tilted(1.0), steps)
+    absent = present if pair.antipodal else _composed(loss / spacing, nodes.weight, steps)
+
+    def delta(epsilon: np.ndarray) -> np.ndarray:
+        values = []
+        for e in epsilon.tolist():
+            add = float(-np.expm1(np.minimum(e - points, 0.0)) @ present)
+            remove = add if pair.antipodal else float(-np.expm1(np.minimum(e + points, 0.0)) @ absent)
+            values.append(max(add, remove))
+        return np.clip(np.array(values), 0.0, 1.0)
+
+    return delta
+
+
+def _composed(loss: np.ndarray, mass: np.ndarray, steps: float) -> np.ndarray:
+    """Lattice masses of the sum, its middle at index ``_POINTS // 2``; ``loss`` in units of the spacing."""
+    place = np.rint(loss).astype(int)
+    off = loss - place
+    law = np.zeros(_POINTS)
+    for shift, share in ((-1, 0.5 * off * (off - 1.0)), (0, 1.0 - off * off), (1, 0.5 * off * (off + 1.0))):
+        law += np.bincount((place + shift) % _POINTS, weights=mass * share, minlength=_POINTS)
+    law /= law.sum()
+    return np.roll(np.fft.irfft(np.fft.rfft(law) ** steps, _POINTS), _POINTS // 2)
+
+
+def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> float:
+    """Worst-case advantage of a Poisson-sampled DP-SGD run: an estimate.
+
+    Its error is below 1e-8, and below 1e-6 where few sampled steps matter. Where the fast rule does not apply, the
+    upper end of the certified enclosure (slower).
+    """
+    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
+    _check.count(steps=steps)
+    if noise > 0.0 and rate == 1.0:
+        return float(erf(neighbouring.sensitivity * math.sqrt(steps) / (noise * _ROOT_EIGHT)))
+    if noise > _LEAST_NOISE:
+        with np.errstate(all="ignore"):
+            profile = WorstCaseProfile(noise, rate, steps, neighbouring, 0.0, QUICK)
+        if profile.reliable:
+            return profile.advantage()
+    return certified_advantage(noise, rate, steps, neighbouring)[1]
+
+
+def advantage_map(
+    noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
+) -> np.ndarray:
+    """``advantage`` on a grid; shape (noise multipliers, sample rates), estimates with error below 1e-8.
+
+    Nodes are shared by a row of the grid. Where the transform does not decay within 4096 frequencies (few
+    sampled steps, little noise) the upper end of a certified enclosure is given: slower, and safe.
+
+    Args:
+        noise_multipliers: one-dimensional, > 0.
+        sample_rates: one-dimensional, in (0, 1].
+        steps: noisy updates.
+        neighbouring: between which data sets.
+    """
+    rates = _check.probabilities(sample_rates=sample_rates)
+    rows = []
+    for noise in np.asarray(noise_multipliers, dtype=float):
+        row = np.full(len(rates), np.nan)
+        inside = (rates > 0.0) & (rates < 1.0)
+        if noise > _LEAST_NOISE:
+            with np.errstate(all="ignore"):
+                row[inside] = _row(_check.positive(noise_multiplier=noise), rates[inside], steps, neighbouring)
+        for k in np.flatnonzero(np.isnan(row)):
+            row[k] = certified_advantage(float(noise), float(rates[k]), steps, neighbouring)[1]
+        rows.append(row)
+    return np.array(rows)
+
+
+def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring) -> np.ndarray:
+    """Advantages for one noise multiplier; NaN where 4096 frequencies do not do."""
+    pair = GaussianMixture(noise, (rates[:, None],), antipodal=neighbouring is Neighbouring.REPLACE)
+    law = _Law.of(pair, steps, QUICK)
+    result = np.full(len(rates), np.nan)
+    needed = math.sqrt(2.0 * QUICK.decay) * law.window / (2.0 * np.pi * law.spread) + 2.0
+    counts = np.exp2(np.ceil(2.0 * np.log2(needed)) / 2.0).astype(int)  # few different ones
+    todo = np.flatnonzero((law.spread > 0.0) & (law.spread < _LOUDEST))
+    while len(todo):
+        again = []
+        for count in np.unique(counts[todo]):
+            same = todo[counts[todo] == count]
+            for part in np.array_split(same, max(1, len(same) * int(count) * law.loss.shape[-1] // _BLOCK)):
+                some = law._replace(**{name: getattr(law, name)[part] for name in ("weight", "loss", "window")})
+                value, settled = _advantages(some, int(count))
+                result[part[settled]] = value[settled]
+                again.append(part[~settled])
+        todo = np.concatenate(again)
+        counts[todo] *= 2
+        todo = todo[counts[todo] <= FINE.frequencies]
+    return result
+
+
+def _advantages(law: _Law, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Advantages of several laws with ``count`` frequencies each, and whether these were enough."""
+    spacing = 2.0 * np.pi / law.window
+    t = spacing[:, None] * np.arange(count)
+    log_size, phase = law.transform(t)
+    kernel = spacing[:, None] / np.pi / (t * t + 0.25)
+    kernel[:, 0] *= 0.5
+    total = 1.0 + 2.0 / np.expm1(0.5 * law.window) - np.sum(kernel * np.exp(log_size) * np.cos(phase), axis=1)
+    return np.clip(total, 0.0, 1.0), _last(log_size) < -QUICK.decay
