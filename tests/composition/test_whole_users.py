@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
@@ -51,7 +53,7 @@ def test_one_step_by_quadrature(antipodal: bool) -> None:
 
 
 def test_two_steps_by_quadrature() -> None:
-    x = np.linspace(-9.0, 12.0, 1501)
+    x = np.linspace(-8.0, 11.0, 1001)
     absent, present = norm.pdf(x), masses(1.0, 0.3, 3, x)
     p, q = np.multiply.outer(absent, absent), np.multiply.outer(present, present)
     enclosed = compose(DPSGD(1.0, 0.3, 2, records_per_user=3), ADD)
@@ -78,7 +80,7 @@ def test_many_steps_by_dp_accounting() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_no_contributions_of_norm_one_tell_more(seed: int) -> None:
-    """Random vectors in the plane, under both relations and in both orders, against the pair; the extreme attains it."""
+    """Random vectors in the plane, both relations, both orders, against the pair; parallel ones attain it."""
     rng = np.random.default_rng(seed)
     noise, rate, records = float(rng.uniform(0.7, 2.0)), float(rng.uniform(0.1, 0.9)), 3
     side = np.linspace(-6.0 * noise - 3.0, 6.0 * noise + 3.0, 241)
@@ -105,18 +107,18 @@ def test_no_contributions_of_norm_one_tell_more(seed: int) -> None:
             p, q = map(law, vectors)
             for one_way, absent, present in ((pair, p, q), (pair.reversed, q, p)):
                 for epsilon in (0.0, 0.4, 1.5):
-                    seen, most = (
-                        cell * np.maximum(present - np.exp(epsilon) * absent, 0.0).sum(),
-                        one_way.delta(epsilon),
-                    )
-                    assert seen <= most + 1e-4
-                    assert (vectors[1] is aligned) <= (seen >= most - 1e-4)
+                    seen = cell * np.maximum(present - np.exp(epsilon) * absent, 0.0).sum()
+                    most = float(one_way.delta(epsilon))
+                    assert seen <= most + 3e-4
+                    assert vectors[1] is not aligned or seen >= most - 3e-4
 
 
 def test_one_record_is_what_it_was() -> None:
     for relation in Neighbouring:
         plain, stated = DPSGD(1.1, 0.05, 30), DPSGD(1.1, 0.05, 30, records_per_user=1)
         assert stated.parts_under(relation) == plain.parts_under(relation)
+    several = DPSGD(1.1, 0.05, 30, records_per_user=4)
+    assert several.parts_under(ZERO) == several.parts_under(ADD)
     ratio = np.array([-3.0, -0.1, 0.0, 0.1, 1.0, 9.0])
     for one, known in (
         (WholeUserPair(1.3, 0.2, 1), Subsampled(GaussianTradeOff(1.0 / 1.3), 0.2)),
@@ -126,11 +128,11 @@ def test_one_record_is_what_it_was() -> None:
             assert mine == pytest.approx(theirs, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("relation", list(Neighbouring))
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_risk_grows_with_the_records_and_ends_at_a_shift(relation: Neighbouring) -> None:
-    runs = [DPSGD(4.0, 0.1, 20, records_per_user=records) for records in (1, 2, 3, 5)]
+    runs = [DPSGD(4.0, 0.1, 3, records_per_user=records) for records in (1, 2, 4)]
     seen = [compose(run, relation) for run in runs]
-    for fewer, more in zip(seen, seen[1:], strict=False):
+    for fewer, more in pairwise(seen):
         assert advantage(fewer.pessimistic) < advantage(more.optimistic)
     whole = compose(DPSGD(4.0, 1.0, 20, records_per_user=3), relation).pessimistic
     expected = GaussianTradeOff(3.0 * relation.sensitivity * np.sqrt(20.0) / 4.0)
@@ -180,16 +182,13 @@ def test_the_common_sign_by_quadrature(steps: int) -> None:
         assert enclosed.pessimistic.delta(epsilon) == pytest.approx(true, rel=2e-3)
 
 
-def test_the_relaxed_attacker_is_below_the_worst_case_and_grows_with_the_records() -> None:
-    found = []
-    for records in (1, 3):
-        run = DPSGD(4.0, 0.1, 20, records_per_user=records)
-        relaxed, worst = Relaxed().assess(run, ADD), WorstCase().assess(run, ADD)
-        assert relaxed.measure(advantage).value < worst.measure(advantage).lower
-        found.append(relaxed.measure(advantage))
-    assert found[0].value < found[1].lower
-    stated = Relaxed(dimension=50).assess(DPSGD(4.0, 0.1, 20, records_per_user=3), ADD)
-    assert stated.measure(advantage).value == found[1].value
+def test_the_relaxed_attacker_is_below_the_worst_case() -> None:
+    run = DPSGD(4.0, 0.1, 3, records_per_user=3)
+    relaxed, worst = (who.assess(run, ADD) for who in (Relaxed(), WorstCase()))
+    assert relaxed.measure(advantage).value < worst.measure(advantage).lower
+    stated = Relaxed(dimension=50).assess(run, ADD)
+    assert stated.measure(advantage).value == relaxed.measure(advantage).value
+    assert stated.measure(advantage).lower == 0.0
     assert any("one and the same direction" in note for note in stated.notes)
 
 

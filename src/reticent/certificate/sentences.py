@@ -34,7 +34,9 @@ def about(text: str, records: int | None) -> str:
         return text
     if records == 1:
         return text.replace("this record", "this person's record").replace("this one", "this person's")
-    plural = text.replace("this record was", "this person's records were").replace("record is", "records are")
+    plural = text.replace("this record was", "this person's records were").replace(
+        "this record is", "this person's records are"
+    )
     return plural.replace("this record", "this person's records").replace("this one", "this person's")
 
 
