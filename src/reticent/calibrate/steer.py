@@ -23,7 +23,7 @@ from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.common_sign import common_sign_estimate
 from reticent.composition.profile import power_of
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.threat import Adversary, Membership, Method, Relaxed, WorstCase
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
@@ -54,6 +54,9 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
                 return 2.0 * math.log(mu / (unit * rate)), 0.5
             u = math.log(mu / (unit * math.sqrt(steps)))
             return (u if unknown.name == "sample_rate" else u + math.log(mechanism.dataset_size or 1)), 1.0
+        case MatrixMechanism(noise_multiplier=noise) if isinstance(unknown, NoiseMultiplier) and noise > 0.0:
+            u, slope = start_of(mechanism.equivalent(), unknown, mu, neighbouring)
+            return u + sign * math.log(noise / mechanism.equivalent().noise_multiplier), slope
         case Gaussian(noise_multiplier=noise, releases=count) | Laplace(noise_multiplier=noise, releases=count):
             if isinstance(unknown, NoiseMultiplier):
                 return sign * math.log(size * math.sqrt(count) / mu), 1.0

@@ -10,7 +10,7 @@ from reticent._registry import described
 from reticent.composition import Bracket, compose, mu_limits, noncentrality, relaxed_dpsgd
 from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import attained_shift
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
@@ -42,6 +42,7 @@ _TOGETHER = (
     "know; whoever knows how one of them moves it knows how all do."
 )
 _ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
+_SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -156,6 +157,16 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             return truth, keys, (*notes, *((_TOGETHER,) if mechanism.records > 1 else ()))
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
+        case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
+            below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
+            truth, keys, notes = _common(above**2, stated or 1)
+            reached = truth if below == above else _common(below**2, stated or 1)[0]
+            keys = (*keys, "RETICENT:participation-sensitivity")
+            return Bracket(truth.pessimistic, reached.optimistic), keys, (*notes, _SAME_DIRECTION)
+        case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
+            truth, keys, notes = _curve(mechanism.equivalent(), neighbouring, stated)
+            reached = Bracket(truth.pessimistic, GaussianTradeOff(0.0))  # last columns are shorter
+            return reached, (*keys, "RETICENT:block-sampling"), (*notes, _SAME_DIRECTION)
         case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
             curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
             return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), (_LOG_2,)
