@@ -108,7 +108,6 @@ REFUSED = [
     (dp_event.DiscreteLaplaceDpEvent(0.5, 1), "DiscreteLaplaceDpEvent"),
     (dp_event.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.5]), "MixtureOfGaussiansDpEvent"),
     (dp_event.SampledWithReplacementDpEvent(100, 10, G(1.0)), "SampledWithReplacementDpEvent"),
-    (dp_event.SingleEpochTreeAggregationDpEvent(1.0, 4), "SingleEpochTreeAggregationDpEvent"),
     (dp_event.RepeatAndSelectDpEvent(G(1.0), 2.0, 1.0), "RepeatAndSelectDpEvent"),
     (dp_event.TruncatedSubsampledGaussianDpEvent(100, 0.1, 10, 1.0), "TruncatedSubsampledGaussianDpEvent"),
     (P(0.1, C([G(1.0), L(1.0)])), "PoissonSampledDpEvent of ComposedDpEvent"),

@@ -29,6 +29,7 @@ _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, nothing but the sampling hides the target: the common sign says it all
 _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
 _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left out
+_UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 
 
@@ -140,7 +141,7 @@ def grid(norms: dict[float, float]) -> np.ndarray:
 
 def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray) -> Polygon:
     """The symmetrised curve that obeys upper bounds on log delta of addition and of removal."""
-    log_delta = np.maximum(add, remove)
+    log_delta = np.maximum(np.maximum(add, remove), _UNDERFLOW)
     both = np.concatenate([log_delta[:0:-1], log_delta])
     return polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), both, log1mexp(np.minimum(both, 0.0)))
 
