@@ -397,6 +397,12 @@ _THEOREMS = (
         "Blocks fixed beforehand; Poisson sampling within the block whose turn it is.",
     ),
     Theorem(
+        "RETICENT:laplace-sign",
+        "Scalar Laplace releases against one unknown sign, the same in all: enclosed on the lattice of both losses; "
+        "docs/relaxed-laplace.md.",
+        "Scalar sums; add/remove and zero-out, replacement without sampling; Poisson sampling.",
+    ),
+    Theorem(
         "RETICENT:chain",
         "Two records are told apart no better than by way of neither: f >= f_add(1 - f_remove); "
         "docs/relaxed-dimension.md.",

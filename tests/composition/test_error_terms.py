@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from reticent.composition import _power, certified, chernoff, lattice, sign_lattice, spectral
+from reticent.composition import _power, _sign_noise, certified, chernoff, lattice, sign_lattice, spectral
 from reticent.composition._power import Part, Tilted
 from reticent.composition.pairs import AntipodalPair, affinity
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian
@@ -182,14 +182,14 @@ def common_sign_delta(noise, rate, steps, epsilons):
 
 def test_a_short_reach_of_the_sign_lattice_is_paid_for(monkeypatch):
     """Observations past 2.5 standard deviations left out: the safe side still covers them, and the tests' errors."""
-    monkeypatch.setattr(sign_lattice, "_REACH", 2.5)
-    values = sign_lattice.evaluate(1.0, 0.5, 2, 200, 2**15)
+    monkeypatch.setattr(_sign_noise, "_REACH", 2.5)
+    values = sign_lattice.evaluate(_sign_noise.GaussianSign(0.5, 1.0), 2, 200, 2**15)
     truth = common_sign_delta(1.0, 0.5, 2, values.thresholds[values.thresholds >= 0.0])
     add = values.delta[values.thresholds >= 0.0]
     assert np.all(add >= truth - 1e-4)
     attained = 1.0 - values.fpr - values.fnr  # of legal tests: at most the largest advantage
     assert attained.max() <= truth[0] + 1e-4
-    lost = 2 * 2.0 * math.exp(sign_lattice._log_tail(2.5))
+    lost = 2 * _sign_noise.GaussianSign(0.5, 1.0).lost
     assert add[-1] >= lost > 0.01
 
 
@@ -198,7 +198,7 @@ def test_rounding_of_the_sign_lattice_grows_with_steps(monkeypatch):
     far = []
     for error in (sign_lattice._ROUNDING, sign_lattice._ROUNDING + 1e-7):
         monkeypatch.setattr(sign_lattice, "_ROUNDING", error)
-        far.append(sign_lattice.evaluate(1.0, 0.1, 5, 100, 2**14))
+        far.append(sign_lattice.evaluate(_sign_noise.GaussianSign(0.1, 1.0), 5, 100, 2**14))
     assert np.all(far[1].fpr >= np.minimum(far[0].fpr + 4e-7, 1.0))
     near = np.searchsorted(far[0].thresholds, 0.0)
     assert far[1].delta[near] - far[0].delta[near] >= 4e-7

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.composition import sign_lattice
+from reticent.composition._sign_noise import GaussianSign
 from reticent.composition.common_sign import common_sign
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
@@ -35,7 +36,7 @@ def brute_force(run: DPSGD, epsilon: float, nodes: int = 4001) -> float:
 @pytest.mark.parametrize("side", ["connected", "labelled"])
 def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
     """Absent, present with + and (by symmetry) present with -: else the lattice experiment proves nothing."""
-    plan = sign_lattice._plan(run.sample_rate, 1.0 / run.noise_multiplier, run.steps, 2**16)
+    plan = sign_lattice._plan(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps, 2**16)
     law = sign_lattice._connected(plan) if side == "connected" else sign_lattice._labelled(plan)[0]
     a, b = plan.pitch_a * law.i, plan.centre + plan.pitch_b * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
@@ -99,4 +100,4 @@ def test_a_forgotten_count_is_caught() -> None:
 
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(NumericalError, match="points would be needed"):
-        sign_lattice.evaluate(1.0, 1e-5, 10**6, 100)
+        sign_lattice.evaluate(GaussianSign(1e-5, 1.0), 10**6, 100)

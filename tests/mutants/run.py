@@ -54,7 +54,7 @@ MUTANTS = (
     Mutant("cut moments: lower end of a cell", CORE + "spectral.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
     Mutant("contour: aliases", CORE + "spectrum.py", "self._right(thresholds) + self._left(thresholds))\n", "0.0 * thresholds)\n", (ENCLOSURE,)),
     Mutant("contour: truncation", CORE + "spectrum.py", "error + tail * self.beyond / np.pi", "error", (ENCLOSURE,)),
-    Mutant("sign lattice: reach", CORE + "sign_lattice.py", "steps * 2.0 * float(np.exp(_log_tail(_REACH)))", "0.0"),
+    Mutant("sign lattice: reach", CORE + "sign_lattice.py", "steps * noise.lost", "0.0"),
     Mutant("sign lattice: rounding of delta", CORE + "sign_lattice.py", "rounding * (q + grown * p)", "0.0"),
     Mutant("sign lattice: rounding of tests", CORE + "sign_lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)"),
 )  # fmt: skip

@@ -18,6 +18,7 @@ import numpy as np
 
 from reticent.composition import _sign_spectrum as spectrum
 from reticent.composition import sign_lattice
+from reticent.composition._sign_noise import GaussianSign, SignNoise
 from reticent.composition.bracket import Bracket
 from reticent.composition.chernoff import CheapBounds
 from reticent.composition.compose import DISCLOSED, compose, loudest_step
@@ -59,7 +60,7 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     if mechanism.sampler is Sampler.FIXED_SIZE:
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     add = common_sign(accountable(mechanism))
-    above, below = _both_directions(add.pessimistic, safest), _both_directions(add.optimistic, hull)
+    above, below = both_directions(add.pessimistic, safest), both_directions(add.optimistic, hull)
     worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
     if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
         above = strictest([above, worst])
@@ -75,7 +76,7 @@ def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray]
         with contextlib.suppress(NumericalError):
             return spectrum.estimate(noise, rate, steps, blur)
     with contextlib.suppress(NumericalError):
-        above, below = _latticed(noise, rate, steps, _ROUGH_POINTS)
+        above, below = latticed(GaussianSign(rate, 1.0 / noise), steps, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
     return None
 
@@ -104,15 +105,16 @@ def common_sign(mechanism: DPSGD) -> Bracket:
         return Bracket.exact(RelaxedGaussianTradeOff(steps * (records / noise) ** 2, 1))
     one_sided = WholeUserPair(noise, rate, records) if records > 1 else Subsampled(GaussianTradeOff(1.0 / noise), rate)
     absent = -records * math.log1p(-rate)
-    cheap = _two_sided(CheapBounds([(one_sided, steps)], [(math.inf, absent)]).below())
+    cheap = two_sided(CheapBounds([(one_sided, steps)], [(math.inf, absent)]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
         one = records == 1
-        above, below = _enclosure(noise, rate, steps) if one else _latticed(noise, rate, steps, records=records)
+        lattice = GaussianSign(rate, 1.0 / noise, records)
+        above, below = _enclosure(noise, rate, steps) if one else latticed(lattice, steps)
     except NumericalError:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(pessimistic=worst, optimistic=_two_sided(loudest_step([(one_sided, steps)])))
+        return Bracket(pessimistic=worst, optimistic=two_sided(loudest_step([(one_sided, steps)])))
     return Bracket(pessimistic=above, optimistic=below)
 
 
@@ -133,7 +135,7 @@ def _enclosure(noise: float, rate: float, steps: int) -> _Pair:
     fine = _blurred(noise, rate, steps) if noise >= _LEAST_NOISE and steps > _FEW else None
     if fine is None:
         with contextlib.suppress(NumericalError):
-            fine = _latticed(noise, rate, steps)
+            fine = latticed(GaussianSign(rate, 1.0 / noise), steps)
     if fine is not None and _reaches(fine.above):
         return fine
     coarse = _coarse(noise, rate, steps)
@@ -147,9 +149,14 @@ def _blurred(noise: float, rate: float, steps: int) -> _Pair | None:
     return None
 
 
-def _latticed(noise: float, rate: float, steps: int, points: int = 2**21, records: int = 1) -> _Pair:
+def latticed(noise: SignNoise, steps: int, points: int = 2**21) -> _Pair:
+    """From the lattice of (l+, l-).
+
+    Raises:
+        NumericalError: it cannot follow the losses.
+    """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        values = sign_lattice.evaluate(noise, rate, steps, _LATTICE_THRESHOLDS, points, records)
+        values = sign_lattice.evaluate(noise, steps, _LATTICE_THRESHOLDS, points)
         above = _above(values.thresholds, np.log(values.delta))
         rates = (np.log(values.fpr), np.log1p(-values.fpr), np.log(values.fnr), np.log1p(-values.fnr))
     return _Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
@@ -182,10 +189,10 @@ def _coarse(noise: float, rate: float, steps: int) -> _Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
         above, below = compose_lattice([_one_sided(noise, rate, steps)], max_points=_COARSE_POINTS)
-    return _Pair(_halved(above, noise, rate, steps), _two_sided(below))
+    return _Pair(_halved(above, noise, rate, steps), two_sided(below))
 
 
-def _two_sided(one_sided: Polygon) -> Polygon:
+def two_sided(one_sided: Polygon) -> Polygon:
     """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives."""
     corners = one_sided.vertices
     fpr = np.minimum(corners.fpr + _LOG_2, 0.0)
@@ -220,5 +227,5 @@ def _above(ratio: np.ndarray, log_delta: np.ndarray) -> Polygon:
     return polygon_above(ratio, log_delta, log1mexp(log_delta))
 
 
-def _both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
+def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
     return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

@@ -16,15 +16,11 @@ import numpy as np
 from scipy.fft import next_fast_len
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
-from reticent.composition.pairs.gaussian_mixture import log_mixture
-from reticent.composition.pairs.whole_user import log_binomial
+from reticent.composition._sign_noise import SignNoise
 from reticent.errors import NumericalError
 
-_REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
-_GAUSS = np.polynomial.legendre.leggauss(5)
 _TAIL = 1e-11
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
-_MOST_CELLS = 100_000
 _FURTHEST = 200.0  # threshold
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
 
@@ -59,8 +55,7 @@ class _Window:
 class _Plan:
     """One step's lattice: a = i * pitch_a, b = centre + j * pitch_b; ``cell`` is the width of a cell of y."""
 
-    rate: float
-    slope: float
+    noise: SignNoise
     steps: int
     centre: float
     pitch_a: float
@@ -68,7 +63,6 @@ class _Plan:
     a: _Window
     b: _Window
     cell: float
-    records: int
 
     @property
     def reach(self) -> float:
@@ -86,20 +80,17 @@ class _Law:
     present: np.ndarray
 
 
-def evaluate(noise: float, rate: float, steps: int, count: int, points: int = 2**21, records: int = 1) -> SignValues:
+def evaluate(noise: SignNoise, steps: int, count: int, points: int = 2**21) -> SignValues:
     """Bounds at about ``count`` thresholds from a lattice of about ``points`` points.
-
-    Args:
-        records: how many records of one person move the result along one line, each with a coin of its own.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    plan = _plan(rate, 1.0 / noise, steps, points, records)
+    plan = _plan(noise, steps, points)
     upper = _connected(plan)
     present, slack_present = _composed(plan, upper, upper.present)
     absent, slack_absent = _composed(plan, upper, upper.absent)
-    lost = steps * 2.0 * float(np.exp(_log_tail(_REACH)))  # y beyond the nodes, under any of the three laws
+    lost = steps * noise.lost
     ratio, absent, present, left = _ratios(plan, absent, present, 0.0)
     thresholds = _thresholds(ratio, absent, present, count)
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
@@ -183,10 +174,10 @@ def _connected(plan: _Plan) -> _Law:
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
-    y, weight, ends = _quadrature(plan)
-    up, down = _loss(ends, plan), _loss(-ends, plan)
-    x1 = _position(_loss(y, plan) - up[:-1, None], np.diff(up)[:, None])
-    y0 = _position(_loss(-y, plan) - down[1:, None], -np.diff(down)[:, None])
+    y, weight, ends = plan.noise.quadrature(plan.cell)
+    up, down = plan.noise.loss(ends), plan.noise.loss(-ends)
+    x1 = _position(plan.noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
+    y0 = _position(plan.noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
     # Where one of the two is flat its position is noise, and does not matter: the other keeps its share.
     steeper = (np.diff(up) >= -np.diff(down))[:, None]
     x1, y0 = np.where(steeper, x1, np.minimum(x1, 1.0 - y0)), np.where(steeper, np.minimum(y0, 1.0 - x1), y0)
@@ -221,12 +212,12 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan) -> _Law
 
 def _labelled(plan: _Plan) -> tuple[_Law, float]:
     """The masses of each cell of y on the nearest lattice point; and how far labels lag in b, on average."""
-    y, weight, ends = _quadrature(plan)
+    y, weight, ends = plan.noise.quadrature(plan.cell)
     middle = 0.5 * (ends[1:] + ends[:-1])
-    up, down = _loss(middle, plan), _loss(-middle, plan)
+    up, down = plan.noise.loss(middle), plan.noise.loss(-middle)
     a, b = 0.5 * (up - down), 0.5 * (up + down) - plan.centre
     i, j = np.rint(a / plan.pitch_a).astype(np.int64), np.rint(b / plan.pitch_b).astype(np.int64)
-    absent, present = weight.sum(axis=1), (weight * np.exp(_loss(y, plan))).sum(axis=1)
+    absent, present = weight.sum(axis=1), (weight * np.exp(plan.noise.loss(y))).sum(axis=1)
     lag = float((absent + present) @ (b - plan.pitch_b * j)) / 2.0
     return _gathered(i, j, absent, present), lag
 
@@ -239,44 +230,13 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
     return _Law(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
-def _quadrature(plan: _Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and P-weights, one row per cell of y; and the ends of the cells."""
-    reach = _REACH + plan.records * plan.slope
-    count = int(np.ceil(reach / plan.cell))
-    if count > _MOST_CELLS:
-        raise NumericalError(f"sign lattice: {2 * count} cells of the observation would be needed")
-    ends = np.linspace(-reach, reach, 2 * count + 1)
-    half = 0.5 * np.diff(ends)[:, None]
-    y = 0.5 * (ends[1:] + ends[:-1])[:, None] + half * _GAUSS[0]
-    return y, half * _GAUSS[1] * np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi), ends
-
-
-def _loss(y: np.ndarray, plan: _Plan) -> np.ndarray:
-    return _log_ratio(y, plan.rate, plan.slope, plan.records)
-
-
-def _log_ratio(y: np.ndarray, rate: float, slope: float, records: int) -> np.ndarray:
-    """log sum_k Binomial(k; records, rate) e^(k slope y - (k slope)^2 / 2)."""
-    if records == 1:
-        return np.log1p(rate * np.expm1(slope * y - 0.5 * slope**2))
-    shifts = slope * np.arange(1, records + 1)
-    weights = np.exp(log_binomial(records, rate)[1:])
-    return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
-
-
-def _log_tail(z: float) -> float:
-    return -0.5 * z * z - np.log(z) - 0.9189385332046727
-
-
-def _plan(rate: float, slope: float, steps: int, points: int, records: int) -> _Plan:
+def _plan(noise: SignNoise, steps: int, points: int) -> _Plan:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    reach = _REACH + records * slope
-    y = np.linspace(-reach, reach, 4001)
-    up, down = _log_ratio(y, rate, slope, records), _log_ratio(-y, rate, slope, records)
+    y, log_mass = noise.planned()
+    up, down = noise.loss(y), noise.loss(-y)
     if not float(up[-1]) < 600.0:
         raise NumericalError("sign lattice: the losses are too large")
     a, b, centre = 0.5 * (up - down), 0.5 * (up + down), float(up[len(y) // 2])
-    log_mass = -0.5 * y * y + np.log((y[1] - y[0]) / np.sqrt(2.0 * np.pi))
     laws = (log_mass, log_mass + up)
     ends = [[max(_end(law, sign * x, steps) for law in laws) for sign in (1.0, -1.0)] for x in (a, b - centre)]
     lengths = [1.02 * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
@@ -301,8 +261,8 @@ def _plan(rate: float, slope: float, steps: int, points: int, records: int) -> _
     ]
     both = mass * (1.0 + np.exp(up))
     slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
-    cell = min(0.02, 0.05 / (records * slope), *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(rate, slope, steps, centre, pitches[0], pitches[1], windows[0], windows[1], cell, records)
+    cell = min(noise.finest, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
+    return _Plan(noise, steps, centre, pitches[0], pitches[1], windows[0], windows[1], cell)
 
 
 def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, float]:

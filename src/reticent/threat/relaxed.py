@@ -8,6 +8,7 @@ from typing import ClassVar
 from reticent import _check
 from reticent._registry import described
 from reticent.composition import Bracket, compose, mu_limits, noncentrality, relaxed_dpsgd
+from reticent.composition.laplace_sign import laplace_sign
 from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
@@ -16,7 +17,7 @@ from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
+from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
 _AVERAGE = (
     "The attacker does not know in which direction this record moves the result; it is the same direction in all "
@@ -167,9 +168,10 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             truth, keys, notes = _curve(mechanism.equivalent(), neighbouring, stated)
             reached = Bracket(truth.pessimistic, GaussianTradeOff(0.0))  # last columns are shorter
             return reached, (*keys, "RETICENT:block-sampling"), (*notes, _SAME_DIRECTION)
-        case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
-            curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
-            return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), (_LOG_2,)
+        case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
+            once = mechanism.releases == 1 and rate == 1.0
+            keys = ("KAISSIS2023:Theorem 1",) if once else ("RETICENT:laplace-sign",)
+            return laplace_sign(mechanism, neighbouring), (*keys, "RETICENT:relaxed-meaning"), (_LOG_2,)
         case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
             return _sampled(mechanism, neighbouring, stated or 1)
         case _:
