@@ -71,7 +71,7 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
     noise, rate, steps = 6.0, 0.2, 100
-    fourier, lattice = route._blurred(noise, rate, steps), route._latticed(noise, rate, steps)
+    fourier, lattice = route._blurred(noise, rate, steps), route.latticed(GaussianSign(rate, 1.0 / noise), steps)
     assert fourier is not None
     for one, other in ((fourier, lattice), (lattice, fourier)):
         assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
