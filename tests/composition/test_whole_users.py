@@ -168,7 +168,7 @@ def test_what_is_not_proven_is_refused_in_one_line() -> None:
         Ledger((DPSGD(1.0, 0.1, 1, records_per_user=2), Gaussian(1.0)))
 
 
-@pytest.mark.parametrize("steps", [1, 2])
+@pytest.mark.parametrize("steps", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_common_sign_by_quadrature(steps: int) -> None:
     x = np.linspace(-12.0, 12.0, 1201 if steps == 2 else 40_001)
     absent, up, down = norm.pdf(x, 0.0, 1.2), masses(1.2, 0.3, 3, x), masses(1.2, 0.3, 3, x, -1.0)
