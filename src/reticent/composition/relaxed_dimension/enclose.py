@@ -53,8 +53,8 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
         ParameterError: ``dimension`` is not a whole number >= 1.
     """
     if run.records > 1 and run.sample_rate < 1.0 and run.sampler is Sampler.POISSON:
-        above = relaxed_dpsgd(run)  # told the line on which the direction lies, an attacker is no weaker
-        return above if dimension == 1 else Bracket(above.pessimistic, GaussianTradeOff(0.0))
+        told = relaxed_dpsgd(run)  # told the line on which the direction lies, an attacker is no weaker
+        return told if dimension == 1 else Bracket(told.pessimistic, GaussianTradeOff(0.0))
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None:
         return plain
