@@ -25,10 +25,10 @@ def densities(scale: float, rate: float, cells: int, reach: float = 18.0) -> tup
     return absent, (1.0 - rate) * absent + rate * up, (1.0 - rate) * absent + rate * down
 
 
-@pytest.mark.parametrize(
-    ("scale", "rate"),
-    [(1.5, 0.3), pytest.param(1.5, 1.0, marks=pytest.mark.slow), pytest.param(0.6, 0.1, marks=pytest.mark.slow)],
-)
+SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in ((1.5, 1.0), (0.6, 0.1))]
+
+
+@pytest.mark.parametrize(("scale", "rate"), [(1.5, 0.3), *SLOW])
 def test_one_and_two_releases_by_brute_force(scale: float, rate: float) -> None:
     for releases, cells in ((1, 60_000), (2, 900)):
         laws = densities(scale, rate, cells)

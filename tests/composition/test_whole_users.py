@@ -10,8 +10,11 @@ from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, MixtureGaussianPrivacyLoss
 from scipy.stats import binom, norm
 
+from reticent.calibrate import Advantage, NoiseMultiplier
+from reticent.calibrate.solve import calibrate
 from reticent.composition import compose, mu_limits
 from reticent.composition.common_sign import common_sign
+from reticent.composition.composed import Composed
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.errors import ParameterError, UnsupportedError
@@ -190,6 +193,15 @@ def test_the_relaxed_attacker_is_below_the_worst_case() -> None:
     assert stated.measure(advantage).value == relaxed.measure(advantage).value
     assert stated.measure(advantage).lower == 0.0
     assert any("one and the same direction" in note for note in stated.notes)
+
+
+def test_single_numbers_and_calibration_know_the_records() -> None:
+    run = DPSGD(3.0, 0.1, 2, records_per_user=3)
+    lower, upper = Composed(run, ADD).advantage()
+    assert (lower, upper) == pytest.approx((advantage(compose(run, ADD).optimistic), upper), rel=1e-6)
+    assert lower > 2.0 * Composed(DPSGD(3.0, 0.1, 2), ADD).advantage()[1]
+    found = calibrate(run, NoiseMultiplier(), Advantage(0.1))
+    assert 0.0999 < advantage(compose(found.mechanism, ADD).pessimistic) <= 0.1
 
 
 def test_the_event_is_that_of_dp_accounting() -> None:
