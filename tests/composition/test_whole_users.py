@@ -22,7 +22,7 @@ from reticent.interop.dp_events import to_dp_event
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage
 from reticent.threat import MembershipGame, Relaxed, WorstCase
-from reticent.tradeoff import GaussianTradeOff, Subsampled
+from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, symmetrised
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 EPSILONS = np.array([0.0, 0.05, 0.3, 1.0, 2.5])
@@ -142,6 +142,12 @@ def test_risk_grows_with_the_records_and_ends_at_a_shift(relation: Neighbouring)
     assert whole.delta(EPSILONS) == pytest.approx(expected.delta(EPSILONS), rel=1e-9)
 
 
+def test_the_relaxed_attacker_without_sampling_has_one_shift() -> None:
+    curve = Relaxed(dimension=9).assess(DPSGD(8.0, 1.0, 4, records_per_user=3), ADD).curve
+    expected = symmetrised(RelaxedGaussianTradeOff(4.0 * (3.0 / 8.0) ** 2, 9))
+    assert curve.delta(EPSILONS) == pytest.approx(expected.delta(EPSILONS), rel=1e-9)
+
+
 def test_mu_is_that_of_every_record_in_every_step() -> None:
     assert mu_limits(DPSGD(4.0, 0.1, 25, records_per_user=3), ADD) == pytest.approx((3.75, 3.75))
     low, high = mu_limits(DPSGD(4.0, 0.1, 25, records_per_user=3), REPLACE)
@@ -196,10 +202,10 @@ def test_the_relaxed_attacker_is_below_the_worst_case() -> None:
 
 
 def test_single_numbers_and_calibration_know_the_records() -> None:
-    run = DPSGD(3.0, 0.1, 2, records_per_user=3)
+    run = DPSGD(3.0, 0.1, 30, records_per_user=3)
     lower, upper = Composed(run, ADD).advantage()
     assert (lower, upper) == pytest.approx((advantage(compose(run, ADD).optimistic), upper), rel=1e-6)
-    assert lower > 2.0 * Composed(DPSGD(3.0, 0.1, 2), ADD).advantage()[1]
+    assert lower > 2.0 * Composed(DPSGD(3.0, 0.1, 30), ADD).advantage()[1]
     found = calibrate(run, NoiseMultiplier(), Advantage(0.1))
     assert 0.0999 < advantage(compose(found.mechanism, ADD).pessimistic) <= 0.1
 

@@ -52,6 +52,7 @@ def strategies_of(rng: np.random.Generator, steps: int) -> list[tuple[str, int |
         ("tree", None),
         ("1,0.5,0.5,0.2", None),
         (rising, None),
+        ("1,0,0.9", None),
         (rows(positive), None),
         (rows(mixed), None),
     ]
