@@ -6,6 +6,7 @@ from scipy.special import erf
 from reticent.composition import compose
 from reticent.gallery import Entry, Published, Relation
 from reticent.mechanism import DPSGD, Neighbouring
+from reticent.risk import advantage_bound
 
 RATE, NOISES, EPSILONS = 10 / 100_000, np.linspace(0.3, 3, 28), (2.0, 1.0, 0.5, 0.1, 0.0)
 
@@ -17,7 +18,7 @@ def run(figure):
     bounds = {}
     for epsilon in EPSILONS:
         delta = np.array([float(curve.delta(epsilon)) for curve in curves])
-        bounds[epsilon] = (np.expm1(epsilon) + 2 * delta) / (np.exp(epsilon) + 1)
+        bounds[epsilon] = advantage_bound(epsilon, delta)
         axes.semilogy(NOISES, bounds[epsilon], label=f"epsilon = {epsilon:g}")
     printed = erf(RATE / (np.sqrt(2) * NOISES))
     axes.semilogy(NOISES, printed, "--", color="black", label="1 - Bayes security by Corollary 7")

@@ -117,6 +117,48 @@ _PAPERS = (
     ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
     Paper("MILGROM2002", "Milgrom, Segal", "Envelope theorems for arbitrary choice sets", 2002, "Econometrica 70(2)"),
+    Paper(
+        "KAHANE1985",
+        "Kahane",
+        "Sur le chaos multiplicatif",
+        1985,
+        "Annales des sciences mathematiques du Quebec 9(2)",
+    ),
+    Paper(
+        "GANESH2024",
+        "Ganesh",
+        "Tight group-level DP guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms",
+        2024,
+        "arXiv 2401.10294v2",
+    ),
+    Paper(
+        "DENISOV2022",
+        "Denisov, McMahan, Rush, Smith, Thakurta",
+        "Improved differential privacy for SGD via optimal private linear operators on adaptive streams",
+        2022,
+        "NeurIPS 2022; arXiv 2202.08312",
+    ),
+    Paper(
+        "CHOQUETTE2023",
+        "Choquette-Choo, McMahan, Rush, Thakurta",
+        "Multi-epoch matrix factorization mechanisms for private machine learning",
+        2023,
+        "ICML 2023; arXiv 2211.06530",
+    ),
+    Paper(
+        "CHOQUETTE2023B",
+        "Choquette-Choo, Ganesh, McKenna, McMahan, Rush, Thakurta, Xu",
+        "(Amplified) banded matrix factorization: a unified approach to private training",
+        2023,
+        "NeurIPS 2023; arXiv 2306.08153",
+    ),
+    Paper(
+        "KALININ2024",
+        "Kalinin, Lampert",
+        "Banded square root matrix factorization for differentially private model training",
+        2024,
+        "NeurIPS 2024; arXiv 2405.13763",
+    ),
     Paper("NELSON1973", "Nelson", "The free Markoff field", 1973, "Journal of Functional Analysis 12(2)"),
 )
 
@@ -333,6 +375,41 @@ _THEOREMS = (
         "An attacker who is told the sampling mask faces a public mixture of relaxed Gaussian curves over "
         "K ~ Binomial(T, p); docs/relaxed-dimension.md.",
         "As RETICENT:second-moment.",
+    ),
+    Theorem(
+        "RETICENT:whole-user-dominance",
+        "Binomial mixtures of Gaussians dominate a step for all records of one person together, by Kahane's inequality "
+        "(KAHANE1985; the pair of add/remove is that of GANESH2024); docs/whole-users.md.",
+        "Poisson sampling, a coin per record (shuffled epochs: one release of shift K each); at most K records per "
+        "person; contributions of norm at most 1.",
+    ),
+    Theorem(
+        "RETICENT:whole-user-sign",
+        "The common-sign curve with Binomial(K, p) records in place of one coin per step; docs/whole-users.md.",
+        "As RETICENT:common-sign; all records of the person move the result in one direction.",
+    ),
+    Theorem(
+        "DENISOV2022:Theorem 2.1",
+        "Gaussian noise with a lower triangular strategy covers contributions that are chosen after earlier releases.",
+        "The strategy and the pattern of participation are fixed beforehand.",
+    ),
+    Theorem(
+        "RETICENT:participation-sensitivity",
+        "The largest norm of C x over all patterns of participation, exact or bounded by absolute values "
+        "(CHOQUETTE2023, CHOQUETTE2023B, KALININ2024); docs/matrix-mechanism.md.",
+        "At most k participations at least b steps apart; contributions of norm at most 1.",
+    ),
+    Theorem(
+        "RETICENT:block-sampling",
+        "A banded strategy with as many blocks as bands is a composition of sampled Gaussian steps (CHOQUETTE2023B); "
+        "docs/matrix-mechanism.md.",
+        "Blocks fixed beforehand; Poisson sampling within the block whose turn it is.",
+    ),
+    Theorem(
+        "RETICENT:laplace-sign",
+        "Scalar Laplace releases against one unknown sign, the same in all: enclosed on the lattice of both losses; "
+        "docs/relaxed-laplace.md.",
+        "Scalar sums; add/remove and zero-out, replacement without sampling; Poisson sampling.",
     ),
     Theorem(
         "RETICENT:chain",

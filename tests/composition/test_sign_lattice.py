@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from reticent.composition.sign import common_sign, join, lattice, transform
+from reticent.composition.sign.noise import GaussianSign
 from reticent.composition.sign.step import SignStep
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
@@ -33,7 +34,7 @@ def brute_force(run: DPSGD, epsilon: float, nodes: int = 2001) -> float:
 @pytest.mark.parametrize("side", ["connected", "labelled"])
 def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
     """Absent, present with + and (by symmetry) present with -: else the lattice experiment proves nothing."""
-    plan = lattice._plan(SignStep(run.sample_rate, 1.0 / run.noise_multiplier), run.steps, 2**16)
+    plan = lattice._plan(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps, 2**16)
     law = lattice._connected(plan) if side == "connected" else lattice._labelled(plan)[0]
     a, b = plan.a.pitch * law.i, plan.centre + plan.b.pitch * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
@@ -70,7 +71,7 @@ def test_both_routes_agree() -> None:
     step, steps = SignStep(0.2, 1.0 / 6.0), 100
     bounds = join._fourier(step, steps, transform.enclose)
     assert bounds is not None
-    fourier, latticed = bounds.pair(), join._latticed(step, steps)
+    fourier, latticed = bounds.pair(), join.latticed(GaussianSign(step.rate, step.slope), steps)
     for one, other in ((fourier, latticed), (latticed, fourier)):
         assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
         assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)
@@ -98,4 +99,4 @@ def test_a_forgotten_count_is_caught() -> None:
 
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(NumericalError, match="points would be needed"):
-        lattice.enclose(SignStep(1e-5, 1.0), 10**6, 100)
+        lattice.enclose(GaussianSign(1e-5, 1.0), 10**6, 100)

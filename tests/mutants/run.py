@@ -58,7 +58,7 @@ MUTANTS = (
     Mutant("cut moments: lower end of a cell", CORE + "routes/transform.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
     Mutant("contour: aliases", CORE + "routes/contour.py", "near * (self._right(thresholds) + self._left(thresholds)))", "0.0 * thresholds)", (ENCLOSURE,)),
     Mutant("contour: truncation", CORE + "routes/contour.py", "error + tail * self.beyond / np.pi", "error", (ENCLOSURE,)),
-    Mutant("sign lattice: reach", SIGN + "lattice.py", "steps * 2.0 * float(np.exp(_log_tail(_REACH)))", "0.0", (SIGNS,)),
+    Mutant("sign lattice: reach", SIGN + "lattice.py", "steps * noise.lost", "0.0", (SIGNS,)),
     Mutant("sign lattice: rounding of delta", SIGN + "lattice.py", "rounding * (q + grown * p)", "0.0", (SIGNS,)),
     Mutant("sign lattice: rounding of tests", SIGN + "lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", (SIGNS,)),
     Mutant("sign lattice: powers, delta", SIGN + "lattice.py", "+ slack_present + grown * slack_absent", "", (SIGNS,)),

@@ -19,6 +19,7 @@ def dpsgd(
     max_grad_norm: float = 1.0,
     num_parameters: int | None = None,
     sampler: Sampler | str = Sampler.POISSON,
+    records_per_user: int | None = None,
 ) -> DPSGD:
     """DP-SGD from what people know: sizes and epochs, or rate and steps.
 
@@ -32,6 +33,7 @@ def dpsgd(
         max_grad_norm: clip norm (L2).
         num_parameters: trained parameters, if known.
         sampler: how batches are drawn; ``"poisson"``, ``"fixed-size"`` or ``"shuffled"``.
+        records_per_user: the most records of one person; then all of them are protected together.
 
     Raises:
         ParameterError: the rate or the steps are given twice or not at all, or a number is outside its domain.
@@ -53,6 +55,7 @@ def dpsgd(
         batch_size=batch_size,
         dataset_size=dataset_size,
         sampler=kind,
+        records_per_user=records_per_user,
     )
 
 

@@ -22,6 +22,7 @@ from reticent import _check
 from reticent.audit.scores import Design, MetaValue, Scores
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Sampler
+from reticent.mechanism.dpsgd import one_record
 
 OVERSHOOT = 100.0
 """Norm of a canary's gradient before clipping, in clip norms."""
@@ -175,6 +176,7 @@ def check_claim(claim: DPSGD) -> None:
     Raises:
         ParameterError: batch or data size is missing, or there is no noise.
     """
+    one_record(claim, "an audit of a loop")
     if claim.batch_size is None or claim.dataset_size is None:
         raise ParameterError("claim", claim, "with batch_size and dataset_size")
     _check.positive(noise_multiplier=claim.noise_multiplier)

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeGuard
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Attack:
         """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
         if isinstance(target, Mu):
             return self._mu(release)
-        if not (isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0):
+        if not (_plain(release) and release.noise_multiplier > 0.0):
             return None
         if not self.exact:
             value = self._by_formula(release, target)
@@ -62,8 +63,8 @@ class Attack:
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
         """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none."""
-        poisson = isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.noise_multiplier > 0.0
-        if not (poisson and isinstance(self.adversary, Membership) and self.method in FORMS):
+        noisy = _plain(release) and release.noise_multiplier > 0.0
+        if not (noisy and isinstance(self.adversary, Membership) and self.method in FORMS):
             return None
         return lambda noise, rate, steps: float(FORMS[self.method](noise, rate, steps, self.neighbouring))
 
@@ -87,6 +88,11 @@ class Attack:
             return None
         lower, upper = mu_limits(release, self.neighbouring)
         return Interval(lower, upper, upper)
+
+
+def _plain(release: Mechanism) -> TypeGuard[DPSGD]:
+    """Whether formulas and single points speak about this run: single records, drawn by coins of their own."""
+    return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
 
 
 class Points:

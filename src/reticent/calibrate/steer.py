@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.profile import power_of
 from reticent.composition.sign import common_sign_estimate
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.threat import Relaxed
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
@@ -32,6 +33,10 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         scale, slope = scale_near(mechanism, mu, neighbouring)
         return -math.log(scale), slope
     match mechanism:
+        case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise) if mechanism.records > 1:
+            one = replace(mechanism, records_per_user=1, noise_multiplier=noise / mechanism.records)
+            u, slope = start_of(one, unknown, mu, neighbouring)
+            return (u - math.log(mechanism.records) if isinstance(unknown, NoiseMultiplier) else u), slope
         case DPSGD(sample_rate=rate, steps=steps, noise_multiplier=noise):
             if isinstance(unknown, NoiseMultiplier):
                 ratio = (mu / rate) ** 2 / steps
@@ -45,6 +50,9 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
                 return 2.0 * math.log(mu / (unit * rate)), 0.5
             u = math.log(mu / (unit * math.sqrt(steps)))
             return (u if unknown.name == "sample_rate" else u + math.log(mechanism.dataset_size or 1)), 1.0
+        case MatrixMechanism(noise_multiplier=noise) if isinstance(unknown, NoiseMultiplier) and noise > 0.0:
+            u, slope = start_of(mechanism.equivalent(), unknown, mu, neighbouring)
+            return u + sign * math.log(noise / mechanism.equivalent().noise_multiplier), slope
         case Gaussian(noise_multiplier=noise, releases=count) | Laplace(noise_multiplier=noise, releases=count):
             if isinstance(unknown, NoiseMultiplier):
                 return sign * math.log(size * math.sqrt(count) / mu), 1.0
@@ -57,7 +65,7 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
     """A cheap stand-in for the claim, or None where there is none."""
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
         return None
-    if isinstance(unknown, NoiseScale):  # asked of ledgers, which have no estimate
+    if isinstance(unknown, NoiseScale) or mechanism.records > 1:  # there is no estimate
         return None
     form = attack.formula(unknown.put(mechanism, 1.0)) if unknown.whole else None
     if form is not None:

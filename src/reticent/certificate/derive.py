@@ -27,7 +27,7 @@ from reticent.certificate.schema import (
     WarningRecord,
     canonical,
 )
-from reticent.certificate.sentences import headline, sentence
+from reticent.certificate.sentences import headline, persons, sentence
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
 from reticent.mechanism.watch_faults import Fault
@@ -78,7 +78,7 @@ def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str
         UnsupportedError, ParameterError: an attacker cannot be answered.
         DominanceError: a curve came out stronger than the worst case: a bug.
     """
-    reader = _Reader(inputs.questions, settle or _rounded)
+    reader = _Reader(inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism)))
     records = []
     for index, assessment in enumerate(_assessments(inputs, progress)):
         records.append(reader.read(index, assessment))
@@ -91,7 +91,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         edition=inputs.edition,
         declared=inputs.declared,
         reticent_version=__version__,
-        headline=headline(records[0]),
+        headline=headline(records[0], persons(mechanism_record(inputs.mechanism))),
         mechanism=mechanism_record(inputs.mechanism),
         questions=QuestionRecord(
             fprs=list(inputs.questions.fprs),
@@ -139,8 +139,8 @@ def curve_points(curve: TradeOff) -> CurvePoints:
 class _Reader:
     """Reads numbers off curves, once for each curve: several attackers share the worst case."""
 
-    def __init__(self, questions: Questions, settle: Settle) -> None:
-        self._questions, self._settle = questions, settle
+    def __init__(self, questions: Questions, settle: Settle, records: int | None) -> None:
+        self._questions, self._settle, self._records = questions, settle, records
         self._known: dict[tuple[int, int, tuple[float, float]], tuple[Assessment, dict[str, Any], CurvePoints]] = {}
 
     def read(self, index: int, assessment: Assessment) -> CertifiedAssessment:
@@ -153,7 +153,7 @@ class _Reader:
         computed = {path: x for path, x in leaves(plain).items() if path[0] in MEASURES}
         stated = replaced(plain, self._settle(index, computed))
         draft = CertifiedAssessment(**stated, sentence="", do_not_publish=assessment.data_dependent)
-        return draft.model_copy(update={"sentence": sentence(draft)})
+        return draft.model_copy(update={"sentence": sentence(draft, self._records)})
 
 
 def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:

@@ -19,6 +19,7 @@ _ASKED_AND_DONE = {
     "randomness": "randomness",
     "optimiser": "optimiser",
     "steps": "planned_steps",
+    "records_per_user": "records_per_user",
 }
 
 

@@ -20,10 +20,10 @@ from reticent._strict import loads
 from reticent.certificate import curves, words
 from reticent.certificate.numbers import Number
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
-from reticent.certificate.sentences import even_guess, found_at, percent, right_guess
+from reticent.certificate.sentences import about, even_guess, found_at, percent, persons, right_guess
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
-from reticent.mechanism import MECHANISMS
+from reticent.mechanism import MECHANISMS, Neighbouring
 from reticent.mechanism.watched_run import WATCH_SCHEMA
 from reticent.threat import ADVERSARIES
 
@@ -75,9 +75,10 @@ def render_html(certificate: Certificate) -> str:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
-    first = certificate.assessments[0].neighbouring
+    first, records = certificate.assessments[0].neighbouring, persons(certificate.mechanism)
     names = [
-        ADVERSARIES[a.adversary].title + ("" if a.neighbouring == first else f" [{words.RELATIONS[a.neighbouring]}]")  # type: ignore[index]
+        ADVERSARIES[a.adversary].title
+        + ("" if a.neighbouring == first else f" [{words.relation(Neighbouring(a.neighbouring), records)}]")
         for a in certificate.assessments
     ]
     return environment.get_template("certificate.html.j2").render(
@@ -87,6 +88,8 @@ def render_html(certificate: Certificate) -> str:
         columns=_columns(certificate),
         left_out=[(kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped],
         words=words,
+        about=lambda text: about(text, records),
+        not_covered=words.not_covered(certificate),
         assumptions=words.assumptions(certificate),
         lines=curves.lines(certificate.assessments, names),
         curves=curves,
@@ -149,10 +152,11 @@ def _columns(certificate: Certificate) -> list[tuple[str, str]]:
 
 def _groups(certificate: Certificate) -> list[tuple[str, list[Row]]]:
     """The rows of the answer by relation."""
+    records = persons(certificate.mechanism)
     found: dict[str, list[Row]] = {}
     for record in certificate.assessments:
         row = Row(record, ADVERSARIES[record.adversary].title, _guesses(certificate, record))
-        found.setdefault(words.RELATIONS[record.neighbouring], []).append(row)  # type: ignore[index]
+        found.setdefault(words.relation(Neighbouring(record.neighbouring), records), []).append(row)
     return list(found.items())
 
 

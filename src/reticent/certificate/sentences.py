@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.mechanism import Neighbouring
@@ -13,36 +15,70 @@ _STRENGTH = {
     Claim.ESTIMATE: "to about",
     Claim.EMPIRICAL: "to (as measured)",
 }
-_QUESTION = {
-    Neighbouring.ADD_REMOVE: "whether a given person's record was used",
-    Neighbouring.REPLACE: "which of two records of a given person was used",
-    Neighbouring.ZERO_OUT: "whether a given person's record was used",
-}
 
 
-def sentence(record: AssessmentRecord) -> str:
+def persons(mechanism: Mapping[str, Any]) -> int | None:
+    """How many records of a person the numbers cover together, from a mechanism as a document states it.
+
+    None where nothing is stated: then the numbers speak about one record, and no sentence about a person follows.
+    """
+    parts = mechanism.get("parts")
+    stated = {part.get("records_per_user") for part in (parts if isinstance(parts, list) else [mechanism])}
+    (records,) = stated if len(stated) == 1 else (None,)
+    return records if isinstance(records, int) else None
+
+
+def about(text: str, records: int | None) -> str:
+    """A sentence about "this record", about all records of a person where ``records`` covers them."""
+    if records is None:
+        return text
+    if records == 1:
+        return text.replace("this record", "this person's record").replace("this one", "this person's")
+    plural = text.replace("this record was", "this person's records were").replace(
+        "this record is", "this person's records are"
+    )
+    return plural.replace("this record", "this person's records").replace("this one", "this person's")
+
+
+def _question(neighbouring: Neighbouring, records: int | None) -> str:
+    if neighbouring is Neighbouring.REPLACE:
+        if records is None:
+            return "which of two records was used"
+        return f"which of two {'records' if records == 1 else 'sets of records'} of a given person was used"
+    if records is None:
+        return "whether a given record was used"
+    return f"whether a given person's {'record was' if records == 1 else 'records were'} used"
+
+
+def sentence(record: AssessmentRecord, records: int | None = None) -> str:
     """From what guess to what guess this attacker gets, when both answers are equally likely beforehand.
 
     For a bound the percentage is rounded up, so the sentence is never stronger than the number.
+
+    Args:
+        record: of one attacker.
+        records: the most records of one person, where the numbers cover them all.
     """
     claim = Claim(record.claim)
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
         _, comma, average = question.partition(",")
-        question = f"which of two records was used{comma}{average}"
+        question = f"{_question(Neighbouring.REPLACE, records)}{comma}{average}"
+    question = about(question, records)
     return (
-        f"An attacker who knows {record.knows} can raise a 50% guess of {question} "
+        f"An attacker who knows {about(record.knows, records)} can raise a 50% guess of {question} "
         f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim is Claim.BOUND)}."
     )
 
 
-def headline(worst: AssessmentRecord) -> str:
+def headline(worst: AssessmentRecord, records: int | None = None) -> str:
     """The answer in one sentence, from the worst case.
 
     Args:
         worst: the record of the worst case, which is a bound.
+        records: as for ``sentence``.
     """
-    question = _QUESTION[Neighbouring(worst.neighbouring)]
+    question = _question(Neighbouring(worst.neighbouring), records)
     right = percent(even_guess(worst), up=True)
     if right == "100%":
         return f"Whoever tries to find out {question}: a coin flip can become certainty. This release hides nothing."

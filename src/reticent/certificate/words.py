@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from reticent.certificate.schema import Certificate
+from reticent.certificate.sentences import persons
 from reticent.mechanism import Neighbouring
 
-RELATIONS = {
-    Neighbouring.ADD_REMOVE: "Was this person's record used at all?",
-    Neighbouring.REPLACE: "Which of two records of this person was used?",
-    Neighbouring.ZERO_OUT: "Did this person's record have any effect?",
+_RELATIONS = {
+    Neighbouring.ADD_REMOVE: "Was {this} used at all?",
+    Neighbouring.REPLACE: "Which of two {records} was used?",
+    Neighbouring.ZERO_OUT: "Did {this} have any effect?",
 }
 CLAIMS = {"bound": "proven limit", "estimate": "estimate", "empirical": "measured"}
 
 GLOSSARY = (
-    ("record", "Everything that one person contributed to the training data."),
-    ("attacker", "Whoever tries to learn something about one person from the released model."),
+    ("record", "One row of the training data. A person can have contributed several."),
+    ("attacker", "Whoever tries to learn something about one record, or one person, from the released model."),
     ("worst case", "An attacker who knows everything but this one record. Nobody can do better."),
     ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
     ("proven limit", "A bound: no attacker of this kind does better if the conditions hold."),
@@ -32,10 +33,9 @@ GLOSSARY = (
     ("noise", "Random numbers added during training. They hide what one record does."),
 )
 
-NOT_COVERED = (
+_NOT_COVERED = (
     "other uses of the same data, and other models trained on it: risks add up",
     "choosing settings by looking at results on the same records",
-    "people who contributed several records",
     "what the model shows about groups, or about people in general, whether or not they took part",
     "theft of the data itself, and what users type into the model",
     "rounding: the proof is about exact random numbers, the computer draws rounded ones",
@@ -48,9 +48,31 @@ POINTERS = (
 )
 
 
+def relation(neighbouring: Neighbouring, records: int | None) -> str:
+    """The question that a neighbouring relation asks; ``records``: see ``sentences.persons``."""
+    if records is None:
+        return _RELATIONS[neighbouring].format(this="this record", records="records")
+    if records == 1:
+        return _RELATIONS[neighbouring].format(this="this person's record", records="records of this person")
+    text = _RELATIONS[neighbouring].format(this="any of this person's records", records="sets of this person's records")
+    return text.replace("Was any", "Were any")
+
+
+def not_covered(certificate: Certificate) -> list[str]:
+    """What the numbers do not speak about."""
+    records = persons(certificate.mechanism)
+    several = "several records together" if records is None else f"more than {records} record{'s' * (records > 1)}"
+    return [*_NOT_COVERED[:2], f"people who contributed {several}", *_NOT_COVERED[2:]]
+
+
 def assumptions(certificate: Certificate) -> list[str]:
     """What the guarantee rests on, from the mechanism that the document states."""
-    found = ["Each person contributed one record.", "The training did what the section 'What was run' says."]
+    records = persons(certificate.mechanism)
+    if records is None:
+        who = "Nothing is stated about how many records a person contributed: all numbers are about one record."
+    else:
+        who = "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
+    found = [who, "The training did what the section 'What was run' says."]
     kinds = {part.get("sampler") for part in _parts(certificate)}
     if "poisson" in kinds:
         found.append("In each step every record took part by chance, independently of all others.")

@@ -14,7 +14,7 @@ from reticent.composition.polygon import Polygon, polygon_above
 from reticent.composition.steps import Step, steps_of
 from reticent.errors import NumericalError
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.pairs import AntipodalGaussianPair, CurvePair, LaplacePair
+from reticent.mechanism.pairs import AntipodalGaussianPair, CurvePair, LaplacePair, WholeUserGaussianPair
 from reticent.tradeoff import LaplaceTradeOff, PolygonTradeOff, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
@@ -74,7 +74,8 @@ def _reached(step: Step) -> float:
     """What the shift comes to at false positive rates near 0; 0 where losses are bounded."""
     if step.pair.unsampled_mu is None:
         return 0.0
-    return step.pair.unsampled_mu * (0.5 if isinstance(step.pair, AntipodalGaussianPair) else 1.0)
+    mixed = isinstance(step.pair, WholeUserGaussianPair) and step.pair.antipodal
+    return step.pair.unsampled_mu * (0.5 if mixed or isinstance(step.pair, AntipodalGaussianPair) else 1.0)
 
 
 def _bounded(curve: TradeOff, largest: float) -> float:

@@ -56,7 +56,7 @@ class Composed:
     def advantage(self) -> Interval:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
         run = self.mechanism
-        if isinstance(run, DPSGD) and run.sampler is Sampler.POISSON:
+        if isinstance(run, DPSGD) and run.sampler is Sampler.POISSON and run.records == 1:
             return certified_advantage(run.noise_multiplier, run.sample_rate, run.steps, self.neighbouring)
         return self.delta(0.0)
 

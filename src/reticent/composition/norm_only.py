@@ -12,36 +12,46 @@ from reticent.composition.bracket import Bracket
 from reticent.composition.polygon import hull
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.errors import UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Sampler
+from reticent.mechanism.dpsgd import one_record
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, TradeOff
 
 
-def norm_only(mechanism: DPSGD | Gaussian) -> Bracket:
+def norm_only(mechanism: Mechanism) -> Bracket:
     """Enclosure of the add-direction curve of an attacker restricted to per-release norms.
 
     Valid only for attackers who use nothing but the norms; no guarantee for a common direction.
 
     Args:
-        mechanism: Poisson-sampled DP-SGD or plain Gaussian releases with noise, under add/remove.
+        mechanism: Poisson-sampled DP-SGD or plain Gaussian releases with noise, under add/remove; or a ledger of
+            these, each with its own noise, rate and dimension.
 
     Raises:
-        UnsupportedError: another sampler, or no noise.
+        UnsupportedError: another release or sampler, several records per person, or no noise.
     """
-    if mechanism.noise_multiplier == 0.0:
-        raise UnsupportedError("the norm test needs noise_multiplier > 0")
-    if isinstance(mechanism, DPSGD):
-        if mechanism.sampler is not Sampler.POISSON:
-            raise UnsupportedError("the norm test is amplified under Poisson sampling only")
-        rate, count, dimension = mechanism.sample_rate, mechanism.steps, mechanism.num_parameters or 1
-    else:
-        rate, count, dimension = 1.0, mechanism.releases, mechanism.dimension
-    release: TradeOff = RelaxedGaussianTradeOff(mechanism.noise_multiplier**-2.0, dimension)
-    step = Subsampled(release, rate) if rate < 1.0 else release
-    above, below = compose_lattice([(step, count)])
+    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+    above, below = compose_lattice([_step(part) for part in parts])
     return Bracket(pessimistic=above, optimistic=below)
 
 
-def norm_only_both(mechanism: DPSGD | Gaussian) -> Bracket:
+def _step(part: Mechanism) -> tuple[TradeOff, int]:
+    """The norm test of one release, and how often it ran."""
+    if isinstance(part, DPSGD):
+        one_record(part, "the norm test")
+        if part.sampler is not Sampler.POISSON:
+            raise UnsupportedError("the norm test is amplified under Poisson sampling only")
+        rate, count, dimension = part.sample_rate, part.steps, part.num_parameters or 1
+    elif isinstance(part, Gaussian):
+        rate, count, dimension = 1.0, part.releases, part.dimension
+    else:
+        raise UnsupportedError("the norm test is known for Gaussian noise only")
+    if part.noise_multiplier == 0.0:
+        raise UnsupportedError("the norm test needs noise_multiplier > 0")
+    release: TradeOff = RelaxedGaussianTradeOff(part.noise_multiplier**-2.0, dimension)
+    return (Subsampled(release, rate) if rate < 1.0 else release), count
+
+
+def norm_only_both(mechanism: Mechanism) -> Bracket:
     """``norm_only`` in both directions, symmetrised: lower convex envelope of each curve and its inverse."""
     add = norm_only(mechanism)
     above, below = (hull([c, c.reversed]) for c in (add.pessimistic, add.optimistic))  # type: ignore[list-item]

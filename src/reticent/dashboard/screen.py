@@ -45,8 +45,7 @@ def screen_assessment(mechanism: Mechanism, relation: Neighbouring) -> Assessmen
 
 def _is_plain(mechanism: DPSGD) -> bool:
     """Whether the transform speaks about this run as it stands."""
-    whole = getattr(mechanism, "records_per_user", None) in (None, 1)
-    return whole and mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
+    return mechanism.records == 1 and mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
 
 
 def _thresholds(profile: WorstCaseProfile) -> np.ndarray:

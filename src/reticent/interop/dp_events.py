@@ -15,9 +15,20 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
+from reticent.composition.pairs.whole_user import log_binomial
 from reticent.errors import UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, RandomisedResponse, Sampler
-from reticent.mechanism.dpsgd import accountable
+from reticent.mechanism import (
+    DPSGD,
+    Gaussian,
+    Laplace,
+    Ledger,
+    MatrixMechanism,
+    Mechanism,
+    Neighbouring,
+    RandomisedResponse,
+    Sampler,
+)
+from reticent.mechanism.dpsgd import accountable, one_record
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",
@@ -27,7 +38,6 @@ _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.DiscreteLaplaceDpEvent: "discrete noise is not among the mechanisms",
     dp_event.MixtureOfGaussiansDpEvent: "a mixture of sensitivities is not among the mechanisms",
     dp_event.SampledWithReplacementDpEvent: "sampling with replacement is not among the samplers",
-    dp_event.SingleEpochTreeAggregationDpEvent: "tree aggregation is not among the mechanisms",
     dp_event.RepeatAndSelectDpEvent: "repeat-and-select is not among the mechanisms",
     dp_event.TruncatedSubsampledGaussianDpEvent: "truncated batches are not among the samplers",
 }
@@ -72,6 +82,8 @@ def to_dp_event(mechanism: Mechanism) -> dp_event.DpEvent:
             event = dp_event.RandomizedResponseDpEvent(2.0 * flip, 2)
             # Spelt out: dp_accounting's accountant takes a repeated event of this kind for one.
             return event if count == 1 else dp_event.ComposedDpEvent([event] * count)
+        case MatrixMechanism():
+            return to_dp_event(mechanism.equivalent())
         case DPSGD():
             run = accountable(mechanism)
             return _repeated(_sampled(run), run.steps)
@@ -94,6 +106,13 @@ def _repeated(event: dp_event.DpEvent, count: int) -> dp_event.DpEvent:
 
 def _sampled(run: DPSGD) -> dp_event.DpEvent:
     gaussian = dp_event.GaussianDpEvent(run.noise_multiplier)
+    if run.records > 1 and run.sampler is not Sampler.FIXED_SIZE:
+        if run.sample_rate == 1.0:
+            return dp_event.GaussianDpEvent(run.noise_multiplier / run.records)
+        weights = np.exp(log_binomial(run.records, run.sample_rate)).tolist()
+        shifts = [float(records) for records in range(run.records + 1)]
+        return dp_event.MixtureOfGaussiansDpEvent(run.noise_multiplier, shifts, weights)
+    one_record(run, "an event of fixed size")
     if run.sampler is Sampler.FIXED_SIZE:
         if run.dataset_size is None or run.batch_size is None:
             raise UnsupportedError("SampledWithoutReplacementDpEvent needs dataset_size and batch_size")
@@ -115,6 +134,10 @@ def _parts(event: dp_event.DpEvent, count: int) -> Iterator[Mechanism]:
         case dp_event.RandomizedResponseDpEvent(noise_parameter=random, num_buckets=2):
             # With probability ``random`` the answer is a fair coin, which is wrong half of the time.
             yield RandomisedResponse(flip_probability=0.5 * random, releases=count)
+        case dp_event.SingleEpochTreeAggregationDpEvent(noise_multiplier=noise, step_counts=steps):
+            longest = max(steps) if isinstance(steps, list) else steps  # a record is in one of the trees
+            tree = MatrixMechanism(noise, _check.count(step_counts=longest), "tree")
+            yield from [tree] * count
         case dp_event.SelfComposedDpEvent(event=inner, count=times):
             yield from _parts(inner, count * _check.count(count=times))
         case dp_event.ComposedDpEvent(events=events):

@@ -5,6 +5,7 @@ from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gaussian import Gaussian
 from reticent.mechanism.laplace import Laplace
 from reticent.mechanism.ledger import Ledger
+from reticent.mechanism.matrix import MatrixMechanism
 from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.randomised_response import RandomisedResponse
 from reticent.mechanism.sampling import Sampler
@@ -15,6 +16,7 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "Ledger",
+    "MatrixMechanism",
     "Mechanism",
     "Neighbouring",
     "Part",

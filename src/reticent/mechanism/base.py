@@ -23,7 +23,7 @@ NOISE_NOTE = (
     "covered."
 )
 
-_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response")
+_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
 
 
 @dataclass(frozen=True, slots=True)

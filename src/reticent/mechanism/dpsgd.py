@@ -8,10 +8,18 @@ from typing import Any, ClassVar
 
 from reticent import _check
 from reticent._registry import Parameter, described
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
 from reticent.mechanism.neighbouring import Neighbouring
-from reticent.mechanism.pairs import AntipodalGaussianPair, Disclosure, GaussianPair, Pair, SymmetrisedGaussianPair
+from reticent.mechanism.pairs import (
+    AntipodalGaussianPair,
+    Disclosure,
+    GaussianPair,
+    Pair,
+    SymmetrisedGaussianPair,
+    WholeUserGaussianPair,
+    any_of,
+)
 from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, POISSON_NOTE, Sampler
 
 
@@ -30,6 +38,8 @@ class DPSGD(Mechanism):
         batch_size: expected records per batch, or None.
         dataset_size: number of training records, or None.
         sampler: how batches were really drawn.
+        records_per_user: the most records that one person contributed: the numbers then speak about all records of a
+            person together. None states nothing, and they speak about one record.
         batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
             loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
     """
@@ -44,6 +54,10 @@ class DPSGD(Mechanism):
     sampler: Sampler = field(default=Sampler.POISSON, metadata=described("poisson, fixed-size or shuffled."))
     batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass, for shuffled."))
 
+    records_per_user: int | None = field(
+        default=None, metadata=described("Most records of one person; then all of them are protected together.")
+    )
+
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
@@ -54,7 +68,7 @@ class DPSGD(Mechanism):
         check_rate(self.sample_rate)
         _check.count(steps=self.steps)
         _check.positive(max_grad_norm=self.max_grad_norm)
-        for name in ("num_parameters", "batch_size", "dataset_size"):
+        for name in ("num_parameters", "batch_size", "dataset_size", "records_per_user"):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
@@ -71,11 +85,18 @@ class DPSGD(Mechanism):
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         run = accountable(self)
+        if self.records > 1:
+            return _whole_users(self, run, neighbouring, attained)
         shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
         if shift == 0.0:
             return ()
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key,)),)
+
+    @property
+    def records(self) -> int:
+        """How many records are protected together: 1 where nothing is stated."""
+        return self.records_per_user or 1
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -103,11 +124,12 @@ class DPSGD(Mechanism):
     @property
     def notes(self) -> tuple[str, ...]:
         noisy = (NOISE_NOTE,) if self.noise_multiplier > 0.0 else ()
+        noisy = (*((_person_note(self.records_per_user),) if self.records_per_user is not None else ()), *noisy)
         sampled = self.sample_rate < 1.0
         if self.sampler is Sampler.SHUFFLED:
             return (_shuffled_note(self), *noisy)
         how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else (POISSON_NOTE,) if sampled else ()
-        return (*how, *((MU_NOTE,) if sampled and noisy else ()), *noisy)
+        return (*how, *((MU_NOTE,) if sampled and self.noise_multiplier > 0.0 else ()), *noisy)
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:
@@ -135,6 +157,31 @@ def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: 
     if neighbouring is Neighbouring.REPLACE and not fixed and rate < 1.0:
         return AntipodalGaussianPair(noise, rate), key
     return GaussianPair(noise, rate, shift), key
+
+
+def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
+    """All records of one person together (docs/whole-users.md); ``run`` is the accountable form of ``stated``.
+
+    Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
+    """
+    noise, rate, records = run.noise_multiplier, run.sample_rate, run.records
+    if run.sampler is Sampler.FIXED_SIZE:
+        raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
+    if attained and stated.sampler is Sampler.SHUFFLED and stated.sample_rate < 1.0:
+        return ()
+    pair: Pair
+    if noise == 0.0:
+        pair = Disclosure(any_of(records, rate))
+    elif rate == 1.0:
+        pair = GaussianPair(noise, 1.0, records * neighbouring.sensitivity)
+    else:
+        pair = WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
+    return (Part(pair, run.steps, ("RETICENT:whole-user-dominance",)),)
+
+
+def _person_note(records: int) -> str:
+    each = "one record" if records == 1 else f"at most {records} records"
+    return f"Stated: each person contributed {each}. The numbers hold for all of these together, whatever they are."
 
 
 def _shuffled_note(run: DPSGD) -> str:
@@ -168,6 +215,16 @@ def accountable(run: DPSGD) -> DPSGD:
         return run
     epochs = -(-run.steps // batches_per_epoch(run))
     return replace(run, sample_rate=1.0, steps=epochs, sampler=Sampler.POISSON, batches_per_epoch=None)
+
+
+def one_record(mechanism: Mechanism, what: str) -> None:
+    """Refuse a run whose numbers are to hold for several records of one person.
+
+    Raises:
+        UnsupportedError: ``what`` is known for one record per person only.
+    """
+    if isinstance(mechanism, DPSGD) and mechanism.records > 1:
+        raise UnsupportedError(f"{what} is known for one record per person only")
 
 
 def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:

@@ -15,7 +15,8 @@ class Ledger(Mechanism):
     """Several mechanisms run one after the other on the same data, adaptively or not.
 
     Attributes:
-        parts: the mechanisms in the order in which they ran, at least one and no ledger among them.
+        parts: the mechanisms in the order in which they ran, at least one and no ledger among them. Where one protects
+            all records of a person together, all do, and for as many records.
 
     Raises:
         ParameterError: there is no part, or a part is itself a ledger.
@@ -34,6 +35,9 @@ class Ledger(Mechanism):
     def __post_init__(self) -> None:
         if not self.parts:
             raise ParameterError("parts", self.parts, "at least one mechanism")
+        stated = {getattr(part, "records_per_user", None) for part in self.parts}
+        if len(stated) > 1 and any(records is not None and records > 1 for records in stated):
+            raise ParameterError("records_per_user", sorted(stated, key=str), "the same in all parts")
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         return tuple(found for part in self.parts for found in part.parts_under(neighbouring, attained=attained))

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -103,6 +103,36 @@ class SymmetrisedGaussianPair(Pair):
 
 
 @dataclass(frozen=True, slots=True)
+class WholeUserGaussianPair(Pair):
+    """N(0, noise^2) against N(k, noise^2) with k ~ Binomial(records, rate): all records of one person.
+
+    Attributes:
+        rate: probability of one record, in (0, 1).
+        records: of one person, at least 2.
+        antipodal: mixtures with means -k and +k, for replacement of all records.
+    """
+
+    noise_multiplier: float
+    rate: float
+    records: int
+    antipodal: bool
+    sample_rate: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sample_rate", any_of(self.records, self.rate))
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        if self.antipodal:
+            return math.inf, math.inf
+        return math.inf, -self.records * math.log1p(-self.rate)
+
+    @property
+    def unsampled_mu(self) -> float:
+        return (2.0 if self.antipodal else 1.0) * self.records / self.noise_multiplier
+
+
+@dataclass(frozen=True, slots=True)
 class LaplacePair(Pair):
     """Laplace noise of scale ``noise_multiplier``, moved by ``shift`` with probability ``sample_rate``.
 
@@ -155,6 +185,11 @@ class Disclosure(Pair):
 
     sample_rate: float
     displaces: bool = False
+
+
+def any_of(records: int, rate: float) -> float:
+    """Probability that at least one of the records takes part."""
+    return rate if records == 1 or rate == 1.0 else -math.expm1(records * math.log1p(-rate))
 
 
 def _absent(rate: float) -> float:

@@ -189,6 +189,7 @@ class PublicLedger(_Frozen):
         divisor: what the noisy sum was divided by; a constant, never the realised batch size.
         steps: noisy updates executed, empty batches included.
         planned_steps: what the configuration asked for.
+        records_per_user: the most records of one person, as the configuration states it; None where it states nothing.
         num_parameters: trained coordinates.
         stages: equal steps in order, where not all are equal; left out of the file where they are.
     """
@@ -205,6 +206,7 @@ class PublicLedger(_Frozen):
     divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
     steps: Count
     planned_steps: Count
+    records_per_user: Count | None = None
     num_parameters: Count
     parameters: tuple[ParameterRecord, ...]
     optimiser: str
@@ -284,6 +286,7 @@ class PublicLedger(_Frozen):
             dataset_size=self.data.dataset_size,
             sampler=self.sampler,
             batches_per_epoch=self._batches_per_epoch(),
+            records_per_user=self.records_per_user,
         )
 
     def _batches_per_epoch(self) -> int | None:

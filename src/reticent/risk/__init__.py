@@ -1,5 +1,6 @@
 """Curve to number: one function per risk, each read off a trade-off curve."""
 
+from reticent.risk.conversions import advantage_bound, least_epsilon
 from reticent.risk.measures import (
     MU_FLOOR,
     advantage,
@@ -17,10 +18,12 @@ from reticent.risk.measures import (
 __all__ = [
     "MU_FLOOR",
     "advantage",
+    "advantage_bound",
     "auc",
     "bayes_security",
     "delta_at_epsilon",
     "epsilon_at_delta",
+    "least_epsilon",
     "mu",
     "mu_above",
     "reconstruction_success",

@@ -5,6 +5,7 @@ from reticent.threat.base import Adversary, Assessment, Claim, Interval, Method
 from reticent.threat.membership import Membership
 from reticent.threat.membership_game import MembershipGame
 from reticent.threat.mixed import Mixed
+from reticent.threat.norm_only import NormOnly
 from reticent.threat.registry import ADVERSARIES
 from reticent.threat.relaxed import Relaxed
 from reticent.threat.side_by_side import assess, assess_answerable, check_dominance
@@ -21,6 +22,7 @@ __all__ = [
     "MembershipGame",
     "Method",
     "Mixed",
+    "NormOnly",
     "Relaxed",
     "WorstCase",
     "assess",

@@ -15,7 +15,7 @@ from reticent._registry import described
 from reticent.composition import Bracket, compose, mu_limits
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import accountable
+from reticent.mechanism.dpsgd import accountable, one_record
 from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
@@ -137,6 +137,8 @@ class Attribute(Adversary):
         """
         if self.gradient_change is None:
             raise ParameterError("gradient_change", None, "given (a number >= 0) for the attribute adversary")
+        for part in _parts(mechanism):
+            one_record(part, "attribute inference")
         case = _case(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)

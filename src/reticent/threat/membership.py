@@ -9,6 +9,7 @@ from reticent.composition import closed_forms, compose, mu_limits
 from reticent.composition.schedules import FORMS, added_mu, proven_upper
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import one_record
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
@@ -78,6 +79,7 @@ def _closed_form(
         return _of_schedule(mechanism, neighbouring, method)
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
         raise UnsupportedError(f"method {method.value} is known for Poisson-sampled DP-SGD only; use exact")
+    one_record(mechanism, f"method {method.value}")
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
     sigma, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps

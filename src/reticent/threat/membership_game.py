@@ -12,6 +12,7 @@ from reticent.composition.gmip_spectrum import GradientSpectrum
 from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import one_record
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
@@ -83,6 +84,7 @@ class MembershipGame(Adversary):
                 "the membership game puts a fresh record in the target's place: it is answered for neighbouring "
                 f"replace only, not {neighbouring.value}"
             )
+        one_record(mechanism, "the membership game")
         if method is Method.PUBLISHED:
             return self._published(mechanism)
         if method is Method.PROVEN:

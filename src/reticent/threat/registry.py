@@ -13,7 +13,7 @@ from reticent._registry import Parameter, Registry, parameters_of, typed
 from reticent.errors import ParameterError
 from reticent.threat.base import Adversary
 
-_FILES = ("worst_case", "relaxed", "mixed", "membership", "membership_game", "attribute")
+_FILES = ("worst_case", "relaxed", "mixed", "membership", "membership_game", "norm_only", "attribute")
 
 ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.threat", _FILES)
 """In the order in which certificates and tables show them."""

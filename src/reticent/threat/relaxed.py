@@ -9,14 +9,15 @@ from reticent import _check
 from reticent._registry import described
 from reticent.composition import Bracket, compose, mu_limits, noncentrality, relaxed_dpsgd
 from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
+from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable, attained_shift
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, RelaxedLaplaceTradeOff, symmetrised
+from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
 _AVERAGE = (
     "The attacker does not know in which direction this record moves the result; it is the same direction in all "
@@ -37,6 +38,12 @@ _DRAWN = (
     "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
     "knows more about it than their law gains more."
 )
+_TOGETHER = (
+    "All records of one person are taken to move the result in one and the same direction, which the attacker does not "
+    "know; whoever knows how one of them moves it knows how all do."
+)
+_ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
+_SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -153,14 +160,26 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return _worst_case(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
-            return _common(n * (size / sigma) ** 2, stated or 1)
+            truth, keys, notes = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1)
+            return truth, keys, (*notes, *((_TOGETHER,) if mechanism.records > 1 else ()))
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
         case Ledger(parts=parts) if runs := _unsampled(parts):
             return _common(sum(run.steps * (size / run.noise_multiplier) ** 2 for run in runs), stated or 1)
-        case Laplace(noise_multiplier=b, releases=1, sample_rate=1.0) if b > 0.0:
-            curve = symmetrised(RelaxedLaplaceTradeOff(size / b))
-            return Bracket.exact(curve), ("KAISSIS2023:Theorem 1", "RETICENT:relaxed-meaning"), (_LOG_2,)
+        case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
+            below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
+            truth, keys, notes = _common(above**2, stated or 1)
+            reached = truth if below == above else _common(below**2, stated or 1)[0]
+            keys = (*keys, "RETICENT:participation-sensitivity")
+            return Bracket(truth.pessimistic, reached.optimistic), keys, (*notes, _SAME_DIRECTION)
+        case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
+            truth, keys, notes = _curve(mechanism.equivalent(), neighbouring, stated)
+            reached = Bracket(truth.pessimistic, GaussianTradeOff(0.0))  # last columns are shorter
+            return reached, (*keys, "RETICENT:block-sampling"), (*notes, _SAME_DIRECTION)
+        case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
+            once = mechanism.releases == 1 and rate == 1.0
+            keys = ("KAISSIS2023:Theorem 1",) if once else ("RETICENT:laplace-sign",)
+            return laplace_sign(mechanism, neighbouring), (*keys, "RETICENT:relaxed-meaning"), (_LOG_2,)
         case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
             return _sampled(mechanism, neighbouring, stated or 1)
         case _:
@@ -171,6 +190,11 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
         keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
+    if run.records > 1:
+        if neighbouring is Neighbouring.REPLACE:
+            return _worst_case(run, neighbouring)
+        told = (_ONE_SIGN,) if dimension > 1 else (_LOG_2,)
+        return relaxed_in(run, dimension), (*keys[:2], "RETICENT:whole-user-sign"), (*told, _TOGETHER)
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:

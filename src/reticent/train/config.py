@@ -340,6 +340,8 @@ class TrainConfig(_Strict):
         epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded for the whole run.
         divisor: what the noisy sum is divided by; default the expected batch size, which treats the
             number of records as public.
+        records_per_user: the most records of one person in the data, as you state it; all of them are then protected
+            together. Nothing here counts them.
         seed: of the initial weights and, with ``randomness: reproducible``, of masks and noise.
         randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
             then no guarantee against who knows the seed).
@@ -367,6 +369,7 @@ class TrainConfig(_Strict):
     optimiser: Optimiser = Optimiser.SGD
     sampler: Sampler = Sampler.POISSON
     divisor: Positive | None = None
+    records_per_user: Annotated[int, Field(ge=1)] | None = None
     seed: Seed = 0
     randomness: Randomness = Randomness.FRESH
     device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")] = "cpu"

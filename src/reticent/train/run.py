@@ -212,6 +212,7 @@ def _ledger(
         divisor=settings.divisor,
         steps=record.steps,
         planned_steps=settings.steps,
+        records_per_user=config.records_per_user,
         num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
         parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
         optimiser=config.optimiser.value,

@@ -89,7 +89,7 @@ def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, da
     batches = None
     if config.sampler is Sampler.SHUFFLED:
         batches = math.ceil((1.0 - 1e-9) / planned.sample_rate)  # the last one is kept
-    return calibrated_noise(target, release_of(staged(config, planned, dataset_size), batches))
+    return calibrated_noise(target, release_of(staged(config, planned, dataset_size), batches, config.records_per_user))
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:

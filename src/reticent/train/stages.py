@@ -103,12 +103,19 @@ def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterato
     return chain(chain.from_iterable(begun), drawn(parts[-1][1]))
 
 
-def release_of(settings: Settings, batches_per_epoch: int | None) -> Mechanism:
+def release_of(settings: Settings, batches_per_epoch: int | None, records_per_user: int | None = None) -> Mechanism:
     """What the run would release as it is planned; one mechanism where its steps are equal or shuffled."""
     starts = [(0, settings), *((stage.at, stage.of(settings)) for stage in settings.stages)]
     ends = [at for at, _ in starts[1:]] + [settings.steps]
     parts = tuple(
-        DPSGD(now.noise_multiplier, now.sample_rate, end - at, sampler=now.sampler, batches_per_epoch=batches_per_epoch)
+        DPSGD(
+            now.noise_multiplier,
+            now.sample_rate,
+            end - at,
+            sampler=now.sampler,
+            batches_per_epoch=batches_per_epoch,
+            records_per_user=records_per_user,
+        )
         for (at, now), end in zip(starts, ends, strict=True)
     )
     if settings.sampler is Sampler.SHUFFLED or len(parts) == 1:  # with shuffled batches only the clip norm may change

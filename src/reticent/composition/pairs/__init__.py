@@ -4,8 +4,8 @@ A new pair is data in ``reticent.mechanism.pairs`` and one file here that regist
 imported below.
 """
 
-from reticent.composition.pairs import from_curve, gaussian, laplace
+from reticent.composition.pairs import from_curve, gaussian, laplace, whole_user
 from reticent.composition.pairs.antipodal import AntipodalPair
 from reticent.composition.pairs.curves import curve_of
 
-__all__ = ["AntipodalPair", "curve_of", "from_curve", "gaussian", "laplace"]
+__all__ = ["AntipodalPair", "curve_of", "from_curve", "gaussian", "laplace", "whole_user"]

@@ -22,6 +22,7 @@ from reticent.composition.relaxed_dimension.enclose import both_directions, grid
 from reticent.composition.relaxed_dimension.second_moment import LogMoment
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
+from reticent.mechanism.dpsgd import one_record
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256
 _GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))
@@ -115,6 +116,7 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
     Raises:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.
     """
+    one_record(run, "a law of directions")
     if run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.noise_multiplier == 0.0:
         raise UnsupportedError(
             "a law of directions is answered for Poisson-sampled DP-SGD with noise only; state a dimension"

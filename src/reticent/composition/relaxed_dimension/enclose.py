@@ -29,6 +29,7 @@ _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, nothing but the sampling hides the target: the common sign says it all
 _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
 _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left out
+_UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 
 
@@ -51,6 +52,9 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
         UnsupportedError: no noise.
         ParameterError: ``dimension`` is not a whole number >= 1.
     """
+    if run.records > 1 and run.sample_rate < 1.0 and run.sampler is Sampler.POISSON:
+        told = relaxed_dpsgd(run)  # told the line on which the direction lies, an attacker is no weaker
+        return told if dimension == 1 else Bracket(told.pessimistic, GaussianTradeOff(0.0))
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None:
         return plain
@@ -70,7 +74,7 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         UnsupportedError: no noise.
     """
     plain = _plain(run, _check.count(dimension=dimension))
-    if plain is not None or dimension == 1:
+    if plain is not None or dimension == 1 or run.records > 1:
         curves = plain or relaxed_in(run, dimension)
         return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
@@ -94,7 +98,8 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
         return relaxed_dpsgd(run)
     if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
         epochs = accountable(run)
-        curve = symmetrised(RelaxedGaussianTradeOff(epochs.steps / run.noise_multiplier**2, dimension))
+        strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
+        curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
         attained = run.sample_rate == 1.0  # shuffled batches may show less: no data set is known that attains it
         return Bracket(pessimistic=curve, optimistic=curve if attained else GaussianTradeOff(0.0))
     if run.steps == 1:
@@ -136,7 +141,7 @@ def grid(norms: dict[float, float]) -> np.ndarray:
 
 def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray) -> Polygon:
     """The symmetrised curve that obeys upper bounds on log delta of addition and of removal."""
-    log_delta = np.maximum(add, remove)
+    log_delta = np.maximum(np.maximum(add, remove), _UNDERFLOW)
     both = np.concatenate([log_delta[:0:-1], log_delta])
     return polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), both, log1mexp(np.minimum(both, 0.0)))
 

@@ -6,5 +6,6 @@ every threshold and falls back on the worst case. docs/relaxed-dpsgd.md derives 
 
 from reticent.composition.sign.direction import common_direction, noncentrality
 from reticent.composition.sign.join import common_sign, common_sign_estimate, relaxed_dpsgd
+from reticent.composition.sign.laplace import laplace_sign
 
-__all__ = ["common_direction", "common_sign", "common_sign_estimate", "noncentrality", "relaxed_dpsgd"]
+__all__ = ["common_direction", "common_sign", "common_sign_estimate", "laplace_sign", "noncentrality", "relaxed_dpsgd"]

@@ -19,10 +19,12 @@ import numpy as np
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
 from reticent.composition.enclose import DISCLOSED
+from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.composition.polygon import Polygon, hull, polygon_through, safest, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.sign import lattice, transform
+from reticent.composition.sign.noise import GaussianSign, SignNoise
 from reticent.composition.sign.step import Pair, SignStep, tangents
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
@@ -59,7 +61,7 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     if mechanism.sampler is Sampler.FIXED_SIZE:
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     add = common_sign(accountable(mechanism))
-    above, below = _both_directions(add.pessimistic, safest), _both_directions(add.optimistic, hull)
+    above, below = both_directions(add.pessimistic, safest), both_directions(add.optimistic, hull)
     worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
     if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
         above = strictest([above, worst])
@@ -68,13 +70,13 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
 
 def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
-    if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0:
+    if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0 or mechanism.records > 1:
         return None
     step, steps = _step(mechanism), mechanism.steps
     if found := _fourier(step, steps, transform.estimate):
         return found
     with contextlib.suppress(NumericalError):
-        above, below = _latticed(step, steps, _ROUGH_POINTS)
+        above, below = latticed(GaussianSign(step.rate, step.slope), steps, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
     return None
 
@@ -98,18 +100,20 @@ def common_sign(mechanism: DPSGD) -> Bracket:
         raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the sign is seen: use the worst case")
-    step, steps = _step(mechanism), mechanism.steps
+    step, steps, records = _step(mechanism), mechanism.steps, mechanism.records
     if step.rate == 1.0:
-        return Bracket.exact(RelaxedGaussianTradeOff(steps / mechanism.noise_multiplier**2, 1))
-    known = _sign_known(step), steps
-    cheap = _two_sided(CheapBounds([known], [(math.inf, -math.log1p(-step.rate))]).below())
+        return Bracket.exact(RelaxedGaussianTradeOff(steps * (records / mechanism.noise_multiplier) ** 2, 1))
+    known = _sign_known(step) if records == 1 else WholeUserPair(mechanism.noise_multiplier, step.rate, records)
+    cheap = two_sided(CheapBounds([(known, steps)], [(math.inf, -records * math.log1p(-step.rate))]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
+        if records > 1:
+            return Bracket(*latticed(GaussianSign(step.rate, step.slope, records), steps))
         return _enclosure(step, steps)
     except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(worst, _two_sided(loudest_step([known])), (_UNRESOLVED.format(error),))
+        return Bracket(worst, two_sided(loudest_step([(known, steps)])), (_UNRESOLVED.format(error),))
 
 
 def _step(mechanism: DPSGD) -> SignStep:
@@ -125,7 +129,7 @@ def _enclosure(step: SignStep, steps: int) -> Bracket:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
     bounds = _fourier(step, steps, transform.enclose)
     try:
-        fine = _latticed(step, steps) if bounds is None else bounds.pair()
+        fine = latticed(GaussianSign(step.rate, step.slope), steps) if bounds is None else bounds.pair()
     except NumericalError as error:
         return Bracket(*_coarse(step, steps), (_UNRESOLVED.format(error),))
     if _reaches(fine.above):
@@ -142,9 +146,14 @@ def _fourier(step: SignStep, steps: int, route: Callable[[SignStep, int, float],
     return None
 
 
-def _latticed(step: SignStep, steps: int, points: int = 2**21) -> Pair:
+def latticed(noise: SignNoise, steps: int, points: int = 2**21) -> Pair:
+    """From the lattice of both losses.
+
+    Raises:
+        NumericalError: it cannot follow the losses.
+    """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        return lattice.enclose(step, steps, points=points).pair()
+        return lattice.enclose(noise, steps, points=points).pair()
 
 
 def _reaches(curve: Polygon) -> bool:
@@ -156,10 +165,10 @@ def _coarse(step: SignStep, steps: int) -> Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
         above, below = compose_lattice([(_sign_known(step), steps)], max_points=_COARSE_POINTS)
-    return Pair(_halved(above, step, steps), _two_sided(below))
+    return Pair(_halved(above, step, steps), two_sided(below))
 
 
-def _two_sided(one_sided: Polygon) -> Polygon:
+def two_sided(one_sided: Polygon) -> Polygon:
     """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives."""
     corners = one_sided.vertices
     fpr = np.minimum(corners.fpr + _LOG_2, 0.0)
@@ -189,5 +198,6 @@ def _halved(worst: Polygon, step: SignStep, steps: int) -> Polygon:
     return tangents(ratio, log_delta)
 
 
-def _both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
+def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
+    """Both directions at once: the symmetrised curve."""
     return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

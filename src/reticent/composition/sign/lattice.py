@@ -15,14 +15,12 @@ from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
-from reticent.composition.sign.step import Bounds, SignStep
+from reticent.composition.sign.noise import SignNoise
+from reticent.composition.sign.step import Bounds
 from reticent.errors import NumericalError
 
-_REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
-_GAUSS = np.polynomial.legendre.leggauss(5)
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
-_MOST_CELLS = 100_000
 _FURTHEST = 200.0  # threshold
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
 _LARGEST_LOSS = 600.0
@@ -47,7 +45,7 @@ class _Window:
 class _Plan:
     """One step's lattice: a = i * a.pitch, b = centre + j * b.pitch; ``cell`` is the width of a cell of y."""
 
-    step: SignStep
+    noise: SignNoise
     steps: int
     centre: float
     a: _Window
@@ -65,16 +63,16 @@ class _Law:
     present: np.ndarray
 
 
-def enclose(step: SignStep, steps: int, count: int = 2000, points: int = 2**21) -> Bounds:
+def enclose(noise: SignNoise, steps: int, count: int = 2000, points: int = 2**21) -> Bounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    plan = _plan(step, steps, points)
+    plan = _plan(noise, steps, points)
     ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, _connected(plan))
     thresholds = _thresholds(ratio, absent, present, count)
-    lost = steps * 2.0 * float(np.exp(_log_tail(_REACH)))  # y beyond the nodes, under any of the three laws
+    lost = steps * noise.lost
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
@@ -153,10 +151,10 @@ def _connected(plan: _Plan) -> _Law:
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
-    y, weight, ends = _quadrature(plan)
-    up, down = plan.step.loss(ends), plan.step.loss(-ends)
-    x1 = _position(plan.step.loss(y) - up[:-1, None], np.diff(up)[:, None])
-    y0 = _position(plan.step.loss(-y) - down[1:, None], -np.diff(down)[:, None])
+    y, weight, ends = plan.noise.quadrature(plan.cell)
+    up, down = plan.noise.loss(ends), plan.noise.loss(-ends)
+    x1 = _position(plan.noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
+    y0 = _position(plan.noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
     # Where one of the two is flat its position is noise, and does not matter: the other keeps its share.
     steeper = (np.diff(up) >= -np.diff(down))[:, None]
     x1, y0 = np.where(steeper, x1, np.minimum(x1, 1.0 - y0)), np.where(steeper, np.minimum(y0, 1.0 - x1), y0)
@@ -191,11 +189,12 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan) -> _Law
 
 def _labelled(plan: _Plan) -> tuple[_Law, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
-    y, weight, ends = _quadrature(plan)
-    a, b = plan.step.losses(0.5 * (ends[1:] + ends[:-1]))
-    b = b - plan.centre
+    y, weight, ends = plan.noise.quadrature(plan.cell)
+    middle = 0.5 * (ends[1:] + ends[:-1])
+    up, down = plan.noise.loss(middle), plan.noise.loss(-middle)
+    a, b = 0.5 * (up - down), 0.5 * (up + down) - plan.centre
     i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
-    absent, present = weight.sum(axis=1), (weight * np.exp(plan.step.loss(y))).sum(axis=1)
+    absent, present = weight.sum(axis=1), (weight * np.exp(plan.noise.loss(y))).sum(axis=1)
     distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
     return _gathered(i, j, absent, present), distance
 
@@ -208,31 +207,13 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
     return _Law(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
-def _quadrature(plan: _Plan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and P-weights, one row per cell of y; and the ends of the cells."""
-    reach = _REACH + plan.step.slope
-    count = int(np.ceil(reach / plan.cell))
-    if count > _MOST_CELLS:
-        raise NumericalError(f"sign lattice: {2 * count} cells of the observation would be needed")
-    ends = np.linspace(-reach, reach, 2 * count + 1)
-    half = 0.5 * np.diff(ends)[:, None]
-    y = 0.5 * (ends[1:] + ends[:-1])[:, None] + half * _GAUSS[0]
-    return y, half * _GAUSS[1] * np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi), ends
-
-
-def _log_tail(z: float) -> float:
-    """log of a bound on the normal tail beyond z > 0."""
-    return -0.5 * z * z - np.log(z) - 0.9189385332046727
-
-
-def _plan(step: SignStep, steps: int, points: int) -> _Plan:
+def _plan(noise: SignNoise, steps: int, points: int) -> _Plan:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    y = np.linspace(-_REACH - step.slope, _REACH + step.slope, 4001)
-    up = step.loss(y)
+    y, log_mass = noise.planned()
+    up, down = noise.loss(y), noise.loss(-y)
     if not float(up[-1]) < _LARGEST_LOSS:
         raise NumericalError("sign lattice: the losses are too large")
-    (a, b), centre = step.losses(y), float(up[len(y) // 2])
-    log_mass = -0.5 * y * y + np.log((y[1] - y[0]) / np.sqrt(2.0 * np.pi))
+    a, b, centre = 0.5 * (up - down), 0.5 * (up + down), float(up[len(y) // 2])
     laws = (log_mass, log_mass + up)
     ends = [[max(_end(law, sign * x, steps) for law in laws) for sign in (1.0, -1.0)] for x in (a, b - centre)]
     lengths = [1.02 * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
@@ -248,8 +229,8 @@ def _plan(step: SignStep, steps: int, points: int) -> _Plan:
     ]
     both = mass * (1.0 + np.exp(up))
     slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
-    cell = min(0.02, 0.05 / step.slope, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(step, steps, centre, windows[0], windows[1], cell)
+    cell = min(noise.finest, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
+    return _Plan(noise, steps, centre, windows[0], windows[1], cell)
 
 
 def _pitches(

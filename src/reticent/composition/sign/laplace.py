@@ -1,0 +1,59 @@
+"""The relaxed adversary against scalar Laplace releases, composed and sampled: one unknown sign, the same in all.
+
+The target moves each release in which it takes part by +m or by -m noise scales. "Absent" is tested against "present
+with a fair random sign", the maximin test over both signs; docs/relaxed-laplace.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from functools import lru_cache
+
+import numpy as np
+
+from reticent.composition.bracket import Bracket
+from reticent.composition.compose import compose
+from reticent.composition.pairs.curves import curve_of
+from reticent.composition.polygon import Polygon, hull, safest, strictest
+from reticent.composition.routes.bounds import CheapBounds, loudest_step
+from reticent.composition.sign.join import both_directions, latticed, two_sided
+from reticent.composition.sign.noise import LaplaceSign
+from reticent.errors import NumericalError, UnsupportedError
+from reticent.mechanism import Laplace, Neighbouring
+from reticent.mechanism.pairs import LaplacePair
+from reticent.tradeoff import PolygonTradeOff, RelaxedLaplaceTradeOff, Subsampled, symmetrised
+
+
+@lru_cache(maxsize=64)
+def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
+    """Enclosure of the common-sign curve, symmetrised; exact for one release.
+
+    Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below.
+
+    Raises:
+        UnsupportedError: no noise; or sampled releases under replacement.
+    """
+    if mechanism.noise_multiplier == 0.0:
+        raise UnsupportedError("without noise the sign is seen: use the worst case")
+    rate, shift = mechanism.sample_rate, neighbouring.sensitivity / mechanism.noise_multiplier
+    if rate < 1.0 and neighbouring is Neighbouring.REPLACE:
+        raise UnsupportedError("one unknown sign under replacement is not proven for sampled Laplace releases")
+    if mechanism.releases == 1:
+        one = RelaxedLaplaceTradeOff(shift)
+        return Bracket.exact(symmetrised(one if rate == 1.0 else Subsampled(one, rate)))
+    worst = compose(mechanism, neighbouring).pessimistic
+    pair = LaplacePair(1.0, rate, shift)
+    step = [(curve_of(pair), mechanism.releases)]
+    with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
+        below = hull([two_sided(loudest_step(step)), two_sided(CheapBounds(step, [pair.largest_losses]).below())])
+    above: list[Polygon] = []
+    with contextlib.suppress(NumericalError):
+        fine = latticed(LaplaceSign(rate, shift), mechanism.releases)
+        above, below = [fine.above], hull([fine.below, below])
+    reached = both_directions(below, hull)
+    if not above:
+        return Bracket.checked(worst, reached)
+    curve = both_directions(above[0], safest)
+    if isinstance(curve, Polygon) and isinstance(worst, PolygonTradeOff):
+        curve = strictest([curve, worst])
+    return Bracket.checked(curve, reached)

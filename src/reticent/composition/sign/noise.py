@@ -1,0 +1,130 @@
+"""One step of the common-sign adversary: the law of the noise, the losses, and exact quadrature in its cells.
+
+Observations y are in noise scales, H0 = absent. ``loss`` is the log likelihood ratio of "present with +" at y; that of
+"present with -" is ``loss(-y)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from reticent.composition.pairs.gaussian_mixture import log_mixture
+from reticent.composition.pairs.whole_user import log_binomial
+from reticent.errors import NumericalError
+
+_REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
+_GAUSS = np.polynomial.legendre.leggauss(5)
+_MOST_CELLS = 100_000
+_PLANNED = 4001
+
+
+class SignNoise(Protocol):
+    """What the lattice needs to know of one step."""
+
+    @property
+    def lost(self) -> float:
+        """Mass beyond the nodes, under any of the three laws."""
+
+    @property
+    def finest(self) -> float:
+        """The widest cell of y whose quadrature is exact to rounding."""
+
+    def loss(self, y: np.ndarray) -> np.ndarray:
+        """log dQ+/dP."""
+
+    def planned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Evenly spaced observations, and roughly the log of the P-mass at each."""
+
+    def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianSign:
+    """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate)."""
+
+    rate: float
+    slope: float
+    records: int = 1
+
+    @property
+    def lost(self) -> float:
+        return 2.0 * math.exp(-0.5 * _REACH * _REACH - math.log(_REACH) - 0.9189385332046727)
+
+    @property
+    def finest(self) -> float:
+        return min(0.02, 0.05 / (self.records * self.slope))
+
+    @property
+    def _reach(self) -> float:
+        return _REACH + self.records * self.slope
+
+    def loss(self, y: np.ndarray) -> np.ndarray:
+        if self.records == 1:
+            return np.log1p(self.rate * np.expm1(self.slope * y - 0.5 * self.slope**2))
+        shifts = self.slope * np.arange(1, self.records + 1)
+        weights = np.exp(log_binomial(self.records, self.rate)[1:])
+        return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
+
+    def planned(self) -> tuple[np.ndarray, np.ndarray]:
+        y = np.linspace(-self._reach, self._reach, _PLANNED)
+        return y, -0.5 * y * y + np.log((y[1] - y[0]) / np.sqrt(2.0 * np.pi))
+
+    def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ends = _ends(self._reach, cell)
+        y, half = _nodes(ends)
+        return y, half * _GAUSS[1] * np.exp(-0.5 * y * y) / np.sqrt(2.0 * np.pi), ends
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceSign:
+    """Laplace(0, 1) against the same moved by ``shift`` with probability ``rate``.
+
+    Beyond the shift the likelihood ratios are constant: a cell without width at either end carries that mass.
+    """
+
+    rate: float
+    shift: float
+
+    @property
+    def lost(self) -> float:
+        return 0.0
+
+    @property
+    def finest(self) -> float:
+        return 0.02
+
+    def loss(self, y: np.ndarray) -> np.ndarray:
+        return np.log1p(self.rate * np.expm1(np.clip(2.0 * y - self.shift, -self.shift, self.shift)))
+
+    def planned(self) -> tuple[np.ndarray, np.ndarray]:
+        y = np.linspace(-self.shift, self.shift, _PLANNED)
+        log_mass = -np.abs(y) + math.log(0.5 * (y[1] - y[0]))
+        log_mass[[0, -1]] = -self.shift - math.log(2.0)
+        return y, log_mass
+
+    def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        ends = _ends(self.shift, cell)
+        y, half = _nodes(ends)
+        weight = half * _GAUSS[1] * 0.5 * np.exp(-np.abs(y))
+        beyond = np.full((1, len(_GAUSS[1])), 0.1 * math.exp(-self.shift))  # a fifth of the mass e^-shift / 2 each
+        outer = np.full_like(beyond, self.shift)
+        ends = np.concatenate([ends[:1], ends, ends[-1:]])
+        return np.concatenate([-outer, y, outer]), np.concatenate([beyond, weight, beyond]), ends
+
+
+def _ends(reach: float, cell: float) -> np.ndarray:
+    """Ends of an even number of cells, 0 among them."""
+    count = int(np.ceil(reach / cell))
+    if count > _MOST_CELLS:
+        raise NumericalError(f"sign lattice: {2 * count} cells of the observation would be needed")
+    return np.linspace(-reach, reach, 2 * count + 1)
+
+
+def _nodes(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    half = 0.5 * np.diff(ends)[:, None]
+    return 0.5 * (ends[1:] + ends[:-1])[:, None] + half * _GAUSS[0], half

@@ -1,0 +1,199 @@
+"""Strategies of correlated noise, and how far one record can move what is released, over all patterns of participation.
+
+The strategy C is lower triangular (a tree: one row per node). A record that adds x_t u_t to the sum of step t, with
+|x_t u_t| <= 1, moves the release by C x; docs/matrix-mechanism.md has the proofs.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from reticent.errors import ParameterError, UnsupportedError
+
+NAMES = ("identity", "prefix", "square-root", "tree")
+_LARGEST_DENSE = 2048
+_MOST_ENTRIES = 10_000
+_WANTED = "identity, prefix, square-root, tree, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
+
+
+class Sensitivity(NamedTuple):
+    """Largest norm by which one record of norm at most 1 moves the release.
+
+    Attributes:
+        attained: some data set reaches it.
+        proven: none exceeds it; the same number where it is exact.
+    """
+
+    attained: float
+    proven: float
+
+
+def coefficients(strategy: str, bands: int | None, steps: int) -> np.ndarray | None:
+    """The first column of a Toeplitz strategy, without trailing zeros; None where the strategy is no such matrix.
+
+    Raises:
+        ParameterError: it is no strategy.
+    """
+    match strategy:
+        case "identity":
+            found = np.ones(1)
+        case "prefix":
+            found = np.ones(min(steps, bands or steps))
+        case "square-root":  # the Toeplitz root of the prefix sums: binomial(2j, j) / 4^j
+            j = np.arange(1, min(steps, bands or steps))
+            found = np.concatenate([[1.0], np.cumprod(1.0 - 0.5 / j)])
+        case _ if strategy == "tree" or strategy.lstrip().startswith("["):
+            return None
+        case _:
+            found = _numbers(strategy)
+    found = found[: min(steps, bands or steps)]
+    return np.trim_zeros(found, "b")
+
+
+def _numbers(text: str) -> np.ndarray:
+    try:
+        found = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise ParameterError("strategy", text, _WANTED) from None
+    return _usable(found, text)
+
+
+def _usable(values: np.ndarray, text: str) -> np.ndarray:
+    if values.size > _MOST_ENTRIES or not np.all(np.isfinite(values)) or values.flat[0] == 0.0:
+        raise ParameterError("strategy", text[:60], f"at most {_MOST_ENTRIES} finite numbers, the first not 0")
+    if np.max(np.abs(values)) > 1e12:
+        raise ParameterError("strategy", text[:60], "numbers of at most 1e12")
+    return values
+
+
+@lru_cache(maxsize=32)
+def matrix(strategy: str, bands: int | None, steps: int) -> np.ndarray:
+    """The strategy as a matrix with one column per step.
+
+    Raises:
+        ParameterError: it is no lower triangular matrix of this size.
+        UnsupportedError: too many steps for a dense matrix.
+    """
+    if steps > _LARGEST_DENSE:
+        raise UnsupportedError(
+            f"this strategy is handled as a dense matrix, up to {_LARGEST_DENSE} steps; Toeplitz coefficients that do "
+            "not increase may have any number"
+        )
+    first = coefficients(strategy, bands, steps)
+    if first is not None:
+        padded = np.concatenate([first, np.zeros(steps - len(first))])
+        apart = np.subtract.outer(np.arange(steps), np.arange(steps))
+        return np.where(apart >= 0, padded[np.abs(apart)], 0.0)
+    return _tree(steps) if strategy == "tree" else _dense(strategy, steps)
+
+
+def _tree(steps: int) -> np.ndarray:
+    """Binary tree aggregation: a row for every dyadic interval that is complete within the run."""
+    rows = []
+    size = 1
+    while size <= steps:
+        for start in range(0, steps - size + 1, size):
+            row = np.zeros(steps)
+            row[start : start + size] = 1.0
+            rows.append(row)
+        size *= 2
+    return np.array(rows)
+
+
+def _dense(text: str, steps: int) -> np.ndarray:
+    try:
+        rows = json.loads(text)
+        lengths = [len(row) for row in rows]
+        values = np.array([float(x) for row in rows for x in row])
+    except (ValueError, TypeError, RecursionError):
+        raise ParameterError("strategy", text[:60], _WANTED) from None
+    if lengths != list(range(1, steps + 1)):
+        raise ParameterError("strategy", text[:60], f"a lower triangle: rows of 1, 2, ..., {steps} numbers")
+    found = np.zeros((steps, steps))
+    found[np.tril_indices(steps)] = _usable(values, text)
+    if np.any(np.diag(found) == 0.0):
+        raise ParameterError("strategy", text[:60], "a matrix without zeros on its diagonal")
+    return found
+
+
+def bandwidth(strategy: str, bands: int | None, steps: int) -> int:
+    """Rows that one column reaches: columns at least so many steps apart are orthogonal."""
+    first = coefficients(strategy, bands, steps)
+    if first is not None:
+        return len(first)
+    if strategy == "tree":
+        return steps
+    rows, columns = np.nonzero(matrix(strategy, bands, steps))
+    return int(np.max(rows - columns)) + 1
+
+
+def column_norms(strategy: str, bands: int | None, steps: int) -> np.ndarray:
+    """Norm of each column: how far one participation at that step moves the release."""
+    first = coefficients(strategy, bands, steps)
+    if first is None:
+        return np.sqrt(np.sum(matrix(strategy, bands, steps) ** 2, axis=0))
+    energy = np.cumsum(first**2)
+    return np.sqrt(energy[np.minimum(np.arange(steps)[::-1], len(first) - 1)])
+
+
+@lru_cache(maxsize=256)
+def sensitivity(strategy: str, bands: int | None, steps: int, participations: int, separation: int) -> Sensitivity:
+    """Over all patterns of at most ``participations`` steps that are at least ``separation`` apart.
+
+    Exact for one participation, for orthogonal columns (bandwidth at most ``separation``), and for Toeplitz
+    coefficients that are not negative and do not increase; else between a pattern that exists and a bound by absolute
+    values.
+    """
+    norms = column_norms(strategy, bands, steps)
+    most = min(participations, -(-steps // separation))
+    if most == 1:
+        largest = float(norms.max())
+        return Sensitivity(largest, largest)
+    if bandwidth(strategy, bands, steps) <= separation:
+        together = math.sqrt(_heaviest(norms**2, most, separation))
+        return Sensitivity(together, together)
+    first = coefficients(strategy, bands, steps)
+    if first is not None and np.all(first >= 0.0) and np.all(np.diff(first) <= 0.0):
+        early = _of_pattern(first, steps, most, separation)
+        return Sensitivity(early, early)
+    c = matrix(strategy, bands, steps)
+    gram = c.T @ c
+    rows = np.array([_heaviest(np.abs(gram[i]), most, separation, through=i) for i in range(steps)])
+    proven = math.sqrt(_heaviest(rows, most, separation))
+    reached = [np.arange(start, steps, separation)[:most] for start in range(min(separation, steps))]
+    attained = max(float(np.linalg.norm(c[:, pattern].sum(axis=1))) for pattern in reached)
+    attained = max(attained, float(norms.max()))
+    return Sensitivity(min(attained, proven), proven)
+
+
+def _of_pattern(first: np.ndarray, steps: int, most: int, separation: int) -> float:
+    """Norm of the sum of the columns 0, separation, 2 separation, ... of a Toeplitz matrix."""
+    total = np.zeros(steps)
+    for index in range(most):
+        start = index * separation
+        reach = min(len(first), steps - start)
+        total[start : start + reach] += first[:reach]
+    return float(np.linalg.norm(total))
+
+
+def _heaviest(weights: np.ndarray, most: int, separation: int, through: int | None = None) -> float:
+    """Largest sum of at most ``most`` weights >= 0 at places at least ``separation`` apart, one of them ``through``."""
+    taken = 0.0
+    usable = weights.astype(float)
+    if through is not None:
+        taken, most = float(weights[through]), most - 1
+        usable = usable.copy()
+        usable[max(0, through - separation + 1) : through + separation] = 0.0
+    best = np.zeros(len(usable) + 1)  # over the first t places, with as many picks as rounds so far
+    for _ in range(most):
+        earlier = np.concatenate([np.zeros(separation - 1), best])[: len(usable)]
+        better = np.maximum.accumulate(np.concatenate([[0.0], earlier + usable]))
+        if np.array_equal(better, best):
+            break
+        best = better
+    return taken + float(best[-1])

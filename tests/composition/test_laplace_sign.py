@@ -1,0 +1,101 @@
+"""Scalar Laplace releases against one unknown sign: against brute force for one and two releases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reticent.composition import compose
+from reticent.composition.sign import laplace_sign, lattice
+from reticent.composition.sign.noise import LaplaceSign
+from reticent.errors import UnsupportedError
+from reticent.mechanism import Laplace, Neighbouring
+from reticent.risk import advantage
+from reticent.threat import Relaxed, WorstCase
+from reticent.tradeoff import RelaxedLaplaceTradeOff, symmetrised
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+
+
+def densities(scale: float, rate: float, cells: int, reach: float = 18.0) -> tuple[np.ndarray, ...]:
+    """Masses of absent, present with + and with -, on midpoints; in the units of the contribution."""
+    y = np.linspace(-reach * scale, reach * scale, 2 * cells + 1)
+    y, width = 0.5 * (y[1:] + y[:-1]), y[1] - y[0]
+    absent, up, down = (width * np.exp(-np.abs(y - m) / scale) / (2.0 * scale) for m in (0.0, 1.0, -1.0))
+    return absent, (1.0 - rate) * absent + rate * up, (1.0 - rate) * absent + rate * down
+
+
+SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in ((1.5, 1.0), (0.6, 0.1))]
+
+
+@pytest.mark.parametrize(("scale", "rate"), [(1.5, 0.3), *SLOW])
+def test_one_and_two_releases_by_brute_force(scale: float, rate: float) -> None:
+    for releases, cells in ((1, 60_000), (2, 900)):
+        laws = densities(scale, rate, cells)
+        if releases == 2:
+            laws = tuple(np.multiply.outer(law, law) for law in laws)
+        absent, present = laws[0], 0.5 * (laws[1] + laws[2])
+        found = laplace_sign(Laplace(scale, releases, rate), ADD)
+        tolerance = 1e-6 if releases == 1 else 2e-4
+        for epsilon in (0.0, 0.05, 0.3):
+            ways = [np.maximum(q - np.exp(epsilon) * p, 0.0).sum() for p, q in ((absent, present), (present, absent))]
+            lower, upper = found.optimistic.delta(epsilon), found.pessimistic.delta(epsilon)
+            assert lower - tolerance <= max(ways) <= upper + tolerance
+        assert advantage(found.pessimistic) - advantage(found.optimistic) <= 1e-4
+
+
+def test_the_lattice_agrees_with_the_exact_curve_of_one_release() -> None:
+    """The route of many releases, asked for one: it encloses the closed form of KAISSIS2023."""
+    values = lattice.enclose(LaplaceSign(1.0, 0.8), 1, 400, 2**16)
+    exact = RelaxedLaplaceTradeOff(0.8)
+    above = values.thresholds >= 0.0
+    truth = exact.delta(values.thresholds[above])
+    assert np.all(values.delta[above] >= truth - 1e-12)
+    assert values.delta[above] == pytest.approx(truth, abs=1e-3)  # next to the atom of the largest ratio
+    reached = 1.0 - values.fpr - values.fnr
+    assert reached.max() <= float(exact.delta(0.0)) + 1e-12
+    assert reached.max() == pytest.approx(float(exact.delta(0.0)), abs=2e-4)
+
+
+def test_one_step_keeps_all_three_masses() -> None:
+    plan = lattice._plan(LaplaceSign(0.3, 1.2), 5, 2**15)
+    law = lattice._connected(plan)
+    a, b = plan.a.pitch * law.i, plan.centre + plan.b.pitch * law.j
+    assert law.absent.sum() == pytest.approx(1.0, rel=1e-13)
+    assert law.present.sum() == pytest.approx(1.0, rel=1e-12)
+    for sign in (1.0, -1.0):
+        assert float(law.absent @ np.exp(b + sign * a)) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_many_releases_stay_between_half_the_worst_case_and_the_worst_case() -> None:
+    """Guessing the sign keeps the average of both: the advantage is at least half of what the sign known gives."""
+    run = Laplace(3.0, 10)
+    found, worst = laplace_sign(run, ADD), compose(run, ADD)
+    assert 0.5 * advantage(worst.optimistic) <= advantage(found.pessimistic) < advantage(worst.optimistic)
+    assert advantage(found.optimistic) < advantage(found.pessimistic)
+
+
+def test_simulated_attackers_stay_below() -> None:
+    """The likelihood ratio itself on 40,000 simulated runs of four sampled releases."""
+    rng, runs, scale, rate, releases = np.random.default_rng(0), 40_000, 1.0, 0.4, 4
+    noise = rng.laplace(scale=scale, size=(2, runs, releases))
+    sign = rng.choice([-1.0, 1.0], size=(runs, 1))
+    noise[1] += sign * (rng.random((runs, releases)) < rate)
+
+    def log_ratio(y: np.ndarray, sign: float) -> np.ndarray:
+        return np.log1p(rate * np.expm1((np.abs(y) - np.abs(y - sign)) / scale)).sum(axis=1)
+
+    score = [np.logaddexp(log_ratio(y, 1.0), log_ratio(y, -1.0)) - np.log(2.0) for y in noise]
+    reached = (score[1] > 0.0).mean() - (score[0] > 0.0).mean()
+    found = laplace_sign(Laplace(scale, releases, rate), ADD)
+    assert advantage(found.optimistic) - 0.012 <= reached <= advantage(found.pessimistic) + 0.012
+
+
+def test_what_the_attacker_answers() -> None:
+    sampled = Relaxed().assess(Laplace(2.0, 3, 0.2), ADD)
+    assert sampled.measure(advantage).value < WorstCase().assess(Laplace(2.0, 3, 0.2), ADD).measure(advantage).lower
+    assert "RETICENT:laplace-sign" in sampled.theorems
+    once = Relaxed().assess(Laplace(2.0), REPLACE)
+    assert once.curve.delta(0.1) == pytest.approx(float(symmetrised(RelaxedLaplaceTradeOff(1.0)).delta(0.1)))
+    with pytest.raises(UnsupportedError):
+        laplace_sign(Laplace(2.0, 3, 0.2), REPLACE)
