@@ -219,8 +219,9 @@ def test_a_file_becomes_the_mechanism_and_undo_takes_it_back(opened: Callable[..
     page.wait_for_selector("#derived:has-text('Gaussian: noise multiplier 3')")
     page.wait_for_selector("#message:empty", state="attached")
     assert "ledger=" in page.url
-    chosen.write_text("{}")
-    page.set_input_files("#ledger-file input[type=file]", chosen)
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    page.set_input_files("#ledger-file input[type=file]", other)
     page.wait_for_selector("#ledger-said:not(:empty)")
     page.click("#undo")
     page.click("#undo")

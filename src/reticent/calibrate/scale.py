@@ -29,9 +29,6 @@ class NoiseScale(Unknown):
     name: ClassVar[str] = "noise_scale"
     risk_grows: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        Unknown._ordered(self)
-
     def put(self, mechanism: Mechanism, value: float) -> Mechanism:
         """``mechanism`` with the noise of every part times ``value``.
 

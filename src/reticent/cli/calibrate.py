@@ -61,7 +61,7 @@ class CalibrationDocument(Record):
 
 
 def _of_file() -> Callable[..., None]:
-    @takes(TARGET, adversary_option("worst-case", many=False), *adversary_options(), *curve_options())
+    @takes(lambda: [TARGET, adversary_option("worst-case", many=False), *adversary_options(), *curve_options()])
     def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
         from reticent.api.documents import release_in
 

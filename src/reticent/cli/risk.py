@@ -35,7 +35,7 @@ _QUESTIONS = (
 
 
 def _of_file() -> Callable[..., None]:
-    @takes(adversary_option("worst-case"), *adversary_options(), *curve_options(), *_QUESTIONS)
+    @takes(lambda: [adversary_option("worst-case"), *adversary_options(), *curve_options(), *_QUESTIONS])
     def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
         from reticent.api.documents import release_in
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
+from dash.dcc.express import send_string
 
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.catalogue import UNKNOWNS
@@ -147,7 +148,7 @@ class Callbacks:
         )(self.ledger)
 
     @staticmethod
-    def _in_the_browser(app: Dash) -> None:
+    def _in_the_browser(app: Any) -> None:
         kept = [*((name, "value") for name in CONTROLS), *((f"{name}-slider", "value") for name in SLIDERS)]
         app.clientside_callback(
             ClientsideFunction("reticent", "keep"),
@@ -305,7 +306,7 @@ class Callbacks:
             asked = Asked.of(sent, None)
             with self.turns.turn(asked.page, asked.turn) as turn:
                 page = certificate_page(asked.settings, lambda _: turn.check())
-            return dcc.send_string(page, "reticent-certificate.html"), "certificate written"
+            return send_string(page, "reticent-certificate.html"), "certificate written"
         except SupersededError:
             return no_update, "the settings changed meanwhile: ask again"
         except (ReticentError, *TOO_EXTREME) as error:
@@ -320,7 +321,7 @@ class Callbacks:
                 who = adversaries_of(settings)
                 found = answer(who, mechanism_of(settings), relation_of(settings), turn.check)
                 view = "curves" if settings["view"] == "table" else settings["view"]
-                return dcc.send_string(curves_csv(found, view), f"reticent-{view}.csv")
+                return send_string(curves_csv(found, view), f"reticent-{view}.csv")
         except (ReticentError, *TOO_EXTREME):
             return no_update
 

@@ -45,7 +45,7 @@ class SystemSource:
         return ((words >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
     def normal(self, size: int) -> np.ndarray:
-        """By inversion; |value| stays below 8.3, which a true normal exceeds once in 10^16 draws."""
+        """By inversion; the absolute value stays below 8.3, which a true normal exceeds once in 10^16 draws."""
         return np.asarray(ndtri(self.uniform(size)))
 
 
