@@ -35,12 +35,7 @@ class DirectionLaw:
     """Inner products of clipped gradients of m records, drawn as the target is.
 
     Attributes:
-<<<<<<< .merge_file_D2EGwt
-        gram: shape (m, m), symmetric: inner products of gradients in clip norms, so its diagonal is at most 1; m from
-            8 to 256.
-=======
         gram: shape (m, m), symmetric: inner products of gradients in clip norms, diagonal at most 1; m from 8 to 256.
->>>>>>> .merge_file_zTKk2r
         public: the records are public, so that what follows from them may be published.
 
     Raises:
