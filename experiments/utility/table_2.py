@@ -21,8 +21,10 @@ def run(figure):
         base = chosen[0]
         for row in chosen:
             where = f"{title}, {row['rule']}"
-            better = gain(found[rounded(row["noise"])], found[rounded(base["noise"])])
-            ours |= {f"{where}: noise ratio": row["noise"] / base["noise"], f"{where}: gain in points": better}
+            ours[f"{where}: noise ratio"] = row["noise"] / base["noise"]
+            if kind != "attributes":
+                better = gain(found[rounded(row["noise"])], found[rounded(base["noise"])])
+                ours[f"{where}: gain in points"] = better
             ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
             ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
     level = next(r["mu"] for r in rows("levels", "adult-random"))
