@@ -59,5 +59,5 @@ def over_targets(figure, name):
     left.set_xticks(range(len(targets)), targets)
     left.set(xlabel="allowed advantage of the attacker that the noise is chosen for", ylabel="test accuracy")
     right.set(xlabel="true worst-case epsilon at delta 1e-5 (dotted: no noise)", xscale="log")
-    right.legend()
+    right.legend(loc="lower right")
     return ours | {"no noise: accuracy": none}

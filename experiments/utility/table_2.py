@@ -22,20 +22,10 @@ def run(figure):
         for row in chosen:
             where = f"{title}, {row['rule']}"
             ours[f"{where}: noise ratio"] = row["noise"] / base["noise"]
-            if kind != "attributes":
+            if kind == "noise":
                 better = gain(found[rounded(row["noise"])], found[rounded(base["noise"])])
                 ours[f"{where}: gain in points"] = better
             ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
-            ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
-    level = next(r["mu"] for r in rows("levels", "adult-random"))
-    chosen = [r for r in rows("levels", "adult-random") if r["mu"] == level]
-    found = accuracies("adult-random")
-    for row in chosen:
-        where = f"Adult at mu {level:.3g}, {row['rule']}"
-        ours[f"{where}: noise ratio"] = row["noise"] / chosen[0]["noise"]
-        better = gain(found[rounded(row["noise"])], found[rounded(chosen[0]["noise"])])
-        ours |= {f"{where}: gain in points": better, f"{where}: worst-case advantage": row["worst_advantage"]}
-        if row["worst_epsilon"] is not None:
             ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
     names = [n.removesuffix(": gain in points") for n in ours if n.endswith(": gain in points")]
     for place, name in enumerate(reversed(names)):
