@@ -16,9 +16,8 @@ from reticent.train import train
 
 def wanted(name: str) -> list[float]:
     """Noises of all rules, target by target, and none."""
-    files = [RESULTS / f"{kind}-{name}.json" for kind in ("noise", "levels", "attributes")]
-    rows = [row for file in files if file.exists() for row in json.loads(file.read_text())["rows"]]
-    asked = [row for row in rows if row.get("target", STUDIES[name].targets[0]) in STUDIES[name].targets]
+    rows = json.loads((RESULTS / f"noise-{name}.json").read_text())["rows"]
+    asked = [row for row in rows if row["target"] in STUDIES[name].targets]
     return list(dict.fromkeys([0.0, *(rounded(row["noise"]) for row in asked)]))
 
 

@@ -24,7 +24,10 @@ ENTRY = Entry(
             1.0,
         ),
     ),
-    reason="REASON1",
+    reason="Real and small: one unknown sign allows 0.59 of the noise and buys 1.4 points of accuracy, at a true "
+    "worst-case epsilon of 2.35 instead of 1.04; the published rule buys 1.5 by missing its own target, and claiming "
+    "every parameter as the dimension buys 2.1 at epsilon 357. The whole cost of privacy is 2.1 points here: 100 steps "
+    "of a linear model reach 0.598 without noise.",
     settings={
         "steps": STUDIES[NAME].steps,
         "sample rate": STUDIES[NAME].sample_rate,

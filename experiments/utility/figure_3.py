@@ -1,70 +1,62 @@
-"""Utility, Figure 3: GDP against membership privacy over mu, as published and as it is sound; Adult."""
+"""Utility, Figure 3: noise for GDP and for membership privacy, as published and as it is sound; no training."""
 
-from experiments.utility.cells import accuracies, rounded
-from experiments.utility.report import gain, interval, rows
+from experiments.utility.report import rows
 from experiments.utility.settings import STUDIES
 from reticent.gallery import Entry, Published, Relation
 
 NAME, ONCE = "adult-random", "adult-once"
-LOOKS = {"GDP, published": ("black", "o"), "GMIP, published": ("tab:red", "x"), "sound": ("tab:blue", "s")}
+LOOKS = {"GDP, published": ("black", "o-"), "GMIP, published": ("tab:red", "x--"), "sound": ("tab:blue", "s-")}
 
 
 def run(figure):
     """Many passes over the data on the left, one pass on the right."""
     (left, right), ours = figure.subplots(1, 2), {}
-    found, base = accuracies(NAME), {}
-    for rule, (colour, marker) in LOOKS.items():
-        for row in (r for r in rows("levels", NAME) if r["rule"] == rule):
-            cell, where = found[rounded(row["noise"])], f"{rule}, mu {row['mu']:.3g}"
-            here = interval(cell)
-            ours |= {f"{where}: noise": row["noise"], f"{where}: accuracy": here}
-            ours[f"{where}: gain in points"] = gain(cell, base.setdefault(row["mu"], cell))
-            ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
-            if row["worst_epsilon"] is not None:
-                ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
-            label = rule if row["mu"] < 0.5 else None
-            left.errorbar(row["mu"], here.value, yerr=here.high - here.value, color=colour, marker=marker, label=label)
-    once, base = accuracies(ONCE), {}
-    for row in rows("levels", ONCE):
-        cell, where = once[rounded(row["noise"])], f"one pass, {row['rule']}, advantage {row['target']:g}"
-        here, game = interval(cell), row["rule"] == "membership game"
-        ours |= {f"{where}: noise": row["noise"], f"{where}: accuracy": here}
-        ours[f"{where}: gain in points"] = gain(cell, base.setdefault(row["target"], cell))
-        ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
-        ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
-        look = {"color": "tab:pink" if game else "black", "marker": "D" if game else "o"}
-        label = f"{row['rule']}, one pass" if row["target"] < 0.2 else None
-        right.errorbar(row["target"], here.value, yerr=here.high - here.value, label=label, linestyle="none", **look)
-    left.set(xscale="log", xlabel="mu (many passes)", ylabel="test accuracy")
-    right.set(xlabel="allowed advantage (each record used once)", ylabel="test accuracy")
+    for rule, (colour, look) in LOOKS.items():
+        mine = [r for r in rows("levels", NAME) if r["rule"] == rule]
+        left.plot([r["mu"] for r in mine], [r["noise"] for r in mine], look, color=colour, label=rule)
+        for row in mine:
+            ours |= numbers(f"{rule}, mu {row['mu']:.3g}", row)
+    for rule, look in (("worst case", "o-k"), ("membership game", "D--m")):
+        mine = [r for r in rows("levels", ONCE) if r["rule"] == rule]
+        right.plot([r["target"] for r in mine], [r["noise"] for r in mine], look, label=rule)
+        for row in mine:
+            ours |= numbers(f"one pass, {rule}, advantage {row['target']:g}", row)
+    left.set(xscale="log", xlabel="mu (each record used about five times)", ylabel="noise multiplier")
+    right.set(xlabel="allowed advantage (each record used once)", ylabel="noise multiplier")
     for axes in (left, right):
         axes.legend()
-    ours["GMIP, published: largest worst-case advantage"] = max(
-        r["worst_advantage"] for r in rows("levels", NAME) if r["rule"] == "GMIP, published"
-    )
     return ours
+
+
+def numbers(where, row):
+    """Noise and the worst case there; no epsilon where no noise leaves no bound."""
+    found = {f"{where}: noise": row["noise"], f"{where}: worst-case advantage": row["worst_advantage"]}
+    return found if row["worst_epsilon"] is None else found | {f"{where}: worst-case epsilon": row["worst_epsilon"]}
 
 
 ENTRY = Entry(
     id="utility/figure-3",
-    title="GDP against membership privacy",
+    title="Noise for GDP and for membership privacy",
     run=run,
     published=(
         Published(
-            "GMIP, published: largest worst-case advantage",
-            0.999,
-            "LEEMANN2023, Figure 3: the same attack success rates as mu-GDP, 0.9989 at mu 6.5",
-            0.0,
+            "GMIP, published, mu 1.43: worst-case advantage",
+            0.524,
+            "LEEMANN2023, Figure 3: the same attack success rates as mu-GDP, whose advantage is 0.524",
+            0.0005,
             Relation.AT_MOST,
         ),
     ),
-    reason="REASON3",
+    reason="The published gain is that from mu 1.43 on no noise is added, which leaves no bound at all; with data used "
+    "again the sound noise is that of the worst case. With one pass the gain is real: 3 % less noise at advantage 0.1, "
+    "22 % at 0.25, none needed at 0.5, where the worst case has no bound left.",
     settings={
-        "steps": STUDIES[NAME].steps,
+        "records": STUDIES[NAME].private,
         "batch": 1000,
-        "parameters": 1026,
-        "seeds": "0 to 4",
-        "model": "linear on 512 fixed random features",
+        "parameters": STUDIES[NAME].parameters,
+        "steps": f"{STUDIES[NAME].steps} and {STUDIES[ONCE].steps}",
+        "relation": "replacement",
+        "sound": "epsilon at delta 1e-5 at most that of mu-GDP, for the run itself",
     },
-    inches=(9.0, 3.6),
+    inches=(9.0, 3.4),
 )

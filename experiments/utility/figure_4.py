@@ -1,36 +1,32 @@
 """Utility, Figure 4: noise for one field of a record beside noise for the whole record, at equal advantage; Adult."""
 
-from experiments.utility.cells import accuracies, rounded
-from experiments.utility.report import gain, interval, rows
+from experiments.utility.attributes import TARGETS
+from experiments.utility.report import rows
 from experiments.utility.settings import STUDIES
 from reticent.gallery import Entry, Published, Relation
 
-TARGETS = (0.1, 0.25)
 COLOURS = {"the whole record": "black", "sex": "tab:olive", "age": "tab:brown"}
 
 
 def run(figure):
-    """Noise on the left, accuracy on the right."""
-    (left, right), ours = figure.subplots(1, 2), {}
-    found, base = accuracies("adult"), {}
-    stored = rows("attributes", "adult")
+    """Noise of each field; above each bar the worst-case epsilon for the whole record there."""
+    axes, ours, stored = figure.subplots(), {}, rows("attributes", "adult")
     for row in stored:
-        cell, where = found[rounded(row["noise"])], f"{row['rule']}, advantage {row['target']:g}"
+        where = f"{row['rule']}, advantage {row['target']:g}"
         whole = next(r["noise"] for r in stored if r["target"] == row["target"])
-        here = interval(cell)
         ours |= {f"{where}: noise": row["noise"], f"{where}: noise ratio": row["noise"] / whole}
-        ours |= {f"{where}: accuracy": here, f"{where}: gain in points": gain(cell, base.setdefault(whole, cell))}
         ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
         ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
+        ours[f"{where}: largest change of a gradient"] = row["change"]
         place = TARGETS.index(row["target"]) + 0.25 * (list(COLOURS).index(row["rule"]) - 1)
-        look = {"color": COLOURS[row["rule"]], "label": row["rule"] if row["target"] == TARGETS[0] else None}
-        left.bar(place, row["noise"], 0.22, **look)
-        right.errorbar(place, here.value, yerr=here.high - here.value, marker="o", **look)
-    for axes, what in ((left, "noise multiplier"), (right, "test accuracy")):
-        axes.set_xticks(range(len(TARGETS)), TARGETS)
-        axes.set(xlabel="allowed advantage", ylabel=what)
-    left.legend()
-    return ours | {f"{r['rule']}: largest change of a clipped gradient": r["change"] for r in stored[:3]}
+        label = row["rule"] if row["target"] == TARGETS[0] else None
+        axes.bar(place, row["noise"], 0.22, color=COLOURS[row["rule"]], label=label)
+        axes.text(place, row["noise"], f"{row['worst_epsilon']:.2f}", ha="center", va="bottom", fontsize=6)
+    axes.set_xticks(range(len(TARGETS)), TARGETS)
+    axes.set(xlabel="advantage allowed to who wants this field", ylabel="noise multiplier")
+    axes.set(title="above each bar: worst-case epsilon of the whole record", ylim=(0, 3))
+    axes.legend()
+    return ours
 
 
 ENTRY = Entry(
@@ -39,20 +35,23 @@ ENTRY = Entry(
     run=run,
     published=tuple(
         Published(
-            f"{field}, advantage 0.1: noise ratio",
-            1.0,
-            "CHERUBIN2024, section 6: an attribute is at less risk than membership",
+            f"{field}, advantage {target:g}: noise ratio",
+            0.99,
+            "CHERUBIN2024, section 6: an attribute is at less risk; a hundredth less noise is our reading",
             0.0,
             Relation.AT_MOST,
         )
         for field in ("sex", "age")
+        for target in TARGETS
     ),
-    reason="REASON4",
+    reason="Real for a field that moves gradients little (sex: 0.46 of the noise at advantage 0.1), gone for one that "
+    "moves them much (age at advantage 0.25); the change was measured on public records and must hold for private "
+    "ones.",
     settings={
         "steps": STUDIES["adult"].steps,
         "sample rate": STUDIES["adult"].sample_rate,
-        "seeds": "0 to 4",
         "relation": "replacement, for the field and for the whole record",
+        "change": "in clip norms, largest over 256 public records, two moments and a grid of values; no training",
     },
-    inches=(9.0, 3.4),
+    inches=(6.5, 3.4),
 )

@@ -24,8 +24,11 @@ def rows(kind, name):
 
 
 def interval(values):
-    """Mean over the seeds with Student's 95 % interval."""
+    """Mean over the seeds with Student's 95 % interval; one seed has none."""
     values = np.asarray(values)
+    if len(values) == 1:
+        value = float(values[0])
+        return Measured(value, value, value, "one seed, no interval")
     half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     mean = float(values.mean())
     return Measured(mean, mean - half, mean + half, f"95 %, {len(values)} seeds")
@@ -33,7 +36,8 @@ def interval(values):
 
 def gain(values, base):
     """Difference in percentage points, seed by seed: equal seeds share their first weights."""
-    return interval(100 * (np.asarray(values) - np.asarray(base)))
+    seeds = min(len(values), len(base))
+    return interval(100 * (np.asarray(values[:seeds]) - np.asarray(base[:seeds])))
 
 
 def over_targets(figure, name):
@@ -42,7 +46,7 @@ def over_targets(figure, name):
     targets = STUDIES[name].targets
     base = {r["target"]: found[rounded(r["noise"])] for r in rows("noise", name) if r["rule"] == "worst case"}
     for shift, (rule, (colour, marker)) in enumerate(LOOKS.items()):
-        for row in (r for r in rows("noise", name) if r["rule"] == rule):
+        for row in (r for r in rows("noise", name) if r["rule"] == rule and r["target"] in targets):
             cell, where = found[rounded(row["noise"])], f"{rule}, advantage {row['target']:g}"
             here = interval(cell)
             ours |= {f"{where}: noise": row["noise"], f"{where}: accuracy": here}
@@ -53,11 +57,12 @@ def over_targets(figure, name):
             left.errorbar(targets.index(row["target"]) + 0.12 * (shift - 2), here.value, **look)
             label = rule if row["target"] == targets[0] else None
             right.errorbar(row["worst_epsilon"], here.value, label=label, linestyle="none", **look)
-    none = interval(found[0.0])
-    for axes in (left, right):
-        axes.axhline(none.value, color="grey", linestyle=":")
+    if 0.0 in found:
+        none = ours["no noise: accuracy"] = interval(found[0.0])
+        for axes in (left, right):
+            axes.axhline(none.value, color="grey", linestyle=":")
     left.set_xticks(range(len(targets)), targets)
     left.set(xlabel="allowed advantage of the attacker that the noise is chosen for", ylabel="test accuracy")
     right.set(xlabel="true worst-case epsilon at delta 1e-5 (dotted: no noise)", xscale="log")
-    right.legend()
-    return ours | {"no noise: accuracy": none}
+    right.legend(loc="lower right")
+    return ours

@@ -17,41 +17,25 @@ def run(figure):
     """One row for each threat model at the target, beside the worst case of the same study and relation."""
     ours, axes = {}, figure.subplots()
     for kind, name, title in SOURCES:
-        found, chosen = accuracies(name), [r for r in rows(kind, name) if r["target"] == TARGET]
-        base = chosen[0]
+        chosen = [r for r in rows(kind, name) if r["target"] == TARGET]
+        base, found = chosen[0], accuracies(name) if kind == "noise" else {}
         for row in chosen:
             where = f"{title}, {row['rule']}"
-            better = gain(found[rounded(row["noise"])], found[rounded(base["noise"])])
-            ours |= {f"{where}: noise ratio": row["noise"] / base["noise"], f"{where}: gain in points": better}
+            ours[f"{where}: noise ratio"] = row["noise"] / base["noise"]
+            if kind == "noise":
+                better = gain(found[rounded(row["noise"])], found[rounded(base["noise"])])
+                ours[f"{where}: gain in points"] = better
+                ours[f"{where}: advantage of one unknown sign"] = row["sign_advantage"]
             ours[f"{where}: worst-case advantage"] = row["worst_advantage"]
             ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
-    level = next(r["mu"] for r in rows("levels", "adult-random"))
-    chosen = [r for r in rows("levels", "adult-random") if r["mu"] == level]
-    found = accuracies("adult-random")
-    for row in chosen:
-        where = f"Adult at mu {level:.3g}, {row['rule']}"
-        ours[f"{where}: noise ratio"] = row["noise"] / chosen[0]["noise"]
-        better = gain(found[rounded(row["noise"])], found[rounded(chosen[0]["noise"])])
-        ours |= {f"{where}: gain in points": better, f"{where}: worst-case advantage": row["worst_advantage"]}
-        if row["worst_epsilon"] is not None:
-            ours[f"{where}: worst-case epsilon"] = row["worst_epsilon"]
-    names = [n.removesuffix(": gain in points") for n in ours if n.endswith(": gain in points")]
-    for place, name in enumerate(reversed(names)):
-        better = ours[f"{name}: gain in points"]
-        axes.barh(place, better.value, xerr=max(better.high - better.value, 0.0), color="tab:blue")
-        epsilon = ours.get(f"{name}: worst-case epsilon")
-        axes.text(
-            0.99,
-            place,
-            "no bound" if epsilon is None else f"epsilon {epsilon:.3g}",
-            va="center",
-            ha="right",
-            transform=axes.get_yaxis_transform(),
-            fontsize=6,
-        )
-    axes.set_yticks(range(len(names)), list(reversed(names)))
-    axes.set(xlabel="points of accuracy above the first row of the same group; right: true worst-case epsilon (1e-5)")
-    axes.margins(x=0.25)
+    names = [n.removesuffix(": gain in points") for n in ours if n.endswith(": gain in points")][::-1]
+    for place, name in enumerate(names):
+        better, epsilon = ours[f"{name}: gain in points"], ours[f"{name}: worst-case epsilon"]
+        axes.barh(place, better.value, xerr=better.high - better.value, color="tab:blue")
+        axes.text(3.6, place, f"epsilon {epsilon:.3g}", va="center", fontsize=6)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="points of accuracy above the worst case of the same data; right: true worst-case epsilon (1e-5)")
+    axes.set(xlim=(-0.5, 4.2))
     return ours
 
 
@@ -61,7 +45,7 @@ ENTRY = Entry(
     run=run,
     published=tuple(
         Published(
-            f"{data}, as published, step by step: worst-case advantage",
+            f"{data}, as published, step by step: advantage of one unknown sign",
             TARGET,
             "KAISSIS2023, section 5: the nominally same membership inference guarantee",
             1e-3,
@@ -69,7 +53,9 @@ ENTRY = Entry(
         )
         for data in ("CIFAR-10", "Adult")
     ),
-    reason="REASON5",
+    reason="A weaker attacker buys 1.4 to 2.1 points on CIFAR-10 and nothing on Adult, always at a larger true "
+    "worst-case epsilon; the published relaxed rule misses the advantage that it names even against its own attacker "
+    "(0.108 and 0.104 for 0.1), and the worst case reaches 0.19 and 0.17 there.",
     settings={"allowed advantage": TARGET, "seeds": "0 to 4", "delta": 1e-5},
     inches=(8.0, 5.0),
 )
