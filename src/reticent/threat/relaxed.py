@@ -23,7 +23,7 @@ _AVERAGE = (
     "The attacker does not know in which direction this record moves the result; it is the same direction in all "
     "releases. The number is an average over directions: a record whose direction can be guessed gets no relief."
 )
-_LOG_2 = "In one dimension this lowers epsilon by at most log 2 = 0.693 against the worst case."
+_LOG_2 = "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693."
 _SUBSAMPLED = "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters."
 _STATED = (
     "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
