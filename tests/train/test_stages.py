@@ -10,6 +10,8 @@ import torch
 from torch import nn
 
 import reticent as rt
+from reticent.certificate.ledger_rules import contradictions
+from reticent.certificate.schema import Edition
 from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger
@@ -249,6 +251,56 @@ def test_lint_reads_the_ledger_of_a_run_and_names_what_the_certificate_names(sta
         main(["calibrate", "ledger", str(forged), "--target", "advantage=0.1"])
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda d: d["stages"][1].update(noise_multiplier=3.0), "noise_multiplier of part 2 is 3, it asks for 1.5"),
+        (lambda d: d["stages"][2].update(sample_rate=0.01), "sample_rate of part 3 is 0.01, it asks for 0.1"),
+        (lambda d: d["stages"][2].update(max_grad_norm=2.0), "max_grad_norm of part 3 is 2, it asks for 0.5"),
+        (lambda d: d["stages"][1].update(divisor=99.0), "divisor of part 2 is 99"),
+        (lambda d: (d["stages"][1].update(steps=5), d["stages"][2].update(steps=3)), "steps of part 2 is 5"),
+        (lambda d: d.update(stages=[]), "3 asked for, 1 ran"),
+        (lambda d: d["config"].update(schedule=[]), "1 asked for, 3 ran"),
+        (lambda d: d["config"].pop("schedule"), "1 asked for, 3 ran"),
+        (lambda d: d["config"]["schedule"].reverse(), "at must grow"),
+        (lambda d: d["config"].update(schedule=[{"at": 10**400}]), "about 400 digits"),
+        (lambda d: d["config"].update(schedule={"at": 1}), "is no schedule"),
+    ],
+)
+def test_stages_that_contradict_the_schedule_are_named(staged, change, reason) -> None:
+    document = json.loads(staged.ledger.to_json())
+    assert not list(contradictions(RunLedger.model_validate(document), Edition.COMPLETE))
+    change(document)
+    (found,) = contradictions(RunLedger.model_validate(document), Edition.COMPLETE)
+    assert found[0] == "config.schedule"
+    assert reason in found[1]
+
+
+def test_a_run_that_stopped_early_or_has_equal_stages_is_as_its_schedule_says(staged, tmp_path) -> None:
+    document = json.loads(staged.ledger.to_json())
+    del document["stages"][2], document["diagnostics"]["batch_sizes"][8:], document["diagnostics"]["clipped"][8:]
+    document.update(steps=8, warnings=[*document["warnings"], "stopped-early"])
+    assert not list(contradictions(RunLedger.model_validate(document), Edition.COMPLETE))
+    same = train(config(schedule=[{"at": 4, "noise_factor": 1.0}, {"at": 8, "sample_rate": 0.1}]), tmp_path / "run")
+    assert len(same.ledger.stages) == 2
+    assert not list(contradictions(same.ledger, Edition.COMPLETE))
+
+
+def test_verify_and_lint_refuse_stages_that_contradict_the_schedule(staged, tmp_path, capsys) -> None:
+    """The certificate follows from the forged stages in all its numbers; only the schedule gives them away."""
+    document = json.loads(staged.ledger.to_json())
+    document["stages"][1]["noise_multiplier"] = 3.0
+    forged = RunLedger.model_validate(document)
+    refused = rt.certify(forged).verify()
+    assert not refused.accepted
+    assert [row[0] for row in refused.rows()] == ["ledger.config.schedule"]
+    (tmp_path / "ledger.json").write_text(json.dumps(document))
+    with pytest.raises(SystemExit) as stopped:
+        main(["lint", str(tmp_path / "ledger.json")])
+    assert stopped.value.code == 1
+    assert "config.schedule is not what ran: noise_multiplier of part 2 is 3" in capsys.readouterr().out
 
 
 def test_measuring_every_third_step_gives_a_larger_record(tmp_path) -> None:

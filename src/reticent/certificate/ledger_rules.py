@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reticent.certificate.schema import Edition
 from reticent.mechanism import Sampler
-from reticent.mechanism.run_ledger import PublicLedger, Randomness, RunWarning
+from reticent.mechanism.run_ledger import (
+    MOST_STAGES,
+    OF_A_STAGE,
+    PublicLedger,
+    Randomness,
+    RunWarning,
+    StageRecord,
+    first_problem,
+)
 from reticent.mechanism.watched_run import PublicWatchedRun
 
 _ASKED_AND_DONE = {
@@ -61,12 +73,79 @@ def contradictions(ledger: PublicLedger | PublicWatchedRun, edition: Edition) ->
         wanted = ledger.config.get(asked)
         if wanted is not None and wanted != getattr(ledger, done):
             yield f"config.{asked}", f"is not what ran: {done} is {getattr(ledger, done)}"
+    yield from _schedule(ledger)
     for warning in demanded_warnings(ledger):
         if warning not in ledger.warnings:
             yield "warnings", f"lacks {warning.value}, which the facts of the run demand"
     if len(set(ledger.warnings)) < len(ledger.warnings):
         yield "warnings", "repeats a warning"
     yield from _seeds(ledger, edition)
+
+
+_Whole = Annotated[int, Field(ge=1, le=2**53)]
+_Number = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class _Asked(BaseModel):
+    """What a configuration asks for from one step on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    at: _Whole
+    noise_multiplier: _Number | None = None
+    noise_factor: _Number | None = None
+    max_grad_norm: _Number | None = None
+    sample_rate: _Number | None = None
+    batch_size: _Whole | None = None
+
+
+_SCHEDULE = TypeAdapter(Annotated[tuple[_Asked, ...], Field(max_length=MOST_STAGES)])
+
+
+def _schedule(ledger: PublicLedger) -> Iterator[tuple[str, str]]:
+    """Whether the stages that ran are those that the configuration asks for."""
+    try:
+        asked = _SCHEDULE.validate_python(ledger.config.get("schedule") or ())
+    except ValidationError as error:
+        yield "config.schedule", f"is no schedule: {first_problem(error)}"
+        return
+    if any(later.at <= first.at for first, later in pairwise(asked)):
+        yield "config.schedule", "is no schedule: at must grow from stage to stage"
+        return
+    first = StageRecord(steps=ledger.steps, **{name: getattr(ledger, name) for name in OF_A_STAGE})
+    ran, planned = _joined(ledger.stages or (first,)), _joined(_planned(ledger, first, asked))
+    if len(ran) != len(planned):
+        yield "config.schedule", f"is not what ran: different parts: {len(planned)} asked for, {len(ran)} ran"
+        return
+    for index, (done, wanted) in enumerate(zip(ran, planned, strict=True)):
+        for name in ("steps", *OF_A_STAGE):
+            was, asks = getattr(done, name), getattr(wanted, name)
+            if not math.isclose(was, asks, rel_tol=1e-9):
+                yield "config.schedule", f"is not what ran: {name} of part {index + 1} is {was:g}, it asks for {asks:g}"
+                return
+
+
+def _planned(ledger: PublicLedger, first: StageRecord, asked: tuple[_Asked, ...]) -> Iterator[StageRecord]:
+    """The stages of a schedule, as far as the run came; what a stage leaves out stays as it was."""
+    size, divisor, now, start = ledger.data.dataset_size, ledger.config.get("divisor"), first, 0
+    for stage in (stage for stage in asked if stage.at < ledger.steps):
+        yield now.model_copy(update={"steps": stage.at - start})
+        noise = stage.noise_multiplier if stage.noise_factor is None else first.noise_multiplier * stage.noise_factor
+        rate = stage.sample_rate if stage.batch_size is None else stage.batch_size / size
+        rate = now.sample_rate if rate is None else rate
+        new = {"noise_multiplier": noise, "max_grad_norm": stage.max_grad_norm, "sample_rate": rate}
+        new["divisor"] = rate * size if divisor is None else first.divisor
+        now, start = now.model_copy(update={k: v for k, v in new.items() if v is not None}), stage.at
+    yield now.model_copy(update={"steps": ledger.steps - start})
+
+
+def _joined(stages: Iterable[StageRecord]) -> list[StageRecord]:
+    """Neighbours that are equal but for their steps as one."""
+    found: list[StageRecord] = []
+    for stage in stages:
+        if found and all(math.isclose(getattr(found[-1], n), getattr(stage, n), rel_tol=1e-9) for n in OF_A_STAGE):
+            stage = stage.model_copy(update={"steps": found.pop().steps + stage.steps})
+        found.append(stage)
+    return found
 
 
 def _seeds(ledger: PublicLedger, edition: Edition) -> Iterator[tuple[str, str]]:

@@ -30,7 +30,8 @@ MOST_STEPS = 1_000_000
 _READABLE_STEPS = 10_000
 MOST_STAGES = 64
 """Stages of one run: each costs a composition of its own."""
-_OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
+OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
+"""What may differ between stages."""
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
@@ -233,7 +234,7 @@ class PublicLedger(_Frozen):
             return self
         if len(self.stages) == 1 or sum(stage.steps for stage in self.stages) != self.steps:
             raise ValueError("stages must be two or more and have all steps together")
-        if any(getattr(self.stages[0], name) != getattr(self, name) for name in _OF_A_STAGE):
+        if any(getattr(self.stages[0], name) != getattr(self, name) for name in OF_A_STAGE):
             raise ValueError("the first of the stages must have the noise, norm, rate and divisor of the ledger")
         changed = {(stage.noise_multiplier, stage.sample_rate) for stage in self.stages}
         if self.sampler is Sampler.SHUFFLED and len(changed) > 1:
