@@ -1,21 +1,17 @@
-"""What ``rt.watch`` costs: CPU seconds of one training step of Opacus with and without it.
+"""What ``rt.watch`` costs, in CPU seconds of training steps of Opacus: ``python -m benchmarks.watch``.
 
-    python -m benchmarks.watch [--rounds 24] [--steps 25]
-
-Rounds with and without alternate, in turns who is first, and the median of the ratios of neighbours is printed with its
-95 % interval, because a busy machine drifts. Entering and leaving happen once and are not counted. Beside it stands the
-share of CPU time inside the calls of the watch itself, which a busy machine disturbs far less.
+Two looks at each model and each way in which Opacus computes gradients. The share: CPU time inside the calls of the
+watch during 64 steps, over the CPU time of the same steps without it, whatever else the machine does. The difference:
+rounds with and without a watch in turns, and the median of the ratios of neighbours; it sees everything, but beside
+other work it spreads more than what it measures. Entering and leaving happen once and are not counted.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import math
-import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -24,24 +20,24 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
+from benchmarks._rows import Row, main, spread
 from reticent.watch.draws import Draws
 from reticent.watch.session import Watch
 
-_CALLS: dict[type, tuple[str, ...]] = {
+GOAL, STEPS, REPEATS, ROUNDS, BATCH = 0.03, 64, 5, 8, 128
+"""Share of a step that watching may cost; steps of one look (one of them has its clipped records counted)."""
+
+CALLS: dict[type, tuple[str, ...]] = {
     Watch: ("_on_clip", "_on_noise", "_before_step", "_after_step"),
     Draws: ("_begin", "_remember"),
 }
 """What runs while the loop runs."""
 
-_MODELS = {
-    "mlp 256-256-10, batch 128, hooks": ("mlp", "hooks"),
-    "mlp 256-256-10, batch 128, ghost": ("mlp", "ghost"),
-    "mlp 256-256-10, batch 128, functorch": ("mlp", "functorch"),
-    "convnet 16-32, batch 128, hooks": ("convnet", "hooks"),
-}
+MODES = ("hooks", "functorch", "ghost")
 
 
-def _parts(kind: str, mode: str) -> tuple:
+def parts(kind: str, mode: str) -> tuple[Any, Any, Any, Any]:
+    """(model, optimizer, loader, criterion) of Opacus; one pass over the loader is ``STEPS`` steps."""
     torch.manual_seed(0)
     shape = (64,) if kind == "mlp" else (1, 16, 16)
     if kind == "mlp":
@@ -49,11 +45,11 @@ def _parts(kind: str, mode: str) -> tuple:
     else:
         layers = nn.Conv2d(1, 16, 3, 2), nn.Tanh(), nn.Conv2d(16, 32, 3, 2), nn.Tanh(), nn.Flatten()
         model = nn.Sequential(*layers, nn.Linear(32 * 9, 10))
-    data = TensorDataset(torch.randn(8192, *shape), torch.randint(10, (8192,)))
+    data = TensorDataset(torch.randn(STEPS * BATCH, *shape), torch.randint(10, (STEPS * BATCH,)))
     made = PrivacyEngine().make_private(
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.05),
-        data_loader=DataLoader(data, batch_size=128),
+        data_loader=DataLoader(data, batch_size=BATCH),
         criterion=nn.CrossEntropyLoss(),
         noise_multiplier=1.0,
         max_grad_norm=1.0,
@@ -63,20 +59,20 @@ def _parts(kind: str, mode: str) -> tuple:
     return model, optimizer, loader, criterion[0] if criterion else nn.CrossEntropyLoss()
 
 
-def _seconds(parts: tuple, look: bool, steps: int) -> float:
-    """CPU seconds of one epoch's steps; entering and leaving the watch is not counted, it happens once."""
-    model, optimizer, loader, criterion = parts
+def seconds(made: tuple[Any, Any, Any, Any], look: bool) -> float:
+    """CPU seconds of ``STEPS`` steps; entering and leaving the watch is not counted."""
+    model, optimizer, loader, criterion = made
     with rt.watch(model, optimizer, loader) if look else contextlib.nullcontext():
-        started = time.process_time()  # CPU seconds: others may be at work on this machine
-        for _, (features, labels) in zip(range(steps), loader, strict=False):
+        started = time.process_time()
+        for features, labels in loader:
             optimizer.zero_grad()
             criterion(model(features), labels).backward()
             optimizer.step()
         return time.process_time() - started
 
 
-def _inside(parts: tuple, steps: int) -> float:
-    """Share of the CPU time of ``steps`` steps that passes inside the calls of the watch."""
+def share(made: tuple[Any, Any, Any, Any]) -> tuple[float, float]:
+    """CPU time inside the calls of the watch, over that of the steps without them; and CPU seconds of one step."""
     spent = 0.0
 
     def timed(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -90,47 +86,51 @@ def _inside(parts: tuple, steps: int) -> float:
 
         return call
 
-    kept = {(owner, name): getattr(owner, name) for owner, names in _CALLS.items() for name in names}
+    kept = {(owner, name): getattr(owner, name) for owner, names in CALLS.items() for name in names}
     for (owner, name), own in kept.items():
         setattr(owner, name, timed(own))
     try:
-        whole = _seconds(parts, True, steps)
-        return spent / whole
+        rest = seconds(made, True) - spent
+        return spent / rest, rest / STEPS
     finally:
         for (owner, name), own in kept.items():
             setattr(owner, name, own)
 
 
-def main() -> None:
-    """Print one line for each model."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=24)
-    parser.add_argument("--steps", type=int, default=25)
-    options = parser.parse_args()
+def rows() -> Iterator[Row]:
+    """The share for each model and mode, then the difference."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    for name, (kind, mode) in _MODELS.items():
-        parts = _parts(kind, mode)
-        _seconds(parts, False, 5)
-        plain, ratios = [], []
-        for turn in range(options.rounds):
-            order = (False, True) if turn % 2 else (True, False)
-            found = {look: _seconds(parts, look, options.steps) for look in order}
-            plain.append(found[False] / options.steps)
-            ratios.append(found[True] / found[False] - 1.0)
-        low, middle, high = _interval(ratios)
-        step = 1e3 * statistics.median(plain)
-        inside = _inside(parts, 64)
-        added = f"watching adds {middle:+.1%} ({low:+.1%} to {high:+.1%}), {inside:.2%} inside its own calls"
-        print(f"{name}: {step:.3f} ms a step, {added}", flush=True)
-
-
-def _interval(values: list[float]) -> tuple[float, float, float]:
-    """Median and its interval at 95 %: order statistics, whatever the law."""
-    ordered, n = sorted(values), len(values)
-    rank = max(0, math.floor(0.5 * n - 0.98 * math.sqrt(n)))
-    return ordered[rank], statistics.median(ordered), ordered[n - 1 - rank]
+    made = {(kind, mode): parts(kind, mode) for kind in ("mlp", "convnet") for mode in MODES}
+    for (kind, mode), each in made.items():
+        seconds(each, False)
+        found = [share(each) for _ in range(REPEATS)]
+        cost, step = spread([part for part, _ in found]), spread([step for _, step in found])
+        yield Row(
+            work=f"inside the calls of watch, {kind}, {mode}",
+            peer="the same steps without them",
+            ratio=cost,
+            error=None,
+            goal=f"at most {GOAL:.0%} of the CPU time of a step, in the median",
+            met=cost["median"] <= GOAL,
+            notes={"milliseconds of a step": 1e3 * step["median"], "steps": STEPS},
+        )
+    for (kind, mode), each in made.items():
+        ratios = []
+        for turn in range(ROUNDS):
+            found_in = {look: seconds(each, look) for look in ((False, True) if turn % 2 else (True, False))}
+            ratios.append(found_in[True] / found_in[False] - 1.0)
+        cost = spread(ratios)
+        yield Row(
+            work=f"steps watched, less one, {kind}, {mode}",
+            peer="steps without watch, in turns",
+            ratio=cost,
+            error=None,
+            goal=f"at most {GOAL:.0%} of the CPU time of a step, in the median",
+            met=cost["median"] <= GOAL,
+            notes={"rounds": ROUNDS, "steps": STEPS},
+        )
 
 
 if __name__ == "__main__":
-    main()
+    main(rows, __doc__ or "")
