@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 import torch
@@ -190,8 +191,10 @@ def test_every_fault_is_explained():
 
 def test_certify_parameters_says_that_nobody_saw_a_run(tmp_path, capsys):
     words = ["dpsgd", "--noise-multiplier", "3", "--batch-size", "10", "--dataset-size", "1000", "--steps", "20"]
-    assert command("certify", *words, "--out", str(tmp_path / "out")) == 0
-    assert "parameters only" in capsys.readouterr().out
+    assert command("certify", *words, "--records-per-user", "2", "--out", str(tmp_path / "out")) == 0
+    said = capsys.readouterr().out
+    assert "parameters only" in said
+    assert "person's records" in said
     assert rt.verify(tmp_path / "out" / "certificate.html").accepted
     assert command("certify", "dpsgd", "--steps", "20") == 2
     assert "--noise-multiplier" in capsys.readouterr().err
@@ -247,3 +250,54 @@ def test_sizes_are_read_where_the_loader_is_not_exact():
     seen = loop()
     assert seen.ledger.sampler.dataset_size == RECORDS
     assert seen.ledger.sampler.batch_size == BATCH
+
+
+def test_a_gradient_change_counts_against_the_smallest_clip_norm(tmp_path, capsys):
+    """A change R moves a clipped gradient by R over the clip norm of its step: 0.2 counts as 0.8, not as 0.2."""
+    made = private()
+
+    def smaller(step: int) -> None:
+        made[1].max_grad_norm = 0.25 if step == 3 else 1.0
+
+    with rt.watch(*made[:3]) as seen:
+        run(*made, epochs=1, after=smaller)
+    assert (seen.ledger.clipping.smallest, seen.ledger.clipping.largest) == (0.25, 1.0)
+    seen.save(tmp_path / "ledger.json")
+    words = ["--adversary", "attribute", "--gradient-change", "0.2", "--json"]
+    assert command("risk", "ledger", str(tmp_path / "ledger.json"), *words) == 0
+    (shown,) = [one for one in json.loads(capsys.readouterr().out)["assessments"] if one["adversary"] == "attribute"]
+    release = DPSGD(NOISE, RATE, 6, max_grad_norm=0.25)
+    exact = rt.assess(release, rt.Attribute(0.2))[0].measure(rt.advantage).value
+    assert shown["advantage"]["value"] == pytest.approx(exact, rel=1e-6, abs=0)
+
+
+def test_a_person_is_spoken_of_only_where_the_records_of_a_person_are_stated(ledger, certified, tmp_path, capsys):
+    made = private()
+    with rt.watch(*made[:3], records_per_user=3) as stated:
+        run(*made, epochs=1)
+    assert stated.mechanism() == replace(ledger.mechanism(), records_per_user=3)
+    risks = [rt.assess(found)["worst-case"].measure(rt.advantage).value for found in (ledger, stated)]
+    assert risks[1] > 2.0 * risks[0]
+    stated.save(tmp_path / "loop.json")
+    assert rt.lint(tmp_path / "loop.json").faults == stated.ledger.faults
+    assert command("certify", str(tmp_path / "loop.json")) == 0
+    shown = Certificate.load(tmp_path / "loop-certificate" / "certificate.public.json")
+    assert shown.ledger["records_per_user"] == 3
+    assert "person's records" in shown.headline
+    assert rt.verify(shown).accepted
+    assert not rt.verify(resealed(shown, lambda facts: facts.pop("records_per_user"))).accepted
+    assert "person" not in certified.certificate.headline
+    assert "records_per_user" not in certified.certificate.ledger
+    with pytest.raises(ParameterError, match="records_per_user"):
+        rt.watch(network(), records_per_user=0)
+
+
+def test_records_of_a_person_in_passes_over_shuffled_data():
+    """Two passes, three records of a person: in each pass they move the sums by three clip norms at most."""
+    made = private(poisson_sampling=False)
+    with rt.watch(*made[:3], records_per_user=3) as seen:
+        run(*made, epochs=2)
+    exact = rt.assess(rt.Gaussian(NOISE / 3.0, 2))[0].curve
+    assert rt.epsilon_at_delta(rt.assess(seen)[0].curve, 1e-5) == pytest.approx(
+        rt.epsilon_at_delta(exact, 1e-5), rel=1e-6, abs=0
+    )

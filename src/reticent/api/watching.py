@@ -24,6 +24,7 @@ def watch(
     clipping: str | None = None,
     sampler: str | None = None,
     sensitive: Any = None,
+    records_per_user: int | None = None,
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
@@ -31,7 +32,8 @@ def watch(
     loop calls ``ledger.step(noise_multiplier=...)`` after each step. ``rt.certify(ledger)`` afterwards.
 
     ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
-    privately.
+    privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
+    together, and speak of a person.
 
     Raises:
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
@@ -41,7 +43,15 @@ def watch(
         from reticent.watch.session import Watch
     except ImportError as error:
         raise UnsupportedError(f"watching needs an extra: pip install 'reticent[train]' ({error})") from None
-    return Watch(model, optimizer, loader, clipping=clipping, sampler=sampler, sensitive=sensitive)
+    return Watch(
+        model,
+        optimizer,
+        loader,
+        clipping=clipping,
+        sampler=sampler,
+        sensitive=sensitive,
+        records_per_user=records_per_user,
+    )
 
 
 class Linted(Table):

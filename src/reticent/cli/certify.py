@@ -65,6 +65,9 @@ def certify(
     sampler: Annotated[
         str | None, typer.Option("--sampler", help="With dpsgd: poisson, fixed-size or shuffled.")
     ] = None,
+    records_per_user: Annotated[
+        int | None, typer.Option("--records-per-user", help="With dpsgd: most records of one person.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
@@ -79,6 +82,7 @@ def certify(
         "batch_size": batch_size,
         "dataset_size": dataset_size,
         "sampler": sampler,
+        "records_per_user": records_per_user,
     }
     parameters = {name: value for name, value in typed.items() if value is not None}
     alone = str(source) == PARAMETERS and not source.exists()

@@ -175,6 +175,8 @@ class PublicWatchedRun(_Frozen):
         segments: equal steps, in order.
         divisor: what the noisy sum was divided by; None where it was not seen or changed.
         num_parameters: trained coordinates.
+        records_per_user: the most records of one person, as the program states it; None where it states nothing. Left
+            out of the file then.
         optimiser: classes of the private optimizer and of the one inside it.
         mixing_layers: layers that mix the records of a batch, by name.
         randomness: where the noise came from, in words.
@@ -199,8 +201,16 @@ class PublicWatchedRun(_Frozen):
     weights_sha256: Sha256 | None
     versions: dict[str, Name]
     faults: tuple[Fault, ...]
+    records_per_user: Count | None = None
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
+
+    @model_serializer(mode="wrap")
+    def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        if self.records_per_user is None:
+            document.pop("records_per_user", None)
+        return document
 
     @property
     def steps(self) -> int:
@@ -211,7 +221,8 @@ class PublicWatchedRun(_Frozen):
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.
 
         Poisson batches, one for each step, are accounted as such. Everywhere else nothing is taken off for sampling:
-        a record counts as often as it can have been in the sums. A fault that voids the guarantee leaves no noise.
+        a record counts as often as it can have been in the sums, and each record of a person as often as one that is
+        alone. A fault that voids the guarantee leaves no noise.
         """
         if any(fault.voids for fault in self.faults):
             return self._part(0.0, 1.0, self.steps)
@@ -298,6 +309,7 @@ class PublicWatchedRun(_Frozen):
             dataset_size=self.sampler.dataset_size,
             sampler=sampler,
             batches_per_epoch=batches_per_epoch,
+            records_per_user=self.records_per_user,
         )
 
 

@@ -54,6 +54,7 @@ class Watch:
         clipping: str | None = None,
         sampler: str | None = None,
         sensitive: Any = None,
+        records_per_user: int | None = None,
         draws_ahead: bool = False,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
@@ -67,6 +68,8 @@ class Watch:
             sampler: ``"poisson"`` or ``"shuffled"``, where it cannot be seen; recorded as declared.
             sensitive: an attribute whose effect on the clipped gradients is recorded, privately: a
                 ``SensitiveAttribute``, or ``reticent.watch.sensitive.Sensitive`` with a loss of its own.
+            records_per_user: the most records that one person contributed: the numbers then cover all of them
+                together. Nobody can see it in a loop, so None states nothing, and they speak about one record.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
 
         Raises:
@@ -79,6 +82,7 @@ class Watch:
         self._clipping = _declared_clipping(clipping, self._optimizer if self._private else None)
         self._sampler = look_at(loader)
         self._said = _declared_sampler(sampler, self._sampler)
+        self._records = None if records_per_user is None else _check.count(records_per_user=records_per_user)
         self._steps, self._faults = Steps(), set[Fault]()
         self._pieces: list[tuple[int | None, int, int | None, float]] = []
         self._parameters = list(models.bare(model).parameters())
@@ -305,6 +309,7 @@ class Watch:
             segments=steps.segments(sampler.sample_rate),
             divisor=steps.divisor,
             num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
+            records_per_user=self._records,
             optimiser=self._optimizer_names(),
             mixing_layers=tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])),
             randomness=optimisers.randomness_of(self._optimizer) if self._private else "not seen",
