@@ -192,6 +192,21 @@ def test_fast_values_lie_in_the_enclosure(run, neighbouring):
         assert low - 2e-8 <= 1.0 - power <= high + 2e-8
 
 
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize("run", [(3.0, 0.5, 5), (3.0, 0.4, 4), (2.0, 0.5, 12), (4.0, 0.6, 3)])
+def test_the_transform_decays_where_its_nodes_would_let_it_come_back(run, neighbouring):
+    profile, composed = WorstCaseProfile(*run, neighbouring), Composed(DPSGD(*run), neighbouring)
+    assert profile.reliable
+    epsilons = np.array([0.0, 0.2, 0.5])
+    for epsilon, delta in zip(epsilons.tolist(), profile.delta(epsilons), strict=True):
+        low, high = composed.delta(epsilon)
+        assert low - 1e-8 <= delta <= high + 1e-8
+
+
+def test_a_transform_that_comes_back_in_truth_is_not_taken_as_decayed():
+    assert not WorstCaseProfile(0.3, 0.5, 20, ADD).reliable
+
+
 def test_dp_accounting_agrees_on_its_own_grid():
     from dp_accounting.pld import privacy_loss_distribution
 

@@ -29,7 +29,14 @@ def furthest(release: DPSGD, relation: Neighbouring) -> float:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     "release",
-    [DPSGD(1.1, 0.01, 1000), DPSGD(0.6, 0.2, 30), DPSGD(3.0, 0.3, 40), DPSGD(1.0, 0.05, 2000), DPSGD(20.0, 1e-4, 9)],
+    [
+        DPSGD(1.1, 0.01, 1000),
+        DPSGD(0.6, 0.2, 30),
+        DPSGD(3.0, 0.3, 40),
+        DPSGD(3.0, 0.5, 5),
+        DPSGD(1.0, 0.05, 2000),
+        DPSGD(20.0, 1e-4, 9),
+    ],
     ids=str,
 )
 def test_what_is_drawn_first_is_near_what_is_proven(release: DPSGD, relation: Neighbouring) -> None:

@@ -56,6 +56,7 @@ _WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analyti
 _ROOT_EIGHT = 2.8284271247461903
 _ZOOMS, _PLACES = 6, 20  # of a grid around a root or an optimum, and its cells
 _BLOCK = 500_000  # elements of one array
+_CLOSER = 4  # nodes for one, where aliases are in doubt
 
 _SPACING, _POINTS = 0.01, 1 << 16  # of the lattice
 _FINEST = 100.0  # its points per standard deviation of the loss
@@ -107,7 +108,12 @@ class WorstCaseProfile:
             return
         start, end, parts = 0, int(needed), []
         while True:
-            log_size, phase = self._law.transform(spacing * np.arange(start, end))
+            frequencies = spacing * np.arange(start, end)
+            log_size, phase = self._law.transform(frequencies)
+            if log_size.min() < -precision.decay <= _last(log_size):
+                # It was small and comes back: by aliases of nodes too far apart, or in truth.
+                closer = _Law.of(self._pair, self._steps, precision, _CLOSER)
+                log_size, phase = closer.transform(frequencies)
             parts.append(np.exp(log_size + 1j * phase))
             if _last(log_size) < -precision.decay:
                 break
@@ -199,12 +205,13 @@ class _Law(NamedTuple):
     window: np.ndarray
 
     @classmethod
-    def of(cls, pair: GaussianMixture, steps: float, precision: Precision) -> _Law:
+    def of(cls, pair: GaussianMixture, steps: float, precision: Precision, closer: int = 1) -> _Law:
+        """With ``closer`` times as many nodes as the law itself needs."""
         s = pair.noise_multiplier
         # The rule's error is about e^(angle s)^2/2 e^(-2 pi angle s^2/dx) in a strip of that angle.
         angle = min(_WIDEST_ANGLE, math.sqrt(2.0 * precision.rule) / s)
         dx = min(0.5 * s, 2.0 * math.pi * angle * s * s / (precision.rule + 0.5 * (angle * s) ** 2))
-        nodes = pair.around(precision.reach, dx)
+        nodes = pair.around(precision.reach, dx / closer)
         weight, loss = nodes.tilted(0.5), nodes.loss
         total = weight.sum(axis=-1)
         mean = (weight * loss).sum(axis=-1) / total
@@ -224,7 +231,8 @@ class _Law(NamedTuple):
         sine = np.sin(half)
         real = -missing - 2.0 * np.matmul(sine * sine, weight)[..., 0]
         imaginary = 0.0 * real if self.symmetric else 2.0 * np.matmul(sine * np.cos(half), weight)[..., 0]
-        log_size = 0.5 * self.steps * np.log1p(np.maximum(real * (2.0 + real) + imaginary * imaginary, -1.0))
+        with np.errstate(divide="ignore"):  # it may be zero
+            log_size = 0.5 * self.steps * np.log1p(np.maximum(real * (2.0 + real) + imaginary * imaginary, -1.0))
         return log_size, self.steps * np.arctan2(imaginary, 1.0 + real)
 
 
