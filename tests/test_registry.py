@@ -20,6 +20,7 @@ from reticent.composition import compose
 from reticent.errors import ParameterError
 from reticent.mechanism import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
 from reticent.threat import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.registry import adversaries_named
 from reticent.tradeoff import GaussianTradeOff, Mixture
 
 
@@ -149,3 +150,11 @@ def test_the_relaxed_attacker_composes_the_worst_case_once(capsys) -> None:
     words = "risk dpsgd --noise-multiplier 3 --sample-rate 0.02 --steps 20 --adversary relaxed"
     said(capsys, *words.split(" "))
     assert compose.cache_info().misses == 1
+
+
+def test_all_leaves_out_what_is_kept_for_reproduction() -> None:
+    """A published curve that errs on the unsafe side appears where it is named, and nowhere else."""
+    everyone, _ = adversaries_named(["all"])
+    assert "norm-only" not in {who.name for who in everyone}
+    named, _ = adversaries_named(["all", "norm-only"])
+    assert [who.name for who in named] == [*(who.name for who in everyone), "norm-only"]

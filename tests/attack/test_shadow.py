@@ -27,6 +27,7 @@ from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Stream
 from reticent.train.run import _optimiser
 from reticent.train.setup import make_settings
+from reticent.train.smoothing import WeightAverage
 
 RECORDS, FEATURES, CLASSES = 120, 7, 3
 rng = np.random.default_rng(0)
@@ -65,7 +66,10 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
         directory=None,
     )
     sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
-    fit(context, settings, _optimiser(settings_of), *sources)
+    averages = [] if settings_of.average_last is None else [WeightAverage(settings_of.average_last)]
+    fit(context, settings, _optimiser(settings_of, settings.steps), *sources, hooks=averages)
+    for mean in averages:
+        mean.install()
     return model
 
 
@@ -77,8 +81,9 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
         {"sampler": "fixed-size", "optimiser": "adam", "momentum": 0.0, "learning_rate": 0.01},
         {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0},
         {"model": {"kind": "logistic"}, "batch_size": None, "sample_rate": 0.01},
+        {"learning_rate_schedule": {"decay": "cosine", "warmup": 0.2}, "average_last": 0.4},
     ],
-    ids=["poisson", "shuffled", "fixed-size adam", "tanh", "empty batches"],
+    ids=["poisson", "shuffled", "fixed-size adam", "tanh", "empty batches", "schedule and average"],
 )
 def test_stacked_training_is_the_training_of_each_model_alone(changes):
     settings_of = config(**changes)

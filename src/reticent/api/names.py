@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from reticent.errors import ParameterError
 from reticent.mechanism import Neighbouring
-from reticent.threat import ADVERSARIES, Adversary, Relaxed, WorstCase
+from reticent.threat import ADVERSARIES, Adversary, Relaxed, WorstCase, everybody
 
 Who = Adversary | str
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -30,7 +30,7 @@ def adversaries(who: Who | Sequence[Who] | None) -> tuple[Adversary, ...]:
         raise ParameterError("adversaries", given, "at least one adversary or name")
     found: list[Adversary] = []
     for one in given:
-        found += [make() for make in ADVERSARIES.values()] if one == ALL else [_adversary(one)]
+        found += [make() for make in everybody().values()] if one == ALL else [_adversary(one)]
     return tuple(dict.fromkeys(found))
 
 

@@ -34,6 +34,7 @@ from reticent.train.loop import fit
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Stream, torch_seed
 from reticent.train.setup import make_settings
+from reticent.train.smoothing import WeightAverage, follow
 
 BLOCK = 16
 """Models per task."""
@@ -275,7 +276,11 @@ class _Block:
             directory=None,
         )
         sampling = SeededSource(self.seeds[0], Stream.SAMPLING)
-        fit(context, settings, partial(_optimiser, self.config), sampling, SeededSource(self.seeds[0], Stream.NOISE))
+        averages = _averages(self.config)
+        make = partial(_optimiser, self.config, steps)
+        fit(context, settings, make, sampling, SeededSource(self.seeds[0], Stream.NOISE), hooks=averages)
+        for mean in averages:
+            mean.install()
 
     def result(self) -> dict[str, np.ndarray]:
         models = self.train(self.steps)
@@ -323,8 +328,10 @@ def train_stacked(
         for seed, chosen in zip(seeds, members, strict=True)
     ]
     noise = [SeededSource(seed, Stream.NOISE) for seed in seeds]
-    optimiser, buffers = _optimiser(config, models.parameters), Buffers()
-    for _ in range(steps):
+    optimiser, buffers, averages = _optimiser(config, steps, models.parameters), Buffers(), _averages(config)
+    for mean in averages:
+        mean.begin(models.parameters, steps)
+    for step in range(steps):
         index, weights = _pad([chosen[next(stream)] for chosen, stream in zip(members, streams, strict=True)])
         where = torch.from_numpy(index).to(features.device)
         models.add_gradients(
@@ -337,13 +344,26 @@ def train_stacked(
         for gradient in _gradients(models.parameters):
             gradient.div_(settings.divisor)
         optimiser.step()
+        for mean in averages:
+            mean.add(step)
+    for mean in averages:
+        mean.install()
 
 
-def _optimiser(config: TrainConfig, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
+def _optimiser(config: TrainConfig, steps: int, parameters: Sequence[torch.Tensor]) -> torch.optim.Optimizer:
     """torch's own: its updates work on each number alone, so stacking changes nothing."""
+    optimiser: torch.optim.Optimizer
     if config.optimiser is Optimiser.ADAM:
-        return torch.optim.Adam(parameters, lr=config.learning_rate)
-    return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+        optimiser = torch.optim.Adam(parameters, lr=config.learning_rate)
+    else:
+        optimiser = torch.optim.SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+    if config.learning_rate_schedule is not None:
+        follow(optimiser, config.learning_rate_schedule, steps)
+    return optimiser
+
+
+def _averages(config: TrainConfig) -> list[WeightAverage]:
+    return [] if config.average_last is None else [WeightAverage(config.average_last)]
 
 
 def _pad(batches: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import PublicWatchedRun, WatchedRun
 from reticent.references import PAPERS, THEOREMS
-from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance
+from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.tradeoff import TradeOff
 
 NOT_ASKED = "it was not asked for"
@@ -197,7 +197,7 @@ def _place(result: Assessment) -> tuple[int, int, bytes]:
 
 def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
     shown = {record.adversary for record in records}
-    unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in ADVERSARIES.items()}
+    unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in everybody().items()}
     return {name: inputs.skipped.get(name, reason) for name, reason in unasked.items() if name not in shown}
 
 

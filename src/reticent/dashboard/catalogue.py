@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from reticent._registry import parameters_of
 from reticent.calibrate import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.mechanism import DPSGD
-from reticent.threat import ADVERSARIES, Adversary
+from reticent.threat import Adversary, everybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _attacker(name: str, kind: type[Adversary]) -> Attacker:
     return Attacker(kind.title, _SHORT.get(name, kind.title), kind, typed[0].name if typed else None)
 
 
-ATTACKERS: dict[str, Attacker] = {name: _attacker(name, kind) for name, kind in ADVERSARIES.items()}
+ATTACKERS: dict[str, Attacker] = {name: _attacker(name, kind) for name, kind in everybody().items()}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 
 TARGETS: dict[str, tuple[str, str | None, str, str]] = {

@@ -6,7 +6,7 @@ from reticent.threat.membership import Membership
 from reticent.threat.membership_game import MembershipGame
 from reticent.threat.mixed import Mixed
 from reticent.threat.norm_only import NormOnly
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.registry import ADVERSARIES, everybody
 from reticent.threat.relaxed import Relaxed
 from reticent.threat.side_by_side import assess, assess_answerable, check_dominance
 from reticent.threat.worst_case import WorstCase
@@ -28,4 +28,5 @@ __all__ = [
     "assess",
     "assess_answerable",
     "check_dominance",
+    "everybody",
 ]

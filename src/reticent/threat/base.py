@@ -144,6 +144,7 @@ class Adversary(ABC):
         lacks: completes "does not know ...".
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
+        by_name_only: not among "all": a published formula that is kept for reproduction.
     """
 
     __slots__ = ()
@@ -154,6 +155,7 @@ class Adversary(ABC):
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
+    by_name_only: ClassVar[bool] = False
 
     @property
     @abstractmethod

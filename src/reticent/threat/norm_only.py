@@ -42,7 +42,7 @@ class NormOnly(Adversary):
     knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
     lacks: ClassVar[str] = "which way this record moves the result, and does not look for it"
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
-    unmeasured: ClassVar[str | None] = "a published formula for a weaker attacker; it is asked for by name"
+    by_name_only: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.dimension is not None:

@@ -35,7 +35,7 @@ def adversaries_named(
     """The attackers of these names, in order and without repeats; and whether all of them were asked for.
 
     Args:
-        names: as typed; ``all`` stands for every one.
+        names: as typed; ``all`` stands for every one that is not kept for reproduction only.
         given: parameters by field name; None where nothing was given.
         option: that the names come from, for errors.
 
@@ -44,7 +44,7 @@ def adversaries_named(
     """
     everything = ALL in names
     kinds = [ADVERSARIES.find(name, option, ALL) for name in dict.fromkeys(names) if name != ALL]
-    kinds = list(ADVERSARIES.values()) if everything else kinds
+    kinds = list(dict.fromkeys([*everybody().values(), *kinds])) if everything else kinds
     stated = {name: value for name, value in (given or {}).items() if value is not None}
     taken = {kind: [p for p in parameters_of(kind) if p.name in stated] for kind in kinds}
     for name in stated:
@@ -57,4 +57,9 @@ def adversaries_named(
 
 def standard_adversaries() -> tuple[Adversary, ...]:
     """All that need no measurement, with their own defaults."""
-    return tuple(kind() for kind in ADVERSARIES.values() if kind.unmeasured is None)
+    return tuple(kind() for kind in everybody().values() if kind.unmeasured is None)
+
+
+def everybody() -> dict[str, type[Adversary]]:
+    """What "all" stands for: every attacker but those that are kept for reproduction, by name."""
+    return {name: kind for name, kind in ADVERSARIES.items() if not kind.by_name_only}

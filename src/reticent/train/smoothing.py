@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch.optim import Optimizer
@@ -48,16 +49,24 @@ class WeightAverage:
 
     def start(self, context: RunContext) -> None:
         """Remember the model; nothing is averaged yet."""
-        self._weights = [p for p in context.model.parameters() if p.requires_grad]
+        self.begin([p for p in context.model.parameters() if p.requires_grad], context.planned_steps)
+
+    def begin(self, weights: Sequence[torch.Tensor], steps: int) -> None:
+        """Remember the weights of a run of so many steps; nothing is averaged yet."""
+        self._weights = list(weights)
         self._sums = [torch.zeros_like(p, dtype=torch.float64) for p in self._weights]
-        self._first = context.planned_steps - max(1, round(self._share * context.planned_steps))
+        self._first = steps - max(1, round(self._share * steps))
 
     def before_step(self, step: Step) -> None:
         """Nothing to do."""
 
     def after_step(self, step: Step, update: Update) -> None:
         """Add the weights of one of the last steps."""
-        if step.index >= self._first:
+        self.add(step.index)
+
+    def add(self, index: int) -> None:
+        """Add the weights as they are after step ``index``, if it is one of the last."""
+        if index >= self._first:
             self._count += 1
             for total, p in zip(self._sums, self._weights, strict=True):
                 total += p.detach()

@@ -346,6 +346,8 @@ def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     p, q = masses(rates.fpr, rates.tnr), masses(rates.tpr, rates.fnr)
     mass = connected(losses, p, q)
     keep = mass > 0
+    if not np.any(keep):
+        raise NumericalError("lattice: every loss is larger than it can follow")
     return losses[keep], mass[keep]
 
 
