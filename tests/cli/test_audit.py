@@ -305,7 +305,7 @@ def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, 
     (tmp_path / "mine" / "partial" / "thesis.tex").write_text("years of work")
     before = sorted(trained.rglob("*"))
     for work in (tmp_path / "mine", trained, trained / "attack"):
-        arguments = ["audit", trained, "--attack", "lira", "--models", "2", "--work", work, "--resume"]
+        arguments = ["audit", trained, "--attack", "lira", "--work", work, "--resume"]
         code, out, err = run(capsys, arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert str(work) in err
@@ -315,7 +315,7 @@ def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, 
 
 def test_an_unreachable_address_leaves_nothing_behind(capsys, trained: Path, tmp_path: Path) -> None:
     work = ["--work", tmp_path / "new", "--engine", "dask", "--address", "tcp://127.0.0.1:1"]
-    code, out, err = run(capsys, ["audit", trained, "--attack", "lira", "--models", "2", *work])
+    code, out, err = run(capsys, ["audit", trained, "--attack", "lira", *work])
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "tcp://127.0.0.1:1" in err
     assert not (tmp_path / "new").exists()
