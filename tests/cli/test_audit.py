@@ -146,6 +146,11 @@ def test_a_table_for_people(capsys, scores: Path) -> None:
     assert "at least" in out
 
 
+@pytest.mark.parametrize("rule", ["ranks:0.01,0.1,0.3", "given:0.5", "bonferroni:-1.0,0.5", "split:0.3"])
+def test_a_rule_is_shown_as_it_is_typed(capsys, scores: Path, rule: str) -> None:
+    assert audit(capsys, scores, "--rule", rule)["bounds"][0]["rule"] == rule
+
+
 def test_rules_as_types() -> None:
     assert parse_rule("ranks:0.1,0.2", 0).levels == (0.1, 0.2)  # type: ignore[union-attr]
     for text in ("ranks", "given:1,2", "split:", "best:1", "given:x", ""):
