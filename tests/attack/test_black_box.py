@@ -70,6 +70,16 @@ def test_an_earlier_attack_is_not_touched_without_resume(overfitted, tmp_path):
         find_attack("lira-offline").scores(overfitted, settings)
 
 
+@pytest.mark.parametrize("name", ["lira", "rmia"])
+def test_too_few_shadow_models_are_refused_before_any_is_trained(overfitted, tmp_path, monkeypatch, name):
+    for trains in ("estimate_cost", "train_block", "train_stacked"):
+        monkeypatch.setattr(f"reticent.attack.shadow.{trains}", lambda *_: pytest.fail("a model was trained"))
+    settings = AttackSettings(records=20, models=4, work=tmp_path / "new", announce=lambda _: None)
+    with pytest.raises(ParameterError, match=r"models must be more: .* lacks models on one side of a record, got 4"):
+        find_attack(name).scores(overfitted, settings)
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_damaged_shadow_result_is_one_clear_error(overfitted, tmp_path):
     settings = AttackSettings(records=20, models=16, work=tmp_path, resume=True)
     find_attack("lira").scores(overfitted, settings)

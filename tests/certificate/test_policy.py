@@ -100,6 +100,20 @@ def test_age(certificate, outcome, now: str, breached: bool) -> None:
     assert any("days old" in name for name in names) == breached
 
 
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (datetime(2026, 11, 1, 23, tzinfo=UTC), "created 2026-11-01, today"),
+        (datetime(2026, 11, 2, 1, tzinfo=UTC), "created 2026-11-01, 1 day ago"),
+        (datetime(2026, 11, 22, 12, tzinfo=UTC), "created 2026-11-01, 21 days ago"),
+        (datetime(2026, 10, 31, 23, tzinfo=UTC), "created 2026-11-01, in the future"),
+    ],
+)
+def test_the_age_is_told_in_whole_days(certificate, outcome, now, words) -> None:
+    wanted = policy({"measure": "advantage", "at_most": 1.0}, max_age_days=30)
+    assert words in [c.detail for c in check(certificate, outcome, wanted, signed=None, now=now)]
+
+
 def test_an_expired_certificate_is_a_breach_even_if_the_policy_names_no_age(certificate, outcome) -> None:
     wanted = policy({"measure": "advantage", "at_most": 1.0})
     assert failed(certificate, outcome, wanted, now=datetime(2027, 11, 1, tzinfo=UTC)) == [

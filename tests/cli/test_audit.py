@@ -146,6 +146,11 @@ def test_a_table_for_people(capsys, scores: Path) -> None:
     assert "at least" in out
 
 
+@pytest.mark.parametrize("rule", ["ranks:0.01,0.1,0.3", "given:0.5", "bonferroni:-1.0,0.5", "split:0.3"])
+def test_a_rule_is_shown_as_it_is_typed(capsys, scores: Path, rule: str) -> None:
+    assert audit(capsys, scores, "--rule", rule)["bounds"][0]["rule"] == rule
+
+
 def test_rules_as_types() -> None:
     assert parse_rule("ranks:0.1,0.2", 0).levels == (0.1, 0.2)  # type: ignore[union-attr]
     for text in ("ranks", "given:1,2", "split:", "best:1", "given:x", ""):
@@ -305,7 +310,7 @@ def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, 
     (tmp_path / "mine" / "partial" / "thesis.tex").write_text("years of work")
     before = sorted(trained.rglob("*"))
     for work in (tmp_path / "mine", trained, trained / "attack"):
-        arguments = ["audit", trained, "--attack", "lira", "--models", "2", "--work", work, "--resume"]
+        arguments = ["audit", trained, "--attack", "lira", "--work", work, "--resume"]
         code, out, err = run(capsys, arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)
         assert str(work) in err
@@ -315,7 +320,7 @@ def test_work_folders_that_are_not_ours_are_refused_on_the_command_line(capsys, 
 
 def test_an_unreachable_address_leaves_nothing_behind(capsys, trained: Path, tmp_path: Path) -> None:
     work = ["--work", tmp_path / "new", "--engine", "dask", "--address", "tcp://127.0.0.1:1"]
-    code, out, err = run(capsys, ["audit", trained, "--attack", "lira", "--models", "2", *work])
+    code, out, err = run(capsys, ["audit", trained, "--attack", "lira", *work])
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "tcp://127.0.0.1:1" in err
     assert not (tmp_path / "new").exists()

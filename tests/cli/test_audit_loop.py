@@ -60,6 +60,14 @@ def test_a_table_for_people_says_first_what_was_audited(capsys, here: Path, monk
     assert "REFUTED" in out
 
 
+def test_no_name_becomes_a_picture(capsys, here: Path, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "reticent.attack.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(as_trainer(loop), claim)
+    )
+    (here / "my_other_loop.py").write_text(SILENT.replace("def loop", "def train"))
+    assert "my_other_loop:train: " in run(capsys, "my_other_loop:train", "--claim", "claim.yaml", "--workers", "1")[1]
+
+
 def test_of_rate_batch_and_size_two_are_enough(tmp_path: Path) -> None:
     path = tmp_path / "claim.yaml"
     for given in (

@@ -47,6 +47,14 @@ def test_json_has_the_promised_shape(capsys) -> None:
     assert worst["mu"]["value"] == pytest.approx(0.5, rel=1e-12, abs=0)
 
 
+def test_the_table_has_a_column_for_each_prior(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(["risk", "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5"])
+    heading = capsys.readouterr().out.partition("worst-case")[0]
+    assert "@0.1 " in heading
+    assert "@0.5 " in heading
+
+
 def test_priors_are_repeatable_and_keyed_by_repr(capsys) -> None:
     document = risk(capsys, "laplace", "--noise-multiplier", "1", "--prior", "0.1", "--prior", "0.5")
     assert set(document["assessments"][0]["success_at_prior"]) == {"0.1", "0.5"}

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from reticent.attack.registry import AttackSettings
-from reticent.attack.shadow import ShadowModels, ShadowPlan, train_shadow_models
-from reticent.attack.shadow_scores import lira_offline, lira_online, rmia
+from reticent.attack.shadow import ShadowModels, ShadowPlan, inclusion, train_shadow_models
+from reticent.attack.shadow_scores import lira_offline, lira_online, needed_sides, rmia
 from reticent.attack.signals import log_probability, scaled_confidence
 from reticent.audit.scores import Design, MetaValue, Scores
 from reticent.data import Dataset
@@ -116,8 +116,8 @@ class LiraOnline:
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Train or load the shadow models, then score."""
         target = _open(run, settings)
-        shadow = _shadow(target, settings)
         seen = _scored(target)
+        shadow = _shadow(target, settings, seen, "online LiRA", online=True)
         values = lira_online(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
         return _scores(target, values, self.name, settings)
 
@@ -131,8 +131,8 @@ class LiraOffline:
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Train or load the shadow models, then score."""
         target = _open(run, settings)
-        shadow = _shadow(target, settings)
         seen = _scored(target)
+        shadow = _shadow(target, settings, seen, "offline LiRA", online=False)
         values = lira_offline(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
         return _scores(target, values, self.name, settings)
 
@@ -147,9 +147,9 @@ class Rmia:
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Train or load the shadow models, then score."""
         target = _open(run, settings, spare=True)
-        shadow = _shadow(target, settings)
         spare = np.setdiff1d(np.arange(len(target.dataset.train), len(target.pool)), target.non_member)
         seen = np.concatenate([_scored(target), spare])
+        shadow = _shadow(target, settings, seen, "RMIA", online=self.offline_share is None)
         population = np.arange(len(seen) - len(spare), len(seen))
         values = rmia(
             target.confidence[seen],
@@ -174,7 +174,8 @@ def shadow_directory(run: Path, settings: AttackSettings) -> Path:
     return settings.work if settings.work is not None else run.with_name(run.name + "-attack")
 
 
-def _shadow(target: _Target, settings: AttackSettings) -> ShadowModels:
+def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: str, *, online: bool) -> ShadowModels:
+    """Train or load the shadow models, once it is sure that the records ``seen`` have models on the sides needed."""
     store = Store(shadow_directory(target.run.path, settings))
     if store.read_manifest() is not None and not settings.resume:
         raise ArtifactError(
@@ -185,6 +186,7 @@ def _shadow(target: _Target, settings: AttackSettings) -> ShadowModels:
     plan = ShadowPlan(
         target.run.config.model_copy(update=ran), settings.models, len(target.dataset.train), settings.seed
     )
+    needed_sides(inclusion(plan, len(target.pool))[:, seen], who, online=online)
     described = {
         "run": str(target.run.path),
         "data": target.dataset.content_hash,

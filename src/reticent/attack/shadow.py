@@ -216,6 +216,14 @@ def members_of(seed: int, number: int, pool: int, size: int) -> np.ndarray:
     return np.sort(circle[:size])
 
 
+def inclusion(plan: ShadowPlan, pool: int) -> np.ndarray:
+    """Who will be in whose training data, (models, pool): known before any model is trained."""
+    included = np.zeros((plan.models, pool), dtype=bool)
+    for number, row in enumerate(included):
+        row[members_of(plan.seed, number, pool, plan.train_size)] = True
+    return included
+
+
 @dataclass(frozen=True)
 class _Block:
     config: TrainConfig
@@ -418,6 +426,7 @@ __all__ = [
     "ShadowModels",
     "ShadowPlan",
     "estimate_cost",
+    "inclusion",
     "shadow_tasks",
     "train_block",
     "train_shadow_models",

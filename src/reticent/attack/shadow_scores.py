@@ -91,11 +91,26 @@ def _aligned(target: np.ndarray, shadow: np.ndarray, included: np.ndarray) -> tu
     return target, shadow, included
 
 
+def needed_sides(included: np.ndarray, who: str, *, online: bool) -> None:
+    """Refuse shadow models that lack a side which an attack compares, before they are trained.
+
+    Args:
+        included: (models, records), True where the record is in the model's training data.
+        who: the attack, for the message.
+        online: whether it needs models with the record too.
+
+    Raises:
+        ParameterError: a record is in all models or, online, in none.
+    """
+    for chosen in (included, ~included) if online else (~included,):
+        if chosen.sum(axis=0).min() < 1:
+            raise ParameterError("models", included.shape[0], f"more: {who} lacks models on one side of a record")
+
+
 def _fit(values: np.ndarray, chosen: np.ndarray, who: str) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation per record over the chosen models; few models share one deviation."""
+    needed_sides(~chosen, who, online=False)
     count = chosen.sum(axis=0)
-    if count.min() < 1:
-        raise ParameterError("models", values.shape[0], f"more: {who} lacks models on one side of a record")
     mean = np.where(chosen, values, 0.0).sum(axis=0) / count
     squares = np.where(chosen, values - mean, 0.0) ** 2
     if count.min() >= _ENOUGH_FOR_OWN_VARIANCE:
@@ -121,7 +136,5 @@ def _log_mean_probability(log_p: np.ndarray, included: np.ndarray, offline_share
 
 
 def _log_mean(log_p: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    count = chosen.sum(axis=0)
-    if count.min() < 1:
-        raise ParameterError("models", log_p.shape[0], "more: RMIA lacks models on one side of a record")
-    return logsumexp(log_p, b=chosen, axis=0) - np.log(count)
+    needed_sides(~chosen, "RMIA", online=False)
+    return logsumexp(log_p, b=chosen, axis=0) - np.log(chosen.sum(axis=0))

@@ -176,7 +176,7 @@ def _bound(
         max(_at(piece, family, share) for piece in evidence),
         max(_at(piece.perfect, family, share) for piece in evidence),
         confidence,
-        repr(rule),
+        str(rule),
         delta,
         tuple(piece.threshold for piece in evidence),
         _source(evidence),

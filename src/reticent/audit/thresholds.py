@@ -119,6 +119,9 @@ class Given:
     def __post_init__(self) -> None:
         _check.finite(threshold=self.threshold)
 
+    def __str__(self) -> str:
+        return _spelled("given", self.threshold)
+
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors at the one threshold; ``objective`` plays no part."""
         return (count(scores.member, scores.non_member, self.threshold),)
@@ -137,6 +140,9 @@ class Bonferroni:
     def __post_init__(self) -> None:
         if not self.candidates or not np.all(np.isfinite(self.candidates)):
             raise ParameterError("candidates", self.candidates, "at least one finite threshold")
+
+    def __str__(self) -> str:
+        return _spelled("bonferroni", *self.candidates)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors at each threshold; ``objective`` plays no part."""
@@ -157,6 +163,9 @@ class Split:
 
     def __post_init__(self) -> None:
         _check.open_fraction(fraction=self.fraction)
+
+    def __str__(self) -> str:
+        return _spelled("split", self.fraction)
 
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Errors of the unspent scores, at the threshold that is best for ``objective`` on the spent ones."""
@@ -185,6 +194,9 @@ class Ranks:
         for level in self.levels:
             _check.open_fraction(levels=level)
 
+    def __str__(self) -> str:
+        return _spelled("ranks", *self.levels)
+
     def evidence(self, scores: Scores, objective: Ordering) -> tuple[Evidence, ...]:
         """Misses above the non-member score at each rank; ``objective`` plays no part."""
         ordered = np.sort(scores.non_member)[::-1]
@@ -192,6 +204,11 @@ class Ranks:
 
 
 ThresholdRule = Given | Bonferroni | Split | Ranks
+
+
+def _spelled(name: str, *values: float) -> str:
+    """A rule as ``--rule`` of the command line takes it."""
+    return f"{name}:{','.join(f'{float(value)!r}' for value in values)}"
 
 
 def rank_for(level: float, trials: int) -> int:

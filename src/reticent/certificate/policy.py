@@ -162,9 +162,16 @@ def _dates(certificate: Certificate, policy: Policy, now: datetime) -> list[Chec
     if policy.max_age_days is not None:
         age = now - created
         fresh = timedelta(days=-1) <= age <= timedelta(days=policy.max_age_days)
-        detail = f"created {certificate.declared.created}, {age.total_seconds() / 86400:.1f} days ago"
+        detail = f"created {certificate.declared.created}, {_days(age)}"
         found.append(Check(f"at most {policy.max_age_days:g} days old", fresh, detail))
     return found
+
+
+def _days(age: timedelta) -> str:
+    """Whole days: a public certificate states the day on which it was made, and no hour."""
+    if age < timedelta(0):
+        return "in the future"
+    return {0: "today", 1: "1 day ago"}.get(age.days, f"{age.days} days ago")
 
 
 def _limit(certificate: Certificate, limit: Limit) -> list[Check]:

@@ -22,7 +22,7 @@ def strict_json(document: Mapping[str, object]) -> None:
 
 def print_audit(report: AuditReport) -> None:
     """Bounds, rates and verdicts, then what a reader must know."""
-    console = Console()
+    console = Console(emoji=False)
     members, others = len(report.scores.member), len(report.scores.non_member)
     for key, lead in (("subject", "This audits "), ("release", "The release: ")):
         if key in report.scores.meta:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from reticent.certificate.numbers import AssessmentRecord, Number, RiskDocument
+from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
 
 Column = tuple[str, list[str]]
 """A heading, with its line breaks, and one cell for each row."""
@@ -80,7 +80,7 @@ def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = Fals
 
     Args:
         records: in the order in which to print them.
-        short: one FPR, one delta and no Bayes security.
+        short: one FPR, no Bayes security, and of the priors and deltas those that `reticent risk` shows.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
         _print_relation(relation, [r for r in records if r.neighbouring == relation], short)
@@ -88,16 +88,18 @@ def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = Fals
 
 def _print_relation(relation: str, records: list[AssessmentRecord], short: bool) -> None:
     first = records[0]
-    prior = next(iter(first.success_at_prior))
-    fprs, deltas = list(first.tpr_at_fpr), list(first.epsilon_at_delta)
+    priors, fprs, deltas = list(first.success_at_prior), list(first.tpr_at_fpr), list(first.epsilon_at_delta)
     if short:
-        fprs, deltas = fprs[-2:-1] or fprs, deltas[-1:]
+        usual = Questions()
+        fprs = fprs[-2:-1] or fprs
+        priors = [key for key in priors if float(key) in usual.priors] or priors[:1]
+        deltas = [key for key in deltas if float(key) in usual.deltas] or deltas[-1:]
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.adversary + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
     numbers = [("advan-\ntage", [r.advantage for r in records])]
     numbers += [] if short else [("security", [r.bayes_security for r in records])]
-    numbers += [(f"guess\n@{prior}", [r.success_at_prior[prior] for r in records])]
+    numbers += [(f"guess\n@{key}", [r.success_at_prior[key] for r in records]) for key in priors]
     numbers += [(f"TPR\n@{key}", [r.tpr_at_fpr[key] for r in records]) for key in fprs]
     numbers += [(f"epsilon\n@{key}", [r.epsilon_at_delta[key] for r in records]) for key in deltas]
     numbers += [("mu", [r.mu for r in records])]

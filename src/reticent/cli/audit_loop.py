@@ -136,7 +136,7 @@ def _document(function: str, report: MechanicsReport) -> dict[str, object]:
 
 
 def _print(function: str, report: MechanicsReport) -> None:
-    console = Console()
+    console = Console(emoji=False)
     console.print(_WHAT, markup=False, highlight=False)
     table = Table(title=f"{function}: {len(report.checks)} tests", title_justify="left")
     for column in ("test", "p-value", "found"):

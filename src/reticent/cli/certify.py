@@ -103,7 +103,7 @@ def certify(
     if json:
         print_json(certificate if key is None else signed(certificate, key))
         return
-    console = Console()
+    console = Console(emoji=False)
     console.print(certificate.headline, markup=False, highlight=False)
     print_assessments(certificate.assessments, short=True)
     for assessment in certificate.assessments:

@@ -95,4 +95,4 @@ def _print_list() -> None:
     for name in gallery.stored_ids():
         result = gallery.stored(name)
         table.add_row(name, result.verdict.value, gallery.sentence(result))
-    Console().print(table, markup=False)
+    Console(emoji=False).print(table, markup=False)
