@@ -75,7 +75,7 @@ def test_too_few_shadow_models_are_refused_before_any_is_trained(overfitted, tmp
     for trains in ("estimate_cost", "train_block", "train_stacked"):
         monkeypatch.setattr(f"reticent.attack.shadow.{trains}", lambda *_: pytest.fail("a model was trained"))
     settings = AttackSettings(records=20, models=4, work=tmp_path / "new", announce=lambda _: None)
-    with pytest.raises(ParameterError, match="models must be more: .* lacks models on one side of a record, got 4"):
+    with pytest.raises(ParameterError, match=r"models must be more: .* lacks models on one side of a record, got 4"):
         find_attack(name).scores(overfitted, settings)
     assert not (tmp_path / "new").exists()
 

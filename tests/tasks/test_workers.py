@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -187,6 +190,71 @@ def test_a_ray_worker_that_is_killed_is_one_line(tmp_path, work, monkeypatch, ca
     out, err = capfd.readouterr()
     assert "Traceback" not in out + err
     assert out == ""
+
+
+@contextlib.contextmanager
+def ray_head(folder: str, monkeypatch):
+    """The head of a Ray cluster with two workers, and all its processes; none of them is left at the end."""
+    pytest.importorskip("ray")
+    psutil = pytest.importorskip("psutil")
+    for name, value in {"AUTH_MODE": "disabled", "ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}.items():
+        monkeypatch.setenv(f"RAY_{name}", value)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    options = [
+        "--node-ip-address=127.0.0.1",
+        f"--port={address.split(':')[1]}",
+        "--num-cpus=2",
+        "--disable-usage-stats",
+    ]
+    options += ["--include-dashboard=false", f"--temp-dir={folder}", "--object-store-memory=100000000", "--block"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    start = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", *options]
+    head = psutil.Popen(start, start_new_session=True, **quiet)
+    family: set = set()
+
+    def look():
+        family.update([head, *head.children(recursive=True)] if head.is_running() else [])
+        for process in list(family):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                family.update(process.children(recursive=True))
+        return family
+
+    def members(name: str):
+        found = []
+        for process in look():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found += [process] if name in " ".join(process.cmdline()[:1]) else []
+        return found
+
+    try:
+        while not members("raylet"):
+            time.sleep(0.1)
+        yield address, members
+    finally:
+        for process in look():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        _, alive = psutil.wait_procs(family, timeout=20)
+    assert not [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dead", [["gcs_server"], ["raylet"], ["gcs_server", "raylet"]], ids="+".join)
+def test_a_ray_head_that_is_killed_is_one_line(tmp_path, work, monkeypatch, dead, capfd):
+    psutil = pytest.importorskip("psutil")
+    store, wanted = Store(tmp_path / "work"), tasks(200, seconds=0.3)
+    short = tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True)  # for Ray's sockets
+    with short as folder, ray_head(folder, monkeypatch) as (address, members):
+        kill_once_begun(store, wanted, (process for name in dead for process in members(name)))
+        line = lost(wanted, work.sleep, store, Ray(address))
+    assert any(store.has(task) for task in wanted)
+    if "gcs_server" in dead:
+        assert re.match(r"the Ray head at \S+ is gone", line)
+    out, err = capfd.readouterr()
+    assert out + err == ""
+    assert not [child for child in psutil.Process().children() if "ray_driver" in " ".join(child.cmdline())]
 
 
 @pytest.mark.slow

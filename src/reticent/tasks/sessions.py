@@ -7,7 +7,6 @@ left to answer. There is no scheduler here.
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 
 from reticent import _check
 from reticent.errors import UnsupportedError
+from reticent.tasks.ray_session import ray_session
 
 _ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"), "1"
@@ -106,7 +106,7 @@ def connect(engine: Engine) -> Iterator[Session]:
             with _dask(engine) as session:
                 yield session
         case Ray(address=address):
-            with _ray(address) as session:
+            with ray_session(address) as session:
                 yield session
 
 
@@ -204,46 +204,6 @@ def _dask(engine: Dask) -> Iterator[Session]:
         finally:
             with contextlib.suppress(OSError, TimeoutError):
                 client.close(timeout=2)
-
-
-class _RaySession:
-    remote = True
-
-    def __init__(self, ray: Any, workers: int) -> None:
-        self._ray, self.workers = ray, workers
-        self.lost: tuple[type[BaseException], ...] = (ray.exceptions.RayError, CancelledError, ConnectionError)
-
-    def submit(self, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        return self._ray.remote(num_cpus=1, max_retries=0)(call).remote(*arguments).future()
-
-    def trouble(self) -> str | None:
-        try:
-            nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        except Exception as error:  # whatever Ray raises for a cluster that is gone
-            return f"the Ray cluster does not answer ({type(error).__name__})"
-        return None if any(node["Resources"].get("CPU") for node in nodes) else "the Ray cluster has no worker left"
-
-
-@contextlib.contextmanager
-def _ray(address: str | None) -> Iterator[Session]:
-    try:
-        import ray
-    except ImportError:
-        raise UnsupportedError("the ray engine needs the package ray: pip install reticent[distributed]") from None
-    started = not ray.is_initialized()
-    if started:
-        try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-            line = " ".join(str(error).split())
-            raise UnsupportedError(f"no Ray cluster can be joined or started: {line}") from None
-    # Ray prints what happens to its workers on standard output, where results belong.
-    with contextlib.redirect_stdout(io.StringIO()):
-        try:
-            yield _RaySession(ray, max(1, int(ray.cluster_resources().get("CPU", 1))))
-        finally:
-            if started:
-                ray.shutdown()
 
 
 @contextlib.contextmanager
