@@ -3,8 +3,8 @@
     python -m experiments.closed_form_bounds.recorder_cost [--precision single]
 
 Adult, batches of 256 by Poisson sampling, hidden layer of 128, the settings of ``settings.adult``. Loops with
-``every`` = 1, 3 and 10 and one without a recorder run in turn, 30 steps a round; CPU seconds of this process, so other work on
-the machine counts little. The rows after them sum the squared largest distances over one epoch.
+``every`` = 1, 3 and 10 and one without a recorder run in turn. CPU seconds of this process: other work on the machine
+counts little. The rows after them sum the squared largest distances over one epoch.
 """
 
 from __future__ import annotations
