@@ -39,7 +39,7 @@ def test_bare_calls_list_one_command_per_line(words: list[str], capsys) -> None:
     with pytest.raises(SystemExit):
         main(words)
     lines = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
-    expected = {(): len(VERBS), ("risk",): 5, ("compare",): 4}  # four mechanisms, and a ledger in a file
+    expected = {(): len(VERBS), ("risk",): 6, ("compare",): 5}  # mechanisms, and a ledger or a run in a file
     assert len(lines) == expected[tuple(words)]
     assert all(line.startswith("  ") and line[2] != " " and len(line) <= 80 for line in lines)
 

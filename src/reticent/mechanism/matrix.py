@@ -31,7 +31,7 @@ _LOOSE = "The sensitivity of this strategy is known between {:.6g} and {:.6g}; t
 @MECHANISMS.add
 @dataclass(frozen=True, slots=True)
 class MatrixMechanism(Mechanism):
-    """Sums over batches with correlated noise: the matrix mechanism, DP-FTRL.
+    """Sums with correlated noise: the matrix mechanism.
 
     Step t releases row t of C X + Z: X has the sum of clipped contributions of each step as its rows, C is the
     strategy, Z is independent normal noise. Whoever trains multiplies by the inverse of C, so the noise of X is C^-1 Z.
