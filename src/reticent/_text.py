@@ -1,7 +1,8 @@
-"""Words of strangers on a terminal."""
+"""Words of strangers on a terminal and in a notebook."""
 
 from __future__ import annotations
 
+import html
 import unicodedata
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -17,6 +18,23 @@ def printable(text: object, longest: int = _LONGEST) -> str:
     found = str(text)
     cut = found if len(found) <= longest else found[: longest - 3] + "..."
     return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in cut)
+
+
+class Brief:
+    """Shown in a few lines instead of every field; in a notebook too, escaped."""
+
+    def _lines(self) -> list[str]:
+        """The lines; what a stranger may have written in them is made harmless by ``Brief``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "\n".join(printable(line) for line in self._lines())
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def _escaped(character: str) -> str:

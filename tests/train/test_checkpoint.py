@@ -17,6 +17,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
+from reticent.cli import main
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.train import load_run, train
 from reticent.train.randomness import SeededSource
@@ -157,3 +158,25 @@ def test_a_process_that_is_really_killed(tmp_path):
     assert kills == 10
     assert same(load_run(tmp_path / "one"), load_run(tmp_path / "two"))
     assert Path(tmp_path / "kept").exists() is False
+
+
+def test_a_schedule_with_a_checkpoint_ends_in_one_line(tmp_path, capsys):
+    (tmp_path / "run.yaml").write_text(
+        "data: {name: breast-cancer}\nmodel: {kind: logistic}\nnoise_multiplier: 2.0\nsample_rate: 0.05\nsteps: 6\n"
+        "learning_rate: 0.5\nschedule: [{at: 4, noise_factor: 0.5}]\n"
+    )
+    words = [
+        "train",
+        str(tmp_path / "run.yaml"),
+        "--out",
+        str(tmp_path / "out"),
+        "--checkpoint",
+        str(tmp_path / "kept"),
+    ]
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    said = capsys.readouterr()
+    assert (stopped.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert "a run with a schedule cannot be resumed: leave out the checkpoint" in said.err
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "kept").exists()

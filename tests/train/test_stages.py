@@ -296,11 +296,27 @@ def test_verify_and_lint_refuse_stages_that_contradict_the_schedule(staged, tmp_
     refused = rt.certify(forged).verify()
     assert not refused.accepted
     assert [row[0] for row in refused.rows()] == ["ledger.config.schedule"]
+    told = json.loads(refused.to_json())
+    assert (told["accepted"], told["differences"][0]["leaf"]) == (False, "ledger.config.schedule")
     (tmp_path / "ledger.json").write_text(json.dumps(document))
+    named = json.loads(rt.lint(tmp_path / "ledger.json").to_json())
+    assert (named["schema"], named["faults"][0]["fault"]) == ("reticent.lint/1", "ledger.config.schedule")
     with pytest.raises(SystemExit) as stopped:
         main(["lint", str(tmp_path / "ledger.json")])
     assert stopped.value.code == 1
     assert "config.schedule is not what ran: noise_multiplier of part 2 is 3" in capsys.readouterr().out
+
+
+def test_a_run_and_an_assessment_are_shown_in_a_few_lines(staged) -> None:
+    head, changed, *warned = repr(staged.ledger).splitlines()
+    assert head.startswith(
+        "run on breast-cancer: 12 noisy steps, poisson batches, sample rate 0.05, noise multiplier 2,"
+    )
+    assert changed == "the first stage is shown; later ones differ"
+    assert warned == [f"warning: {warning.value}" for warning in staged.ledger.warnings]
+    worst = rt.assess(rt.Gaussian(2.0), "worst-case")[0]
+    assert repr(worst) == "worst-case, add-remove: advantage at most 0.1974 (bound)"
+    assert worst._repr_html_() == f"<pre>{worst}</pre>"
 
 
 def test_measuring_every_third_step_gives_a_larger_record(tmp_path) -> None:

@@ -252,6 +252,22 @@ def test_sizes_are_read_where_the_loader_is_not_exact():
     assert seen.ledger.sampler.batch_size == BATCH
 
 
+def test_what_a_notebook_shows_is_short_and_escaped(ledger, certified):
+    """The facts of a run may hold thousands of steps, and words of a stranger."""
+    told = (
+        "watched loop: 6 noisy steps, batches poisson (seen)\nwarning: size-treated-as-public\nnote: insecure-generator"
+    )
+    assert repr(ledger) == repr(ledger.ledger) == str(ledger.ledger) == told
+    assert WatchedRun.from_json(ledger.to_json()) == ledger.ledger
+    document = certified.certificate
+    declared = document.declared.model_copy(update={"subject": "<b>\x1b[2J"})
+    forged = document.model_copy(update={"declared": declared})
+    assert repr(forged).splitlines()[0] == "complete certificate of <b>\\x1b[2J"
+    assert forged._repr_html_().startswith("<pre>complete certificate of &lt;b&gt;\\x1b[2J")
+    assert document.headline in repr(document)
+    assert all(len(repr(shown)) < 400 for shown in (ledger, ledger.ledger, document))
+
+
 def test_a_gradient_change_counts_against_the_smallest_clip_norm(tmp_path, capsys):
     """A change R moves a clipped gradient by R over the clip norm of its step: 0.2 counts as 0.8, not as 0.2."""
     made = private()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent import _strict
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
 from reticent.certificate.build import certify as certify_mechanism
@@ -115,6 +116,13 @@ class Verified(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         """The differences."""
         return [(d.leaf, d.state.value, d.stated, d.found) for d in self.verification.differences]
+
+    def to_json(self) -> str:
+        """The verdict, every difference and what no derivation can show, as strict JSON text."""
+        differences = [dict(zip(self.columns(), row, strict=True)) for row in self.rows()]
+        return _strict.dumps(
+            {"accepted": self.accepted, "differences": differences, "notes": self.notes()}, indent=True
+        )
 
     def notes(self) -> list[str]:
         """What no derivation can show."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent import _strict
 from reticent._text import printable
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, UnsupportedError
@@ -83,6 +84,11 @@ class Linted(Table):
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each fault."""
         return list(self._rows)
+
+    def to_json(self) -> str:
+        """The document ``reticent.lint/1`` as strict JSON text."""
+        faults = [dict(zip(self.columns(), row, strict=True)) for row in self.rows()]
+        return _strict.dumps({"schema": "reticent.lint/1", "faults": faults}, indent=True)
 
     def __repr__(self) -> str:
         lines = [self.title()]

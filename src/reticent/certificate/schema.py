@@ -17,6 +17,7 @@ import rfc8785
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
 from reticent._strict import loads
+from reticent._text import Brief
 from reticent.certificate.numbers import AssessmentRecord, Record
 from reticent.certificate.text import LONGEST, inert
 from reticent.errors import ArtifactError
@@ -146,7 +147,7 @@ class Signature(Record):
     value: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]
 
 
-class Certificate(Record):
+class Certificate(Brief, Record):
     """Everything that one certified run states.
 
     Attributes:
@@ -174,6 +175,10 @@ class Certificate(Record):
     do_not_publish: list[str]
     content_sha256: str
     signature: Signature | None = None
+
+    def _lines(self) -> list[str]:
+        warned = [f"warning: {warning.name}" for warning in self.warnings]
+        return [f"{self.edition} certificate of {self.declared.subject}", self.headline, *warned]
 
     def to_json(self) -> str:
         """Strict JSON text."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_text
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +22,6 @@ def lint_command(
 ) -> None:
     """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""
     found = lint(ledger)
-    if json:
-        rows = [dict(zip(found.columns(), row, strict=True)) for row in found.rows()]
-        typer.echo(json_text.dumps({"schema": "reticent.lint/1", "faults": rows}, indent=2))
-    else:
-        typer.echo(repr(found))
+    typer.echo(found.to_json().rstrip() if json else repr(found))
     if found.worst is Severity.ERROR:
         raise typer.Exit(1)

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serial
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
-from reticent._text import printable
+from reticent._text import Brief, printable
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.ledger import Ledger
@@ -176,7 +176,7 @@ class StageRecord(_Frozen):
     divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
 
-class PublicLedger(_Frozen):
+class PublicLedger(Brief, _Frozen):
     """What one DP-SGD run did, without what no guarantee covers.
 
     Where noise, rate or clip norm changed along the run, ``noise_multiplier``, ``max_grad_norm``, ``sample_rate``,
@@ -240,6 +240,13 @@ class PublicLedger(_Frozen):
         if self.sampler is Sampler.SHUFFLED and len(changed) > 1:
             raise ValueError("noise and rate may not change where batches are shuffled")
         return self
+
+    def _lines(self) -> list[str]:
+        drawn = f"{self.sampler.value} batches, sample rate {self.sample_rate:.6g}"
+        noise = f"noise multiplier {self.noise_multiplier:.6g}, clip norm {self.max_grad_norm:.6g}"
+        changed = ["the first stage is shown; later ones differ"] if self.stages else []
+        head = f"run on {self.data.name}: {self.steps} noisy steps, {drawn}, {noise}"
+        return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
 
     @property
     def noisy(self) -> bool:

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
+from reticent._text import Brief
 from reticent.errors import ArtifactError
 from reticent.mechanism import DPSGD, Ledger
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
@@ -166,7 +167,7 @@ class WatchDiagnostics(_Frozen):
         return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
 
 
-class PublicWatchedRun(_Frozen):
+class PublicWatchedRun(Brief, _Frozen):
     """What one watched loop did, without what no guarantee covers.
 
     Attributes:
@@ -211,6 +212,11 @@ class PublicWatchedRun(_Frozen):
         if self.records_per_user is None:
             document.pop("records_per_user", None)
         return document
+
+    def _lines(self) -> list[str]:
+        drawn = self.sampler
+        head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
+        return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
 
     @property
     def steps(self) -> int:

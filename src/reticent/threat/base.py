@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from reticent import risk
+from reticent._text import Brief
 from reticent.composition.bracket import Bracket
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.tradeoff import TradeOff, from_advantage, no_privacy
@@ -57,8 +58,8 @@ class Interval:
     upper: float
 
 
-@dataclass(frozen=True)
-class Assessment:
+@dataclass(frozen=True, repr=False)
+class Assessment(Brief):
     """One adversary against one release.
 
     Attributes:
@@ -90,6 +91,11 @@ class Assessment:
         """What the enclosure has to say belongs to the notes."""
         if self.truth is not None:
             object.__setattr__(self, "notes", tuple(dict.fromkeys((*self.notes, *self.truth.notes))))
+
+    def _lines(self) -> list[str]:
+        strength = {Claim.BOUND: "at most", Claim.ESTIMATE: "about", Claim.EMPIRICAL: "as measured"}[self.claim]
+        value = f"{self.measure(risk.advantage).value:.4g} ({self.claim})"
+        return [f"{self.adversary.name}, {self.neighbouring}: advantage {strength} {value}"]
 
     def measure(self, number: Callable[[TradeOff], float]) -> Interval:
         """Read a risk number off the curve, with its enclosure from ``truth``; infinite ends without one.

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
+from reticent._text import Brief
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.mechanism.watch_faults import Fault
@@ -38,7 +39,7 @@ _MEASURE_EVERY = 64
 _CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
 
 
-class Watch:
+class Watch(Brief):
     """A training loop under observation; as a context manager it gives itself.
 
     Nothing is drawn, changed or delayed that the loop depends on: the trained weights are bit-identical with and
@@ -196,12 +197,18 @@ class Watch:
         with _strict.writing(Path(path)):
             _strict.write_atomic(Path(path), self.ledger.to_json().encode())
 
-    def __repr__(self) -> str:
+    def to_json(self) -> str:
+        """The ledger as strict JSON text; see ``save``.
+
+        Raises:
+            ParameterError: the block has not ended, or no noisy step was seen in it.
+        """
+        return self.ledger.to_json()
+
+    def _lines(self) -> list[str]:
         if self._ledger is None:
-            return f"watched loop: {len(self._steps)} noisy steps so far"
-        faults = "".join(f"\n{fault.explanation.severity}: {fault.value}" for fault in self._ledger.faults)
-        drawn = self._ledger.sampler
-        return f"watched loop: {self._ledger.steps} noisy steps, batches {drawn.drawn} ({drawn.source}){faults}"
+            return [f"watched loop: {len(self._steps)} noisy steps so far"]
+        return self._ledger._lines()
 
     # What is called while the loop runs.
 
