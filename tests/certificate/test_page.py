@@ -42,6 +42,13 @@ class Reader(HTMLParser):
         self.text.append(data)
 
 
+def test_under_which_of_two_records_nobody_wants_to_know_whether_this_record_was_used(page: str) -> None:
+    _, heading, rows = page.partition(">Which of two records was used?<")
+    assert heading
+    assert "Wants to know which of two records was used." in rows
+    assert "Wants to know whether this record was used" not in rows
+
+
 def test_it_holds_the_document_and_renders_to_itself(certificate: Certificate, page: str) -> None:
     document = embedded(page, "page")
     assert document == public(certificate)

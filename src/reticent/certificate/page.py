@@ -20,7 +20,7 @@ from reticent._strict import loads
 from reticent.certificate import curves, words
 from reticent.certificate.numbers import Number
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
-from reticent.certificate.sentences import about, even_guess, found_at, percent, persons, right_guess
+from reticent.certificate.sentences import about, even_guess, found_at, percent, persons, right_guess, wanted
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
 from reticent.mechanism import MECHANISMS, Neighbouring
@@ -89,6 +89,7 @@ def render_html(certificate: Certificate) -> str:
         left_out=[(kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped],
         words=words,
         about=lambda text: about(text, records),
+        wanted=lambda record: wanted(record, records),
         not_covered=words.not_covered(certificate),
         assumptions=words.assumptions(certificate),
         lines=curves.lines(certificate.assessments, names),

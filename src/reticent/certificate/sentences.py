@@ -60,15 +60,24 @@ def sentence(record: AssessmentRecord, records: int | None = None) -> str:
         records: the most records of one person, where the numbers cover them all.
     """
     claim = Claim(record.claim)
+    return (
+        f"An attacker who knows {about(record.knows, records)} can raise a 50% guess of {wanted(record, records)} "
+        f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim is Claim.BOUND)}."
+    )
+
+
+def wanted(record: AssessmentRecord, records: int | None = None) -> str:
+    """What this attacker wants to know; under replacement this is which of two records was used.
+
+    Args:
+        record: of one attacker.
+        records: as for ``sentence``.
+    """
     question = record.infers
     if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
         _, comma, average = question.partition(",")
         question = f"{_question(Neighbouring.REPLACE, records)}{comma}{average}"
-    question = about(question, records)
-    return (
-        f"An attacker who knows {about(record.knows, records)} can raise a 50% guess of {question} "
-        f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim is Claim.BOUND)}."
-    )
+    return about(question, records)
 
 
 def headline(worst: AssessmentRecord, records: int | None = None) -> str:
