@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.stats import norm
 
-from reticent.composition import advantage
-from reticent.composition.mixture_error import mixture_error
+from reticent.composition import advantage, mixture_error
 from reticent.gallery import Entry, Published, Relation
 from reticent.mechanism import Neighbouring
 

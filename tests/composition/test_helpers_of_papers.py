@@ -13,8 +13,7 @@ from reticent.certificate.build import certify
 from reticent.certificate.schema import Declaration
 from reticent.certificate.verify import verify
 from reticent.cli import main
-from reticent.composition import compose
-from reticent.composition.mixture_error import mixture_error, published_order
+from reticent.composition import compose, mixture_error, published_order
 from reticent.composition.norm_only import norm_only_both
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring

@@ -4,6 +4,7 @@ from reticent.composition.all_rates import mu_limits
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
 from reticent.composition.composed import Composed, certified_advantage
+from reticent.composition.mixture_as_gaussian import mixture_error, published_order
 from reticent.composition.norm_only import norm_only, norm_only_both
 from reticent.composition.profile import WorstCaseProfile, advantage
 from reticent.composition.sign import common_direction, common_sign, noncentrality, relaxed_dpsgd
@@ -17,9 +18,11 @@ __all__ = [
     "common_direction",
     "common_sign",
     "compose",
+    "mixture_error",
     "mu_limits",
     "noncentrality",
     "norm_only",
     "norm_only_both",
+    "published_order",
     "relaxed_dpsgd",
 ]

@@ -210,7 +210,7 @@ class SensitiveConfig(_Strict):
         records: for ``audit-set``: the first so many training records.
         budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
             result a guarantee.
-        every: measure each so manieth step only; the others count with the most that clipping allows.
+        every: measure one step in so many; the others count with the most that clipping allows.
     """
 
     group: str
