@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from reticent import _check
 
@@ -40,6 +39,8 @@ def published_order(noise_multiplier: float, sample_rate: float, steps: int) -> 
 
 
 def _one_step(s: float, p: float) -> float:
+    from scipy.optimize import brentq  # costly to import, and only this asks for it
+
     def log_ratio(x: float) -> float:
         return float(np.logaddexp(math.log1p(-p), math.log(p) + (x - 0.5) / s**2) - p * (x - 0.5 * p) / s**2)
 
