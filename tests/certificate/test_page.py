@@ -16,7 +16,7 @@ from reticent.certificate.text import inert
 from reticent.certificate.words import GLOSSARY
 from reticent.errors import ArtifactError
 from reticent.mechanism import Gaussian
-from reticent.threat import ADVERSARIES, WorstCase
+from reticent.threat import WorstCase, everybody
 
 HOSTILE = "<script>alert(1)</script></title></template>\"'&{{ 7*7 }}\x1b[2J\u202egnp.exe"
 
@@ -106,7 +106,7 @@ def test_hostile_text_is_inert_and_nothing_is_fetched() -> None:
 def test_it_names_every_attacker_and_every_reason(certificate: Certificate, page: str) -> None:
     text = " ".join(" ".join(Reader(page).text).split())
     assert certificate.headline in text
-    for name in (kind.title for kind in ADVERSARIES.values()):
+    for name in (kind.title for kind in everybody().values()):
         assert name in text
     assert "rest on private data" in text
     for theorem in public(certificate).theorems.values():

@@ -88,6 +88,7 @@ def render_html(certificate: Certificate) -> str:
         columns=_columns(certificate),
         left_out=[(kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped],
         words=words,
+        persons=records,
         about=lambda text: about(text, records),
         wanted=lambda record: wanted(record, records),
         not_covered=words.not_covered(certificate),

@@ -16,7 +16,7 @@ CLAIMS = {"bound": "proven limit", "estimate": "estimate", "empirical": "measure
 GLOSSARY = (
     ("record", "One row of the training data. A person can have contributed several."),
     ("attacker", "Whoever tries to learn something about one record, or one person, from the released model."),
-    ("worst case", "An attacker who knows everything but this one record. Nobody can do better."),
+    ("worst case", "An attacker who knows everything but the answer. Nobody can do better."),
     ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
     ("proven limit", "A bound: no attacker of this kind does better if the conditions hold."),
     ("estimate", "An approximation. The truth can be higher or lower."),
