@@ -25,7 +25,7 @@ def test_the_scale_meets_the_target_and_a_little_less_does_not(target) -> None:
         new.noise_multiplier / old.noise_multiplier
         for new, old in zip(found.mechanism.parts, SCHEDULE.parts, strict=True)
     ]
-    assert ratios == pytest.approx([found.value] * 3, rel=1e-12)
+    assert ratios == pytest.approx([found.value] * 3, rel=1e-12, abs=0)
     assert [p.sample_rate for p in found.mechanism.parts] == [p.sample_rate for p in SCHEDULE.parts]
     assert target.of(WorstCase().assess(found.mechanism)).value <= target.value
     quieter = NoiseScale().put(SCHEDULE, 0.999 * found.value)
@@ -35,14 +35,14 @@ def test_the_scale_meets_the_target_and_a_little_less_does_not(target) -> None:
 def test_the_scale_of_gaussian_releases_is_known_in_closed_form() -> None:
     """mu^2 = sum n / (scale noise)^2, so scale = sqrt(3 + 5/4) / mu."""
     ledger = Ledger((Gaussian(1.0, 3), Gaussian(2.0, 5)))
-    assert calibrate(ledger, NoiseScale(), Mu(0.5)).value == pytest.approx(math.sqrt(3 + 5 / 4) / 0.5, rel=1e-4)
+    assert calibrate(ledger, NoiseScale(), Mu(0.5)).value == pytest.approx(math.sqrt(3 + 5 / 4) / 0.5, rel=1e-4, abs=0)
 
 
 def test_equal_parts_have_the_scale_of_one_run() -> None:
     whole, halves = DPSGD(1.0, 0.01, 600), Ledger((DPSGD(1.0, 0.01, 200), DPSGD(1.0, 0.01, 400)))
     found = [calibrate(release, NoiseScale(), Advantage(0.1)).value for release in (whole, halves)]
-    assert found[0] == pytest.approx(found[1], rel=2e-4)
-    assert found[0] == pytest.approx(rt.calibrate(whole, advantage=0.1).value, rel=2e-4)
+    assert found[0] == pytest.approx(found[1], rel=2e-4, abs=0)
+    assert found[0] == pytest.approx(rt.calibrate(whole, advantage=0.1).value, rel=2e-4, abs=0)
 
 
 def test_what_cannot_be_scaled_is_refused_by_name() -> None:
@@ -61,7 +61,7 @@ def test_closed_forms_of_a_schedule_agree_with_equal_steps_and_with_exact(neighb
     for method in (Method.CLOSED_FORM, Method.CLT, Method.PROVEN):
         one = rt.advantage(Membership().assess(DPSGD(1.0, 0.01, 600), neighbouring, method).curve)
         two = rt.advantage(Membership().assess(halves, neighbouring, method).curve)
-        assert two == pytest.approx(one, rel=1e-9)
+        assert two == pytest.approx(one, rel=1e-9, abs=0)
         of_schedule = rt.advantage(Membership().assess(SCHEDULE, neighbouring, method).curve)
         if method is Method.PROVEN:
             assert exact <= of_schedule <= 1.3 * exact
@@ -81,9 +81,9 @@ def test_relaxed_on_whole_batches_adds_up_the_squares() -> None:
     whole = Ledger((DPSGD(1.0, 1.0, 2), DPSGD(2.0, 0.5, 8, sampler=Sampler.SHUFFLED)))
     same = Ledger((Gaussian(1.0, 2), Gaussian(2.0, 4)))
     found = rt.advantage(Relaxed().assess(whole).curve)
-    assert found == pytest.approx(rt.advantage(Relaxed().assess(same).curve), rel=1e-9)
+    assert found == pytest.approx(rt.advantage(Relaxed().assess(same).curve), rel=1e-9, abs=0)
     worst = rt.advantage(WorstCase().assess(whole).curve)
-    assert worst == pytest.approx(erf(math.sqrt(3.0 / 8.0)), rel=1e-6)
+    assert worst == pytest.approx(erf(math.sqrt(3.0 / 8.0)), rel=1e-6, abs=0)
     assert found < 0.9 * worst
 
 
@@ -92,6 +92,6 @@ def test_attackers_without_a_proof_say_so_and_answer_the_worst_case() -> None:
         found = who.assess(SCHEDULE, who.relation)
         assert any(words in note for note in found.notes)
         worst = WorstCase().assess(SCHEDULE, who.relation)
-        assert rt.advantage(found.curve) == pytest.approx(rt.advantage(worst.curve), rel=1e-12)
+        assert rt.advantage(found.curve) == pytest.approx(rt.advantage(worst.curve), rel=1e-12, abs=0)
     mixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0)))
     assert rt.advantage(Relaxed().assess(mixed).curve) == pytest.approx(rt.advantage(WorstCase().assess(mixed).curve))

@@ -21,7 +21,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage
-from reticent.threat import MembershipGame, Relaxed, WorstCase
+from reticent.threat import Membership, MembershipGame, Method, Relaxed, WorstCase
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, symmetrised
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
@@ -215,3 +215,18 @@ def test_the_event_is_that_of_dp_accounting() -> None:
     assert event.count == 7
     assert list(event.event.sensitivities) == [0.0, 1.0, 2.0]
     assert list(event.event.sampling_probs) == pytest.approx([0.5625, 0.375, 0.0625])
+
+
+def test_a_ledger_protects_as_many_records_as_its_parts() -> None:
+    """Against an unknown direction: shuffled parts of a ledger are one run of all their epochs, for all records."""
+    epochs = {"sampler": Sampler.SHUFFLED, "batches_per_epoch": 10, "records_per_user": 3}
+    parts = Ledger((DPSGD(5.0, 0.1, 10, **epochs), DPSGD(5.0, 0.1, 20, **epochs)))
+    together, whole = (Relaxed().assess(run).curve for run in (parts, DPSGD(5.0, 0.1, 30, **epochs)))
+    assert advantage(together) == pytest.approx(advantage(whole), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("method", [Method.PROVEN, Method.CLT, Method.CLOSED_FORM])
+def test_closed_forms_refuse_ledgers_of_several_records_of_a_person(method: Method) -> None:
+    parts = Ledger((DPSGD(2.0, 0.1, 10, records_per_user=3), DPSGD(3.0, 0.1, 10, records_per_user=3)))
+    with pytest.raises(UnsupportedError, match="one record per person"):
+        Membership().assess(parts, Neighbouring.ADD_REMOVE, method)

@@ -223,8 +223,9 @@ def one_record(mechanism: Mechanism, what: str) -> None:
     Raises:
         UnsupportedError: ``what`` is known for one record per person only.
     """
-    if isinstance(mechanism, DPSGD) and mechanism.records > 1:
-        raise UnsupportedError(f"{what} is known for one record per person only")
+    for part in getattr(mechanism, "parts", (mechanism,)):
+        if isinstance(part, DPSGD) and part.records > 1:
+            raise UnsupportedError(f"{what} is known for one record per person only")
 
 
 def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:

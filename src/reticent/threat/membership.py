@@ -75,11 +75,11 @@ class Membership(Adversary):
 def _closed_form(
     mechanism: Mechanism, neighbouring: Neighbouring, method: Method
 ) -> tuple[TradeOff, Claim, tuple[str, ...], tuple[str, ...]]:
+    one_record(mechanism, f"method {method.value}")
     if isinstance(mechanism, Ledger):
         return _of_schedule(mechanism, neighbouring, method)
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
         raise UnsupportedError(f"method {method.value} is known for Poisson-sampled DP-SGD only; use exact")
-    one_record(mechanism, f"method {method.value}")
     if mechanism.noise_multiplier == 0.0:
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
     sigma, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps

@@ -165,7 +165,9 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
         case Ledger(parts=parts) if runs := _unsampled(parts):
-            return _common(sum(run.steps * (size / run.noise_multiplier) ** 2 for run in runs), stated or 1)
+            lam = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
+            truth, keys, notes = _common(lam, stated or 1)
+            return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
         case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
             below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
             truth, keys, notes = _common(above**2, stated or 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp
 
 from reticent import _check
 from reticent.composition.pairs.curves import curve_of
@@ -139,8 +139,8 @@ class WholeUserPair(TradeOff):
 
 def log_binomial(count: int, rate: float) -> np.ndarray:
     """log of Binomial(count, rate) at 0, ..., count."""
-    drawn = np.arange(count + 1.0)
-    ways = gammaln(count + 1.0) - gammaln(drawn + 1.0) - gammaln(count - drawn + 1.0)
-    weights = ways + drawn * np.log(rate) + (count - drawn) * np.log1p(-rate)
+    from scipy.stats import binom  # takes a second to import, and only several records of a person ask for it
+
+    weights = binom.logpmf(np.arange(count + 1), count, rate)
     weights[0] = count * np.log1p(-rate)  # what the loss of a step without the user stands on, to all digits
     return np.asarray(weights)
