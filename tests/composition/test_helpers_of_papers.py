@@ -117,6 +117,7 @@ def test_norms_of_unequal_dimensions_and_schedules() -> None:
     )
 
 
+@pytest.mark.slow
 def test_norms_only_is_certified_when_asked_for() -> None:
     document = certify(
         DPSGD(2.0, 0.1, 5),

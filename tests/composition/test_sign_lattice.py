@@ -16,7 +16,7 @@ from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
 
 GROUPS = json.loads((Path(__file__).parents[1] / "golden" / "relaxed_composition.json").read_text())["groups"]
-FEW = [DPSGD(1.0, 0.3, 2), DPSGD(4.0, 64 / 455, 30), DPSGD(2.0, 0.5, 3), DPSGD(0.3, 0.01, 10)]
+FEW = [DPSGD(1.0, 0.3, 2), DPSGD(4.0, 64 / 455, 30), DPSGD(0.3, 0.01, 10), DPSGD(2.0, 0.5, 3)]
 EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
 
 
@@ -56,7 +56,7 @@ def test_two_steps_are_tight(entry: dict) -> None:
     assert upper / lower - 1.0 <= 2e-3
 
 
-@pytest.mark.parametrize("run", [DPSGD(0.5, 0.1, 2), DPSGD(3.0, 0.6, 2)], ids=str)
+@pytest.mark.parametrize("run", [DPSGD(0.5, 0.1, 2), pytest.param(DPSGD(3.0, 0.6, 2), marks=pytest.mark.slow)], ids=str)
 def test_two_steps_by_brute_force(run: DPSGD) -> None:
     bracket = common_sign(run)
     for epsilon in (0.0, 0.1, 0.4):
@@ -78,7 +78,7 @@ def test_both_routes_agree() -> None:
     assert float(latticed.above.delta(0.2) / latticed.below.delta(0.2)) <= 1.01
 
 
-@pytest.mark.parametrize("run", FEW[1:], ids=str)
+@pytest.mark.parametrize("run", [*FEW[1:3], pytest.param(FEW[3], marks=pytest.mark.slow)], ids=str)
 def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
     rng, draws, epsilon = np.random.default_rng(5), 60_000, 0.05
     mu, p = 1.0 / run.noise_multiplier, run.sample_rate
@@ -93,8 +93,9 @@ def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
 
 
 def test_a_forgotten_count_is_caught() -> None:
-    truth = brute_force(DPSGD(1.0, 0.3, 2), 0.1)
-    assert not float(common_sign(DPSGD(1.0, 0.3, 1)).pessimistic.delta(0.1)) >= truth
+    """One step is exact: half the likelihood ratio of either sign, by the same rule in one dimension."""
+    once = common_sign(DPSGD(1.0, 0.3, 1)).pessimistic
+    assert not float(once.delta(0.1)) >= brute_force(DPSGD(1.0, 0.3, 2), 0.1)
 
 
 def test_too_many_steps_are_refused() -> None:
