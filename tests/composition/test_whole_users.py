@@ -131,7 +131,7 @@ def test_one_record_is_what_it_was() -> None:
             assert mine == pytest.approx(theirs, rel=1e-12, abs=1e-12)
 
 
-@pytest.mark.parametrize("relation", [pytest.param(ADD, marks=pytest.mark.slow), REPLACE])
+@pytest.mark.parametrize("relation", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)])
 def test_risk_grows_with_the_records_and_ends_at_a_shift(relation: Neighbouring) -> None:
     runs = [DPSGD(4.0, 0.1, 3, records_per_user=records) for records in (1, 2, 4)]
     seen = [compose(run, relation) for run in runs]
@@ -191,6 +191,7 @@ def test_the_common_sign_by_quadrature(steps: int) -> None:
         assert enclosed.pessimistic.delta(epsilon) == pytest.approx(true, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_the_relaxed_attacker_is_below_the_worst_case() -> None:
     run = DPSGD(4.0, 0.1, 3, records_per_user=3)
     relaxed, worst = (who.assess(run, ADD) for who in (Relaxed(), WorstCase()))

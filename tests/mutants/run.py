@@ -7,31 +7,21 @@ code 1. The end is a line of processor time.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = ["-x", "-q", "-rf", "--tb=no", "-n", "0", "-p", "no:cacheprovider"]
 
 
-def load_table() -> ModuleType:
-    """``table.py`` beside this file, wherever Python was started."""
-    spec = importlib.util.spec_from_file_location("mutants_table", Path(__file__).with_name("table.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    table = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(table)
-    return table
-
-
-def killer(mutant: object, source: Path) -> str | None:
+def killer(mutant: Any, source: Path) -> str | None:
     """The first test that fails on ``source`` with the edit, "" if the edit is not possible; the copy is as before."""
     path = source / mutant.file
     text = path.read_text()
@@ -54,7 +44,7 @@ def killer(mutant: object, source: Path) -> str | None:
 
 def main(names: list[str]) -> int:
     """Run the mutants whose name contains one of ``names``, or all; how many were not killed."""
-    mutants = load_table().MUTANTS
+    mutants = runpy.run_path(str(Path(__file__).with_name("table.py")), run_name="mutants_table")["MUTANTS"]
     chosen = [m for m in mutants if not names or any(name in m.name for name in names)]
     alive = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -163,7 +163,7 @@ def test_two_values_need_no_products_of_pairs(kind, precision):
         torch.testing.assert_close(distances.double(), expected, rtol=0.0, atol=slack)
 
 
-@pytest.mark.parametrize("steps", [0, 200, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [200, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (0, 2000))])
 @pytest.mark.parametrize("kind", list(_MODELS))
 def test_equal_to_brute_force_over_all_pairs(kind, steps):
     model, x, y, attribute = _case(kind, steps)
@@ -177,7 +177,7 @@ def test_equal_to_brute_force_over_all_pairs(kind, steps):
         torch.testing.assert_close(own_norms, norms, rtol=1e-9, atol=0.0)
 
 
-@pytest.mark.parametrize("values", [2, 4])
+@pytest.mark.parametrize("values", [pytest.param(2, marks=pytest.mark.slow), 4])
 @pytest.mark.parametrize("kind", ["tanh", "relu", "convnet"])
 def test_distances_of_1e_minus_5_of_the_clip_norm(kind, values):
     model, x, y, attribute = _case(kind, 200)
