@@ -151,6 +151,7 @@ def test_whole_numbers_stop_just_before_the_edge() -> None:
         answer = calibrate(run, unknown, target)
         assert answer.value == round(answer.value)
         assert target.met_by(answer.achieved.value)
+        assert target.met_by(WorstCase().assess(answer.mechanism).measure(target.measure).value)
         following = WorstCase().assess(unknown.put(run, answer.value + 1)).measure(target.measure)
         assert not target.met_by(following.value)
     assert answer.mechanism == Gaussian(10.0, int(answer.value))
