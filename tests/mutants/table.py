@@ -49,11 +49,11 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("power: rounding", CORE + "_power.py", "np.roll(mass, (peak - first) % points), 0.0), float(rounding)", "np.roll(mass, (peak - first) % points), 0.0), 0.0"),
-    Mutant("power: mass outside", CORE + "_power.py", "    return float(np.exp(best))", "    return 0.0"),
-    Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS"),
-    Mutant("lattice: errors of all steps", CORE + "routes/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack"),
-    Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0"),
+    Mutant("power: rounding", CORE + "_power.py", "np.roll(mass, (peak - first) % points), 0.0), float(rounding)", "np.roll(mass, (peak - first) % points), 0.0), 0.0", TERMS + "::test_power_bounds_its_rounding"),
+    Mutant("power: mass outside", CORE + "_power.py", "    return float(np.exp(best))", "    return 0.0", TERMS + "::test_mass_outside_a_window_is_bounded"),
+    Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS", TERMS + "::test_one_step_of_a_lattice_is_known_to_its_stated_error"),
+    Mutant("lattice: errors of all steps", CORE + "routes/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack", TERMS + "::test_every_step_adds_its_error_to_a_lattice"),
+    Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = self.rule(c, frequencies) + steady.rest[0]", "error = 0.0 * frequencies + steady.rest[0]", LAWS),
     Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: alias", CORE + "routes/advantage.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
@@ -76,7 +76,7 @@ MUTANTS = (
     Mutant("sign transform: copies below", SIGN + "transform.py", "_geometric((theta - line) * period)", "0.0", SIGNS),
     Mutant("sign transform: frequencies left out", SIGN + "transform.py", "(plan.outside + float(far))", "float(far)", SIGNS),
     Mutant("sign transform: rounding", SIGN + "transform.py", "(truncation + _EPS * size)", "truncation", SIGNS),
-    Mutant("shuffled: an epoch that was begun", MECHANISM + "dpsgd.py", "-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))", SAMPLERS + "::TestShuffled"),
+    Mutant("shuffled: an epoch that was begun", MECHANISM + "dpsgd.py", "-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))", SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
     Mutant("fixed size: the displaced record moves too", MECHANISM + "dpsgd.py", "return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity", "return neighbouring.sensitivity", COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", MECHANISM + "dpsgd.py", '"RETICENT:replace-dominance" if replaced else', '"ZHU2022:Proposition 30" if replaced else', ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
     Mutant("a step forgotten", MECHANISM + "dpsgd.py", "return (Part(pair, run.steps, (key,)),)", "return (Part(pair, max(run.steps - 1, 1), (key,)),)", NEAR_ATOMIC + "::test_some_near_atomic_runs"),
