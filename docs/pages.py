@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,11 +66,29 @@ def _doc(kind: type) -> str:
     return (kind.__doc__ or "").strip().split("\n")[0]
 
 
+def mutants() -> str:
+    """Every planted bug and the test that must see it."""
+    return "\n".join(["# Planted bugs", "", _MADE, *_mutants()]) + "\n"
+
+
+def _mutants() -> Iterator[str]:
+    listed = runpy.run_path(str(HERE.parent / "tests/mutants/table.py"), run_name="mutants_table")["MUTANTS"]
+    yield (
+        "\nA test that cannot fail shows nothing. `make mutants` plants these bugs one at a time in a copy of the "
+        "source: an error term set to zero, a step forgotten, a wrong theorem. Each must make the test beside it fail, "
+        "in the suite that runs by default. It prints what survived."
+    )
+    yield "\n| what is broken | where | the test that must fail |\n|---|---|---|"
+    for mutant in listed:
+        yield f"| {mutant.name} | `{mutant.file.removeprefix('reticent/')}` | `{mutant.test}` |"
+    yield "\nNone is listed as a survivor that is justified: where a term was seen by no test, a test was written."
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-PAGES = {"errata.md": errata, "catalogue.md": catalogue}
+PAGES = {"errata.md": errata, "catalogue.md": catalogue, "mutants.md": mutants}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -90,6 +90,7 @@ def opacus_loop(model: nn.Module, data: TensorDataset, claim: DPSGD) -> None:
             optimizer.step()
 
 
+@pytest.mark.slow
 def test_a_loop_in_worker_processes_is_judged(loops):
     """One that seeds its own noise is accused of it; progress counts the runs."""
     seen = []
@@ -98,9 +99,10 @@ def test_a_loop_in_worker_processes_is_judged(loops):
     assert [done for done, _ in seen] == list(range(1, seen[-1][1] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("broken", "RuntimeError: no luck at all"), pytest.param("dies", "died", marks=pytest.mark.slow)],
+    [("broken", "RuntimeError: no luck at all"), ("dies", "died")],
 )
 def test_a_loop_that_fails_in_its_process_is_one_line(loops, name, words):
     with pytest.raises(WorkerError) as stop:

@@ -183,12 +183,19 @@ def test_tangents_never_exceed_the_curve_and_touch_it() -> None:
         assert np.max(exact - table) < 2e-5
 
 
+CURVES = [Gaussian(0.2), Laplace(1.0), DPSGD(2.0, 0.1, 500)]
+LONG = [Laplace(2.0, 20), DPSGD(0.6, 1e-4, 1_000_000)]
+
+
 @pytest.mark.parametrize(
-    "mechanism",
-    [Gaussian(0.2), Laplace(1.0), Laplace(2.0, 20), DPSGD(2.0, 0.1, 500), DPSGD(0.6, 1e-4, 1_000_000)],
-    ids=repr,
+    ("adversary", "mechanism"),
+    [
+        *((WorstCase(), m) for m in (*CURVES, *LONG)),
+        *((Relaxed(), m) for m in CURVES),
+        *(pytest.param(Relaxed(), m, marks=pytest.mark.slow) for m in LONG),
+    ],
+    ids=lambda value: getattr(value, "name", repr(value)),
 )
-@pytest.mark.parametrize("adversary", [WorstCase(), Relaxed()], ids=lambda a: a.name)
 def test_tangents_of_the_curves_that_adversaries_bring(mechanism, adversary) -> None:
     curve = adversary.assess(mechanism, Neighbouring.ADD_REMOVE, Method.EXACT).curve
     alpha = np.concatenate([np.logspace(-7, -1, 25), np.linspace(0.1, 0.99, 20)])
@@ -201,10 +208,10 @@ def test_tangents_of_the_curves_that_adversaries_bring(mechanism, adversary) -> 
     ("claim", "ordering"),
     [
         (GaussianClaim(0.8), probits),
-        (GaussianClaim(0.0), probits),
+        pytest.param(GaussianClaim(0.0), probits, marks=pytest.mark.slow),
         (ApproximateDP(1.0, 0.02), lambda a, b: np.maximum(np.log(np.maximum(0.98 - b, 1e-9) / a), 0.0)),
-        (ApproximateDP(0.0, 0.3), lambda a, b: 1.0 - a - b),
-        (TangentTable(GaussianTradeOff(1.5)), probits),
+        pytest.param(ApproximateDP(0.0, 0.3), lambda a, b: 1.0 - a - b, marks=pytest.mark.slow),
+        pytest.param(TangentTable(GaussianTradeOff(1.5)), probits, marks=pytest.mark.slow),
     ],
 )
 def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> None:
@@ -231,7 +238,7 @@ def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> N
     assert not np.any(np.diff(refused.astype(int), axis=1) > 0)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-5, 0.02])
+@pytest.mark.parametrize("delta", [0.0, pytest.param(1e-5, marks=pytest.mark.slow), 0.02])
 @pytest.mark.parametrize("threshold", [0.2, 0.9, 1.9])
 def test_given_threshold_lies_between_the_textbook_formula_and_the_estimate(delta: float, threshold: float) -> None:
     fp, fn = int(np.sum(SMOOTH.non_member > threshold)), int(np.sum(SMOOTH.member <= threshold))
@@ -289,7 +296,7 @@ def test_tightness_on_a_thousand_gaussian_canaries() -> None:
     rng = np.random.default_rng(4)
     for mu in (1.0, 2.0, 4.0):
         bounds = []
-        for _ in range(40):
+        for _ in range(12):
             scores = Scores(rng.normal(mu, 1, 500), rng.normal(0, 1, 500), design=Design.INDEPENDENT)
             bounds.append(audit_mu(scores).value)
         assert 0.8 * mu <= np.mean(bounds) <= mu

@@ -17,7 +17,9 @@ from reticent.threat import Membership, MembershipGame, Method, Relaxed, WorstCa
 SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))
 
 
-@pytest.mark.parametrize("target", [Advantage(0.1), EpsilonAtDelta(1.0, 1e-5)], ids=str)
+@pytest.mark.parametrize(
+    "target", [Advantage(0.1), pytest.param(EpsilonAtDelta(1.0, 1e-5), marks=pytest.mark.slow)], ids=str
+)
 def test_the_scale_meets_the_target_and_a_little_less_does_not(target) -> None:
     found = calibrate(SCHEDULE, NoiseScale(), target)
     assert isinstance(found.mechanism, Ledger)

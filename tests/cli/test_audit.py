@@ -146,7 +146,14 @@ def test_a_table_for_people(capsys, scores: Path) -> None:
     assert "at least" in out
 
 
-@pytest.mark.parametrize("rule", ["ranks:0.01,0.1,0.3", "given:0.5", "bonferroni:-1.0,0.5", "split:0.3"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "ranks:0.01,0.1,0.3",
+        *(pytest.param(r, marks=pytest.mark.slow) for r in ("given:0.5", "bonferroni:-1.0,0.5")),
+        "split:0.3",
+    ],
+)
 def test_a_rule_is_shown_as_it_is_typed(capsys, scores: Path, rule: str) -> None:
     assert audit(capsys, scores, "--rule", rule)["bounds"][0]["rule"] == rule
 
@@ -208,6 +215,7 @@ def test_bad_sources(capsys, tmp_path: Path, name: str) -> None:
     assert str(source) in err
 
 
+@pytest.mark.slow
 def test_scores_are_audited_without_torch(scores: Path) -> None:
     script = (
         "import sys\n"

@@ -79,6 +79,7 @@ def test_relaxed_shows_the_worst_case_beside_it(capsys) -> None:
     assert answer["worst_case"]["achieved"] == pytest.approx(1.666, rel=1e-3, abs=0)
 
 
+@pytest.mark.slow
 def test_compare_lists_every_adversary(capsys) -> None:
     who = [x for name in ("worst-case", "relaxed", "mixed", "attribute") for x in ("--adversary", name)]
     answer = document(capsys, "compare", "gaussian", "--target", "epsilon=1@1e-05", "--dimension", "100", *who)

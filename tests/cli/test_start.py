@@ -72,11 +72,16 @@ def test_an_infinite_epsilon_says_why(capsys) -> None:
     assert "worst-case: epsilon is inf at delta 1e-05: what gives the record away" in out
 
 
-@pytest.mark.parametrize("noise", ["1e-300", "1e-160", "1e-29", "1e-12", "1e29"])
+@pytest.mark.parametrize(
+    "noise", ["1e-300", "1e-160", *(pytest.param(n, marks=pytest.mark.slow) for n in ("1e-29", "1e-12")), "1e29"]
+)
 @pytest.mark.parametrize("kind", ["gaussian", "laplace", "dpsgd"])
 def test_extreme_noise_ends_in_an_answer_or_in_one_line(kind: str, noise: str, capsys) -> None:
     more = ["--sample-rate", "0.01", "--steps", "10"] if kind == "dpsgd" else []
     with pytest.raises(SystemExit) as ended:
         main(["risk", kind, "--noise-multiplier", noise, "--adversary", "all", *more])
     output = capsys.readouterr()
-    assert ended.value.code == 0 or (ended.value.code == 2 and output.err.count("\n") == 1)
+    if ended.value.code == 0:
+        assert "worst-case" in output.out
+    else:
+        assert (ended.value.code, output.err.count("\n")) == (2, 1)

@@ -27,7 +27,7 @@ def test_printed_values_are_enclosed_tightly(row):
 
 def test_random_runs_agree_with_the_lattice():
     rng, checked = np.random.default_rng(3), 0
-    for _ in range(20):
+    for _ in range(10):
         noise, rate, steps = rng.uniform(0.5, 6.0), 10 ** rng.uniform(-3, -0.5), int(10 ** rng.uniform(1, 4))
         neighbouring = Neighbouring.REPLACE if rng.uniform() < 0.5 else Neighbouring.ADD_REMOVE
         kinds, _ = steps_of(DPSGD(noise, rate, steps), neighbouring)
@@ -40,7 +40,7 @@ def test_random_runs_agree_with_the_lattice():
         assert float(weak.delta(0.0)) <= upper + 1e-13
         assert lower <= float(safe.delta(0.0)) + 1e-13
         checked += 1
-    assert checked >= 8
+    assert checked >= 5
 
 
 @pytest.mark.parametrize("antipodal", [False, True])

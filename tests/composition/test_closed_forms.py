@@ -158,7 +158,7 @@ def _mp_minus_log_affinity(noise: float, rate: float, replace: bool) -> mpmath.m
     return -mpmath.log1p(-mpmath.quad(integrand, mpmath.linspace(start, end, 13)))
 
 
-CORNERS = [(0.1, 1e-8), (0.1, 0.999), (0.4, 0.2), (1.0, 1e-3), (10.0, 0.6), (1000.0, 0.2)]
+CORNERS = [(0.1, 0.999), (1.0, 1e-3), (1000.0, 0.2)]
 BETWEEN = [
     pytest.param(noise, rate, marks=pytest.mark.slow)
     for noise in (0.1, 0.4, 1.0, 10.0, 1000.0)
@@ -171,7 +171,7 @@ BETWEEN = [
 @pytest.mark.parametrize(("noise", "rate"), CORNERS + BETWEEN)
 def test_affinity_is_enclosed(noise: float, rate: float, relation: Neighbouring) -> None:
     one = affinity(np.array(noise), np.array(rate), relation)
-    with mpmath.workdps(40):
+    with mpmath.workdps(30):
         truth = _mp_minus_log_affinity(noise, rate, relation is Neighbouring.REPLACE)
         assert one.minus_log.lower <= truth <= one.minus_log.upper
         assert (one.minus_log.upper - one.minus_log.lower) / truth < 2e-10
@@ -189,16 +189,19 @@ def test_affinity_at_tiny_noise_is_enclosed_by_its_limits() -> None:
 def test_directions_of_error_on_the_grid(exact: dict) -> None:
     """Safe forms are never below the truth; the others by no more than documented; the proven ones enclose."""
     tiny = 2e-10
-    for (noise, rate, steps, relation), truth in exact.items():
+    for relation in RELATIONS.values():
+        points = [(*key[:3], truth) for key, truth in exact.items() if key[3] is relation]
+        noise, rate, steps, truth = (np.array(column) for column in zip(*points, strict=True))
         arguments = noise, rate, steps, relation
-        assert forms.clt(*arguments) >= truth - tiny
+        assert np.all(forms.clt(*arguments) >= truth - tiny)
         below = truth - forms.rho_form(*arguments)
-        assert below <= (tiny if relation is Neighbouring.REPLACE else 1.5e-3)
+        assert np.all(below <= (tiny if relation is Neighbouring.REPLACE else 1.5e-3))
         if relation is Neighbouring.REPLACE:
-            assert forms.saddlepoint(*arguments) >= truth - tiny
+            assert np.all(forms.saddlepoint(*arguments) >= truth - tiny)
         lower, upper = forms.proven_bracket(*arguments)
-        assert lower - tiny <= truth <= upper + tiny
-        assert upper <= forms.proven(*arguments) * (1 + 1e-12)
+        assert np.all(lower - tiny <= truth)
+        assert np.all(truth <= upper + tiny)
+        assert np.all(upper <= forms.proven(*arguments) * (1 + 1e-12))
 
 
 def test_directions_of_error_on_the_whole_grid() -> None:

@@ -88,7 +88,7 @@ def test_norms_only_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
 def test_norms_only_is_no_default_and_knows_its_limits() -> None:
     assert "norm-only" in ADVERSARIES
     assert "norm-only" not in [who.name for who in standard_adversaries()]
-    run = DPSGD(1.1, 256 / 60000, 200)
+    run = DPSGD(6.0, 0.2, 100)
     assessment = NormOnly().assess(run)
     assert assessment.claim is Claim.ESTIMATE
     assert any("no bound" in note for note in assessment.notes)
@@ -117,6 +117,7 @@ def test_norms_of_unequal_dimensions_and_schedules() -> None:
     )
 
 
+@pytest.mark.slow
 def test_norms_only_is_certified_when_asked_for() -> None:
     document = certify(
         DPSGD(2.0, 0.1, 5),

@@ -21,8 +21,8 @@ FREQUENCIES = np.array([0.0, 1.0, 5.0, 20.0])
 
 
 def exact_excess(rate: float, noise: float, antipodal: bool, exponent: complex) -> mpmath.mpc:
-    """M(exponent) - 1 by adaptive quadrature with 30 digits."""
-    with mpmath.workdps(30):
+    """M(exponent) - 1 by adaptive quadrature with 25 digits."""
+    with mpmath.workdps(25):
         p, s, power = mpmath.mpf(rate), mpmath.mpf(noise), mpmath.mpc(exponent)
 
         def mixture(x):
@@ -36,7 +36,7 @@ def exact_excess(rate: float, noise: float, antipodal: bool, exponent: complex) 
         return mpmath.quad(integrand, [k * s for k in range(-14, 32, 2)]) - 1
 
 
-LONG = CASES[2], CASES[3], CASES[6]
+LONG = CASES[1], CASES[2], CASES[3], CASES[4], CASES[6]
 
 
 @pytest.mark.parametrize(
@@ -45,10 +45,11 @@ LONG = CASES[2], CASES[3], CASES[6]
 )
 def test_error_bound_holds_and_is_not_idle(rate, noise, antipodal, c):
     law = SampledGaussian(noise, rate, antipodal, 10_000, 3.0, max(3.0, c))
-    value = law.transform(c, FREQUENCIES)
-    exact = [complex(exact_excess(rate, noise, antipodal, complex(c, t))) for t in FREQUENCIES]
+    some = FREQUENCIES[1::2]
+    value = law.transform(c, some)
+    exact = [complex(exact_excess(rate, noise, antipodal, complex(c, t))) for t in some]
     assert np.all(np.abs(value.excess - exact) <= value.error)
-    assert value.error[1] < 1e-11
+    assert value.error[0] < 1e-11
 
 
 def test_quadrature_error_that_is_real_is_covered():

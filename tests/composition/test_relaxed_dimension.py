@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from functools import cache
 from pathlib import Path
 
 import mpmath
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import i0
 
 from reticent.composition import relaxed_dpsgd
 from reticent.composition.relaxed_dimension import (
@@ -38,6 +40,7 @@ def run_of(row: dict) -> DPSGD:
     return DPSGD(row["noise"], row["rate"], row["steps"])
 
 
+@cache
 def exact_chi_square(noise: float, rate: float, steps: int, dimension: int, order: float = 2.0) -> mpmath.mpf:
     """The sum over all counts, in 40 digits."""
     with mpmath.workdps(40):
@@ -159,12 +162,18 @@ def test_the_sum_survives_a_kernel_that_is_wrong_within_its_tolerance(monkeypatc
     assert second_moment.log_chi_square(0.5, 0.3, 60, right) >= exact
 
 
+@cache
+def binomial_masses(count: int, rate: float) -> list:
+    with mpmath.workdps(30):
+        p = mpmath.mpf(rate)
+        return [mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
+
+
 @pytest.mark.parametrize(("count", "rate"), [(1, 0.3), (40, 0.5), (1000, 1e-3), (5000, 0.2), (30, 1e-9)])
 @pytest.mark.parametrize("most", [100_000, 30, 4])
 def test_blocks_enclose_the_binomial_law(count: int, rate: float, most: int) -> None:
+    mass = binomial_masses(count, rate)
     with mpmath.workdps(30):
-        p = mpmath.mpf(rate)
-        mass = [mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
         for law in (_binomial.blocks(count, rate, most), _binomial.blocks(count, rate, most, 0.05),
                     _binomial.grouped(count, rate, most, 1e-9)):  # fmt: skip
             assert list(law.low[1:]) == list(law.high[:-1] + 1)
@@ -192,6 +201,7 @@ def test_blocks_of_counts_that_are_too_many_to_add_up(monkeypatch) -> None:
 # The mask told: an exact mixture, grouped and cut on the safe side.
 
 
+@cache
 def mixture(noise: float, rate: float, steps: int, dimension: int, threshold: float, removal: bool) -> float:
     total = 0.0
     for k in range(1, steps + 1):
@@ -228,7 +238,7 @@ def exact_deltas(noise: float, rate: float, dimension: int, thresholds: np.ndarr
 
     def ratio(norm: np.ndarray, length: float) -> np.ndarray:
         z = norm / noise
-        mean = np.i0(z) if dimension == 2 else np.where(z > 1e-9, np.sinh(z) / np.where(z > 1e-9, z, 1.0), 1.0)
+        mean = i0(z) if dimension == 2 else np.where(z > 1e-9, np.sinh(z) / np.where(z > 1e-9, z, 1.0), 1.0)
         return mean * np.exp(-0.5 * length / noise**2)
 
     single = ratio(r, 1.0)

@@ -104,7 +104,7 @@ def hostile(client: Any, known: list[dict[str, Any]], count: int, seed: int) -> 
 
 
 def test_hostile_payloads_end_in_sentences(client: Any, known: list[dict[str, Any]]) -> None:
-    hostile(client, known, 400, 1)
+    hostile(client, known, 150, 1)
 
 
 @pytest.mark.slow

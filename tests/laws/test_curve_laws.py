@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reticent.tradeoff import ProfileTradeOff, Subsampled, TradeOff, Worst
 from tests.laws.cases import COMPOUND, CURVES, LATER, SIMPLE
 
-_LAWS = settings(max_examples=4, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+_LAWS = settings(max_examples=3, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
 _EPS = 1e-10
 
 

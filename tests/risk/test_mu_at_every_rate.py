@@ -81,8 +81,17 @@ RELEASES: list[Mechanism] = [
 ]
 
 
-@pytest.mark.parametrize("release", RELEASES, ids=repr)
-@pytest.mark.parametrize("relation", [ADD, REPLACE])
+LONG = RELEASES[2], RELEASES[7]
+
+
+@pytest.mark.parametrize(
+    ("release", "relation"),
+    [
+        *((release, ADD) for release in RELEASES),
+        *(pytest.param(r, REPLACE, marks=pytest.mark.slow if r in LONG else ()) for r in RELEASES),
+    ],
+    ids=repr,
+)
 def test_the_printed_mu_implies_the_printed_epsilon(release: Mechanism, relation: Neighbouring) -> None:
     result = WorstCase().assess(release, relation)
     interval = result.mu()

@@ -120,7 +120,9 @@ def test_an_address_where_nobody_answers_leaves_nothing_behind(tmp_path):
 
 def test_what_is_there_needs_no_workers(tmp_path):
     execute([TASK], zeros, Store(tmp_path))
+    kept = Store(tmp_path).digest([TASK])
     execute([TASK], zeros, Store(tmp_path), Dask("tcp://127.0.0.1:1", timeout=0.5))
+    assert Store(tmp_path).digest([TASK]) == kept
 
 
 def test_a_full_disk_is_one_line_and_keeps_what_was_done(tmp_path, monkeypatch):

@@ -233,6 +233,33 @@ def test_single_precision_is_recorded_on_the_safe_side():
         assert getattr(exact, name) <= getattr(rough, name) <= 1.001 * getattr(exact, name)
 
 
+def test_every_step_adds_its_slack():
+    """Distances known to 1e-3 of the clip norm only: lengths grow by twice that in each of the steps."""
+    hook = AttributeHook(AGE, whole=True)
+    _train([hook])
+    known = hook.recorder.record()
+    hook.recorder._meter.slack = slack = 1e-3
+    rough = hook.recorder.record()
+    more = 2.0 * math.sqrt(STEPS) * np.array([slack, math.sqrt(worst_mask_term(slack, NOISE))])
+    before, after = (np.sqrt([r.squared_change, r.mask_term]) for r in (known, rough))
+    assert np.all(after >= before + (1.0 - 1e-6) * more)
+    assert math.sqrt(rough.largest_mask_term) >= math.sqrt(known.largest_mask_term) + 0.999 * more[1] / math.sqrt(STEPS)
+    assert rough.published_squared_change >= known.published_squared_change + STEPS * (2.0 * slack) ** 2
+
+
+def test_a_budget_pays_the_slack_of_each_step_beforehand():
+    x, y = _data()
+    spent = []
+    for slack in (0.0, 1e-3):
+        recorder = AttributeRecorder(
+            _model(), AGE, noise_multiplier=NOISE, max_grad_norm=CLIP, audit=AuditSet(x[:5], y[:5]), budget=10.0
+        )
+        recorder._meter.slack = slack
+        assert recorder.observe(x, y)
+        spent.append(math.sqrt(recorder.record().mask_term))
+    assert spent[1] >= spent[0] + 2.0 * math.sqrt(worst_mask_term(1e-3, NOISE)) * (1.0 - 1e-6)
+
+
 def test_without_positions_the_sums_are_larger():
     x, y = _data()
     model = _model()

@@ -56,6 +56,7 @@ def test_the_certificate_shows_it_inside_and_hides_it_outside(run) -> None:
     assert "attribute-affinity" not in text
 
 
+@pytest.mark.slow
 def test_a_budget_fixed_in_advance_stops_the_run(run, tmp_path: Path) -> None:
     budget = 0.5 * run.sensitivity().mask_term
     stopped = train(parse_config(BASE | {"sensitive": SENSITIVE["sensitive"] | {"budget": budget}}), tmp_path / "run")

@@ -99,8 +99,8 @@ def test_models_without_a_gradient_per_record(model, message):
 
 def test_frozen_statistics_and_no_dropout_pass():
     frozen = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)).eval()
-    GradientSensitivity(frozen, _AGE)
-    GradientSensitivity(nn.LSTM(6, 4, 2, dropout=0.0), _AGE)
+    assert GradientSensitivity(frozen, _AGE).slack > 0.0
+    assert GradientSensitivity(nn.LSTM(6, 4, 2, dropout=0.0), _AGE).slack > 0.0
 
 
 @pytest.mark.parametrize("build", [_dense, _layered])

@@ -32,19 +32,24 @@ _ANSWERED = [name for name, case in CASES.items() if isinstance(case.expected, R
 _REFUSED = [name for name, case in CASES.items() if not isinstance(case.expected, Route)]
 
 
+def _each_at_one_clip_norm() -> list:
+    """Every case where all gradients are clipped or where none is, in turn; the other half is slow."""
+    both = [(name, clip, first) for k, name in enumerate(_ANSWERED) for clip, first in ((0.7, k % 2), (1e3, 1 - k % 2))]
+    return [pytest.param(name, clip, marks=() if first else pytest.mark.slow) for name, clip, first in both]
+
+
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", _ANSWERED)
-def test_equal_to_brute_force(name):
+@pytest.mark.parametrize(("name", "clip"), _each_at_one_clip_norm())
+def test_equal_to_brute_force(name, clip):
     case = CASES[name]
     model = fresh(case)
     before, drawn = state_of(model), torch.get_rng_state()
-    for clip in (0.7, 1e3):
-        expected, norms = truth(case, clip)
-        distances, found, meter = _measured(model, case, clip)
-        near = 1e-6 if case.dtype is torch.float64 else 2e-6
-        torch.testing.assert_close(distances, expected, rtol=1e-6, atol=near / max(1.0, clip))
-        torch.testing.assert_close(found, norms, rtol=1e-6, atol=near / max(1.0, clip))
-        assert meter.route is case.expected
+    expected, norms = truth(case, clip)
+    distances, found, meter = _measured(model, case, clip)
+    near = 1e-6 if case.dtype is torch.float64 else 2e-6
+    torch.testing.assert_close(distances, expected, rtol=1e-6, atol=near / max(1.0, clip))
+    torch.testing.assert_close(found, norms, rtol=1e-6, atol=near / max(1.0, clip))
+    assert meter.route is case.expected
     after = state_of(model)
     assert torch.equal(torch.get_rng_state(), drawn)
     assert before["notes"] == after["notes"]

@@ -114,6 +114,7 @@ def test_the_file_reads_back_and_runs_of_equal_steps_look_as_before(staged, tmp_
     assert plain.ledger.mechanism() == plain.ledger.equal_steps()
 
 
+@pytest.mark.slow
 def test_command_line_reads_certificate_and_verify_agree(staged, tmp_path, capsys) -> None:
     path = staged.path / "ledger.json"
 

@@ -24,7 +24,16 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize(("target", "kept"), TARGETS, ids=[next(iter(t)) for t, _ in TARGETS])
+FIRST = {"advantage", "success", "epsilon"}
+
+
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        pytest.param(t, kept, id=(name := next(iter(t))), marks=() if name in FIRST else pytest.mark.slow)
+        for t, kept in TARGETS
+    ],
+)
 def test_the_run_keeps_to_its_target_and_wastes_little(make_config, dataset, tmp_path, target, kept):
     run = train(make_config(noise_multiplier=None, target=target), tmp_path / "run", dataset=dataset)
     mechanism = run.ledger.mechanism()

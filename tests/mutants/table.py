@@ -1,0 +1,99 @@
+"""The list of mutants: one bug each in a term that a claim stands on, and the test that must see it.
+
+``docs/mutants.md`` is made from this list. A mutant whose text has gone from the source is reported by the run.
+"""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CORE = "reticent/composition/"
+SIGN, MECHANISM, THREAT, TRAIN = CORE + "sign/", "reticent/mechanism/", "reticent/threat/", "reticent/train/"
+SIGNS = "tests/composition/test_sign_error_terms.py"
+TERMS = "tests/composition/test_error_terms.py"
+ENCLOSURE = "tests/composition/test_enclosure.py"
+LAWS = "tests/composition/test_laws.py"
+SAMPLERS = "tests/composition/test_samplers.py"
+COMPOSE = "tests/composition/test_compose.py"
+NEAR_ATOMIC = "tests/composition/test_near_atomic.py"
+COMMON_SIGN = "tests/composition/test_common_sign.py"
+SIGN_LATTICE = "tests/composition/test_sign_lattice.py"
+CLOSED_FORMS = "tests/composition/test_closed_forms.py"
+ADVERSARIES = "tests/threat/test_adversaries.py"
+GAME = "tests/threat/test_membership_game.py"
+ATTRIBUTE = "tests/threat/test_attribute.py"
+CALIBRATE = "tests/calibrate/test_calibrate.py"
+RECORDER = "tests/train/test_recorder.py"
+TRUST = "tests/train/test_sensitivity_trust.py"
+SENSITIVITY = "tests/train/test_sensitivity.py"
+VERIFY = "tests/certificate/test_verify.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One edit.
+
+    Attributes:
+        name: what is broken.
+        file: below ``src``.
+        before, after: a text that stands there, and what replaces it.
+        test: that must fail, as pytest names it: a file or one test.
+    """
+
+    name: str
+    file: str
+    before: str
+    after: str
+    test: str = TERMS
+
+
+MUTANTS = (
+    Mutant("power: rounding", CORE + "_power.py", "np.roll(mass, (peak - first) % points), 0.0), float(rounding)", "np.roll(mass, (peak - first) % points), 0.0), 0.0", TERMS + "::test_power_bounds_its_rounding"),
+    Mutant("power: mass outside", CORE + "_power.py", "    return float(np.exp(best))", "    return 0.0", TERMS + "::test_mass_outside_a_window_is_bounded"),
+    Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS", TERMS + "::test_one_step_of_a_lattice_is_known_to_its_stated_error"),
+    Mutant("lattice: errors of all steps", CORE + "routes/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack", TERMS + "::test_every_step_adds_its_error_to_a_lattice"),
+    Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
+    Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = self.rule(c, frequencies) + steady.rest[0]", "error = 0.0 * frequencies + steady.rest[0]", LAWS),
+    Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
+    Mutant("certified: alias", CORE + "routes/advantage.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
+    Mutant("affinity: radius", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return 0.0 * (right + left)"),
+    Mutant("affinity: truncated tails", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return trapezoid"),
+    Mutant("cheap bounds: what the grid misses, above", CORE + "routes/bounds.py", "np.logaddexp(_least(logs, size, thresholds), math.log(max(lost, 1e-300)))", "_least(logs, size, thresholds)"),
+    Mutant("cheap bounds: what the grid misses, below", CORE + "routes/bounds.py", "np.logaddexp(fnr, math.log(max(lost, 1e-300)))", "fnr"),
+    Mutant("cut moments: probability left out", CORE + "routes/transform.py", "* lost / step.count\n", "* 0.0\n"),
+    Mutant("cut moments: lower end of a cell", CORE + "routes/transform.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
+    Mutant("contour: aliases", CORE + "routes/contour.py", "near * (self._right(thresholds) + self._left(thresholds)))", "0.0 * thresholds)", ENCLOSURE),
+    Mutant("contour: truncation", CORE + "routes/contour.py", "error + tail * self.beyond / np.pi", "error", ENCLOSURE),
+    Mutant("sign lattice: reach", SIGN + "lattice.py", "steps * noise.lost", "0.0", SIGNS),
+    Mutant("sign lattice: rounding of delta", SIGN + "lattice.py", "rounding * (q + grown * p)", "0.0", SIGNS),
+    Mutant("sign lattice: rounding of tests", SIGN + "lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", SIGNS),
+    Mutant("sign lattice: powers, delta", SIGN + "lattice.py", "+ slack_present + grown * slack_absent", "", SIGNS),
+    Mutant("sign lattice: powers, tests", SIGN + "lattice.py", "+ slack_absent + lost", "+ lost", SIGNS),
+    Mutant("sign transform: all copies", SIGN + "transform.py", "+ error + alias, 0.0, 1.0)", "+ error, 0.0, 1.0)", SIGNS),
+    Mutant("sign transform: copies beside", SIGN + "transform.py", "    return beside + _above_in_b", "    return 0.0 * beside + _above_in_b", SIGNS),
+    Mutant("sign transform: copies above", SIGN + "transform.py", "(line - theta) * period)\n\n", "(line - theta) * period) * 0.0\n\n", SIGNS),
+    Mutant("sign transform: copies below", SIGN + "transform.py", "_geometric((theta - line) * period)", "0.0", SIGNS),
+    Mutant("sign transform: frequencies left out", SIGN + "transform.py", "(plan.outside + float(far))", "float(far)", SIGNS),
+    Mutant("sign transform: rounding", SIGN + "transform.py", "(truncation + _EPS * size)", "truncation", SIGNS),
+    Mutant("shuffled: an epoch that was begun", MECHANISM + "dpsgd.py", "-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))", SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
+    Mutant("fixed size: the displaced record moves too", MECHANISM + "dpsgd.py", "return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity", "return neighbouring.sensitivity", COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
+    Mutant("theorem cited under replacement", MECHANISM + "dpsgd.py", '"RETICENT:replace-dominance" if replaced else', '"ZHU2022:Proposition 30" if replaced else', ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
+    Mutant("a step forgotten", MECHANISM + "dpsgd.py", "return (Part(pair, run.steps, (key,)),)", "return (Part(pair, max(run.steps - 1, 1), (key,)),)", NEAR_ATOMIC + "::test_some_near_atomic_runs"),
+    Mutant("fast values: the first frequency", CORE + "profile.py", "self._kernel[0] *= 0.5", "self._kernel[0] *= 0.5001", COMPOSE + "::test_fast_values_lie_in_the_enclosure"),
+    Mutant("common sign: slope", SIGN + "join.py", "SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)", "SignStep(mechanism.sample_rate, 0.98 / mechanism.noise_multiplier)", COMMON_SIGN + "::test_figure_7_is_where_it_belongs"),
+    Mutant("common sign: slope, few steps", SIGN + "join.py", "SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)", "SignStep(mechanism.sample_rate, 0.98 / mechanism.noise_multiplier)", SIGN_LATTICE + "::test_two_steps_are_tight"),
+    Mutant("common sign: fixed batches get no relief", SIGN + "join.py", "    if mechanism.sampler is Sampler.FIXED_SIZE:\n        return compose(mechanism, Neighbouring.ADD_REMOVE)\n", "", COMMON_SIGN + "::test_other_samplers_claim_only_what_is_established"),
+    Mutant("affinity: half of the nodes", CORE + "pairs/affinity.py", "count = np.ceil(width / step).astype(int) + 1", "count = np.ceil(0.5 * width / step).astype(int) + 1", CLOSED_FORMS + "::test_affinity_is_enclosed"),
+    Mutant("membership game: data used again", THREAT + "membership_game.py", "mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9", "mechanism.steps * mechanism.sample_rate <= 1.7", GAME + "::test_reused_data_are_the_worst_case"),
+    Mutant("Corollary 10 as printed", THREAT + "attribute.py", "squares = [p.steps * _square(p.rate * p.change / p.noise)", "squares = [p.steps * _square(p.change / p.noise)", ATTRIBUTE + "::test_corollary_10_is_reproduced"),
+    Mutant("calibration: the unsafe end", "reticent/calibrate/solve.py", "best, gap = edge.safe\n", "best, gap = edge.unsafe or edge.safe\n", CALIBRATE + "::test_worst_case_targets_are_met_and_tight"),
+    Mutant("calibration of whole numbers: one more", "reticent/calibrate/solve.py", "return safe, self.claim(safe), 0.0 if safe >= high else 1.0 / safe", "return safe + 1, self.claim(safe), 0.0 if safe >= high else 1.0 / safe", CALIBRATE + "::test_whole_numbers_stop_just_before_the_edge"),
+    Mutant("recorder: slack of changes", TRAIN + "recorder.py", "slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))", "slack = 0.0", RECORDER + "::test_every_step_adds_its_slack"),
+    Mutant("recorder: slack of mask terms", TRAIN + "recorder.py", "mask_slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)) * max(self.steps, 1))", "mask_slack = 0.0", RECORDER + "::test_every_step_adds_its_slack"),
+    Mutant("recorder: slack under a budget", TRAIN + "recorder.py", "            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))", "            slack = 0.0", RECORDER + "::test_a_budget_pays_the_slack_of_each_step_beforehand"),
+    Mutant("sensitivity: clip norm", TRAIN + "sensitivity/meter.py", "self._engine.measure(features, labels, self._clip)", "self._engine.measure(features, labels, 1.0)", TRUST + "::test_equal_to_brute_force"),
+    Mutant("sensitivity: reach of the triangle inequality", TRAIN + "sensitivity/dense.py", "radii.topk(2, dim=1).values.sum(1)", "radii.topk(1, dim=1).values.sum(1)", SENSITIVITY + "::test_pruning_is_exact"),
+    Mutant("verify: curves are not compared", "reticent/certificate/verify.py", "if path[0] in _NOT_DERIVED:", 'if path[0] in _NOT_DERIVED or "curve" in path:', VERIFY + "::test_a_forgery_is_refused"),
+    Mutant("verify: what hides risk", "reticent/certificate/verify.py", "state = State.TAMPERED if why is None else State.CHANGED", "state = State.CHANGED", VERIFY + "::test_no_derived_leaf_can_be_changed"),
+)  # fmt: skip
