@@ -86,6 +86,7 @@ def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str
         "x": read.x.tolist(),
         "y": _shown(read.claimed, view),
         "name": f"{label} ({'estimate' if estimate else 'bound'})",
+        "meta": assessment.adversary.name,
         "line": look.line(theme, wide),
         "hovertemplate": _sentence(view, assessment.claim) + f"<extra>{label}</extra>",
         "hoverlabel": {"namelength": -1},
@@ -105,7 +106,7 @@ def empty(view: str, theme: str) -> Figure:
         axis.update(
             gridcolor=ground.line, zeroline=False, linecolor=ground.quiet, ticks="outside", tickcolor=ground.line
         )
-        axis.update(automargin=True, tickfont={"size": 12})
+        axis.update(tickfont={"size": 12})
     if view == "roc":
         x.update(_ACROSS)
         y.update(_UP)
@@ -125,7 +126,7 @@ def base_layout(theme: str) -> Figure:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": _FONT, "size": 13, "color": ground.ink},
-        "margin": {"l": 56, "r": 26, "t": 12, "b": 48},
+        "margin": {"l": 68, "r": 26, "t": 12, "b": 52},
         "showlegend": False,
         "hoverlabel": {
             "bgcolor": ground.label,

@@ -15,8 +15,8 @@ SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger"))
 """The state in the order of the callback that keeps it; a pinned setting and a file have no control."""
 SLIDERS = tuple(PARAMETERS)
-ASKING = ("explore", "calibrate", "compare")
-"""Panels that answer every change; each hears only of those that it shows."""
+ASKING = ("calibrate", "compare")
+"""Panels that a callback answers; each hears only of the changes that it shows."""
 
 _PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"}
 _VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
@@ -51,7 +51,6 @@ def page(local: bool) -> html.Div:
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="state"),
             *[dcc.Store(id=f"ask-{panel}") for panel in ASKING],
-            dcc.Store(id="rest"),
             dcc.Store(id="rest-calibrate"),
             dcc.Store(id="theme"),
             dcc.Store(id="shared"),
@@ -65,7 +64,7 @@ def page(local: bool) -> html.Div:
                     html.Main(
                         [_explore(), _calibrate(), _compare(), _open(local), _take_away()], id="main", tabIndex=-1
                     ),
-                    html.Aside(_settings(), id="settings", tabIndex=-1, **{"aria-label": "Settings"}),  # type: ignore[arg-type]
+                    html.Aside(_settings(), id="settings", tabIndex=-1, **_named("Settings")),
                 ],
                 className="columns",
             ),
@@ -150,7 +149,7 @@ def _field(p: Parameter) -> html.Div:
                 spellCheck="false",
             ),
             html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen"),
-            dcc.Input(id=f"{p.name}-slider", type="range", min=0, max=SLIDER_STEPS, step=1, value=0),
+            html.Div(className="slider-place", **{"data-name": p.name}),  # type: ignore[arg-type]
         ],
         className=" ".join(["field", f"f-{p.name}", *uses]),
         id=f"field-{p.name}",
@@ -207,13 +206,18 @@ def _explore() -> html.Section:
             html.P(id="accuracy", className="quiet"),
             html.P(id="message", className="message", role="alert"),
             _choice("view", _VIEWS, "View", "segments views"),
-            html.Div(_graph("figure", "Risk curves of all attackers"), id="picture"),
+            html.Div(
+                html.Div(
+                    html.Div(id="figure", className="graph"), role="img", className="frame", **_named("Risk curves")
+                ),
+                id="picture",
+            ),
             html.Div(id="table", className="scroll", tabIndex=0),
             html.Div(id="cards", className="cards"),
             html.Div(id="left-out", className="quiet"),
         ],
         className="panel p-explore",
-        **{"aria-label": "Explore"},  # type: ignore[arg-type]
+        **_named("Explore"),
     )
 
 
@@ -244,7 +248,7 @@ def _calibrate() -> html.Section:
             html.Div(id="calibrate-left-out", className="quiet"),
         ],
         className="panel p-calibrate",
-        **{"aria-label": "Calibrate"},  # type: ignore[arg-type]
+        **_named("Calibrate"),
     )
 
 
@@ -288,7 +292,7 @@ def _compare() -> html.Section:
             ),
         ],
         className="panel p-compare",
-        **{"aria-label": "Compare"},  # type: ignore[arg-type]
+        **_named("Compare"),
     )
 
 
@@ -319,7 +323,7 @@ def _open(local: bool) -> html.Section:
             html.Div(_graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
         ],
         className="panel p-open",
-        **{"aria-label": "Open"},  # type: ignore[arg-type]
+        **_named("Open"),
     )
 
 
@@ -349,19 +353,29 @@ def _take_away() -> html.Section:
             html.Details(
                 [
                     html.Summary("The same numbers without this page"),
-                    html.Pre(id="python", tabIndex=0, **{"aria-label": "Python"}),  # type: ignore[arg-type]
-                    html.Pre(id="command", tabIndex=0, **{"aria-label": "Command"}),  # type: ignore[arg-type]
+                    *[
+                        html.Pre(
+                            id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **_named(name.capitalize())
+                        )
+                        for panel in ("", "calibrate-")
+                        for name in ("python", "command")
+                    ],
                 ]
             ),
         ],
         className="take-away",
-        **{"aria-label": "Take away"},  # type: ignore[arg-type]
+        **_named("Take away"),
     )
 
 
 def _graph(name: str, label: str, config: Any = _GRAPH) -> html.Div:
     graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
-    return html.Div(graph, role="img", className="frame", **{"aria-label": label})  # type: ignore[arg-type]
+    return html.Div(graph, role="img", className="frame", **_named(label))
+
+
+def _named(label: str) -> dict[str, Any]:
+    """What a screen reader calls it."""
+    return {"aria-label": label}
 
 
 _BLANK = {

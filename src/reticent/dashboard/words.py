@@ -18,7 +18,7 @@ from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
-from reticent.dashboard.screen import ACCURACY
+from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
 from reticent.threat import Assessment, Claim
 
@@ -43,10 +43,13 @@ def answer_line(worst: Assessment) -> str:
     return line if worst.claim is Claim.BOUND else line.replace(" at most ", " about ")
 
 
-def accuracy(worst: Assessment) -> str:
-    """How exact the drawn worst case is."""
+def accuracy(assessments: Sequence[Assessment]) -> str:
+    """How exact the drawn curves are; the worst case comes first."""
+    worst = assessments[0]
     if worst.claim is not Claim.BOUND:
-        return f"Screen accuracy: an estimate within {ACCURACY:g}. The proven curve follows."
+        others = any(a.adversary.name in ROUGHER for a in assessments)
+        within = f"{ACCURACY:g}" + (f", of the unknown direction {ROUGH:g}" if others else "")
+        return f"Screen accuracy: an estimate within {within}. The proven curves follow."
     number = summary(worst).advantage
     if number.lower is None or number.upper is None:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
