@@ -257,9 +257,9 @@ def test_comparing_keeps_a_and_swaps(opened: Callable[..., Any]) -> None:
     page.wait_for_url("**pinned=**")
     page.fill("#noise_multiplier", "1")
     page.press("#noise_multiplier", "Enter")
-    page.wait_for_selector("#compared:has-text('B tells the worst case more than A')")
+    page.wait_for_selector("#compared:has-text('B reveals more than A')")
     page.click("#swap")
-    page.wait_for_selector("#compared:has-text('A tells the worst case more than B')")
+    page.wait_for_selector("#compared:has-text('A reveals more than B')")
     assert page.input_value("#noise_multiplier") == "2"
 
 

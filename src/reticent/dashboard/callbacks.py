@@ -284,7 +284,7 @@ def _compared(worst: dict[str, Assessment], *, pinned: bool) -> str:
     if a == b:
         return "A and B are alike for the worst case."
     more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
-    return f"{more} tells the worst case more than {less}: advantage {high:.4g} against {low:.4g}."
+    return f"{more} reveals more than {less} to any attacker: advantage up to {high:.4g}, not {low:.4g}."
 
 
 def _attacker_words(who: Adversary) -> str:

@@ -53,7 +53,12 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "zmax": 1.0,
         "colorscale": _SCALES[theme],
         "zsmooth": "best",
-        "colorbar": {"title": {"text": "advantage"}, "thickness": 12, "outlinewidth": 0, "tickformat": ".1f"},
+        "colorbar": {
+            "title": {"text": "advantage", "side": "right"},
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickformat": ".1f",
+        },
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
     lines = [_isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS]

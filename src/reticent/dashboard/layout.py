@@ -7,6 +7,7 @@ from typing import Any
 from dash import dcc, html
 
 from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS, Parameter
+from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanism import Neighbouring, Sampler
@@ -95,6 +96,17 @@ def _settings() -> list[Any]:
     return [
         html.Section(
             [
+                html.H2("Who attacks"),
+                _chips(),
+                *[
+                    html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
+                    for name, a in ATTACKERS.items()
+                    if a.parameter
+                ],
+            ]
+        ),
+        html.Section(
+            [
                 html.H2("What was released"),
                 _choice("mechanism", {name: label for name, (label, _) in MECHANISMS.items()}, "Mechanism", "segments"),
                 html.Div(
@@ -109,17 +121,6 @@ def _settings() -> list[Any]:
                     _choice("sampler", _SAMPLERS, "Sampler", "options", legend="small-label"), className="for-dpsgd"
                 ),
                 _choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
-            ]
-        ),
-        html.Section(
-            [
-                html.H2("Who attacks"),
-                _chips(),
-                *[
-                    html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
-                    for name, a in ATTACKERS.items()
-                    if a.parameter
-                ],
             ]
         ),
     ]
@@ -138,7 +139,7 @@ def _parameters_of_mechanisms() -> list[str]:
 def _field(p: Parameter) -> html.Div:
     """A field and its slider; both carry the label."""
     uses = [f"in-{kind}" for kind, (_, names) in MECHANISMS.items() if p.name in names]
-    hint = [html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
+    hint = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
             html.Label([p.label, *hint], htmlFor=p.name),
@@ -185,8 +186,7 @@ def swatch(name: str) -> html.Span:
 def style_of_swatches() -> str:
     """The style sheet's part that follows from the looks: a line of the right colour and dash."""
     rules = []
-    for name in ATTACKERS:
-        look = look_of(name)
+    for name, look in {**{name: look_of(name) for name in ATTACKERS}, **COMPARED}.items():
         gaps = [int(n.removesuffix("px")) for n in look.dash.split(",")] if look.dash else []
         stops, at = [], 0
         for k, length in enumerate(gaps):
@@ -232,6 +232,7 @@ def _calibrate() -> html.Section:
                         [
                             _text("goal", "at most", DEFAULTS["goal"]),
                             _text("place", "at", ""),
+                            html.Span("by changing", className="quiet"),
                             _choice("unknown", {k: v[0] for k, v in UNKNOWNS.items()}, "What is searched", "segments"),
                         ],
                         className="row",
@@ -278,7 +279,7 @@ def _compare() -> html.Section:
                     html.Figure(
                         [
                             _graph("compare-figure", "Worst-case curves of A and B"),
-                            html.Figcaption("Errors of the worst case"),
+                            html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"]),
                         ]
                     ),
                     html.Figure(
@@ -339,12 +340,17 @@ def _take_away() -> html.Section:
         [
             html.Div(
                 [
-                    html.Button("Copy as Python", id="copy-python"),
-                    html.Button("Copy as command", id="copy-command"),
+                    html.Button("Copy as Python", id="copy-python", className="of-numbers"),
+                    html.Button("Copy as command", id="copy-command", className="of-numbers"),
                     html.Button("PNG", id="png", title="Download the picture as PNG"),
                     html.Button("SVG", id="svg", title="Download the picture as SVG"),
-                    html.Button("CSV", id="csv", title="Download the shown curves as CSV"),
-                    html.Button("Certificate", id="certificate", title="Download a certificate of these settings"),
+                    html.Button("CSV", id="csv", className="of-numbers", title="Download the shown curves as CSV"),
+                    html.Button(
+                        "Certificate",
+                        id="certificate",
+                        className="of-numbers",
+                        title="Download a certificate of these settings",
+                    ),
                     html.Span(id="told", role="status"),
                     html.Span(id="certificate-said", role="status"),
                 ],

@@ -39,8 +39,11 @@ def one_line(error: BaseException) -> str:
 
 def answer_line(worst: Assessment) -> str:
     """The answer in one sentence; an estimate says *about*."""
-    line = headline(summary(worst))
-    return line if worst.claim is Claim.BOUND else line.replace(" at most ", " about ")
+    read = summary(worst)
+    line, guess = headline(read), even_guess(read)
+    if worst.claim is Claim.BOUND:
+        return line
+    return line.replace(f"at most {percent(guess, up=True)}", f"about {percent(guess)}")
 
 
 def accuracy(assessments: Sequence[Assessment]) -> str:
@@ -92,7 +95,12 @@ def _card(assessment: Assessment) -> html.Article:
 
 def _waiting(name: str) -> html.Article:
     return html.Article(
-        [html.H2([swatch(name), _LABELS[name]]), html.P("computing …", className="quiet")], className="card waiting"
+        [
+            html.H2([swatch(name), _LABELS[name]]),
+            html.P(["50% → ", html.Strong("…")], className="guess"),
+            html.P("computing; the faint line is the one before", className="quiet"),
+        ],
+        className="card waiting",
     )
 
 

@@ -70,7 +70,7 @@
     const panel = document.body.dataset.panel;
     const name = { explore: "figure", calibrate: "calibrate-figure", compare: "compare-figure", open: "open-figure" }[panel];
     const plot = document.querySelector("#" + name + ".js-plotly-plot, #" + name + " .js-plotly-plot");
-    if (!plot) return;
+    if (!plot || !plot.data || !plot.data.length) { told("There is no picture yet"); return; }
     const ground = getComputedStyle(document.body).backgroundColor;
     const layout = Object.assign({}, plot.layout, { paper_bgcolor: ground, showlegend: true, legend: { orientation: "h", y: -0.2 } });
     window.Plotly.downloadImage({ data: plot.data, layout }, { format: kind, width: 1000, height: 640, filename: "reticent-" + panel });
