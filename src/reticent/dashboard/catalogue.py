@@ -41,7 +41,7 @@ class Parameter:
 PARAMETERS: dict[str, Parameter] = {
     p.name: p
     for p in (
-        Parameter("noise_multiplier", "Noise multiplier", "1.1", 0.3, 30.0, hint="× clip norm"),
+        Parameter("noise_multiplier", "Noise multiplier", "1.1", 0.3, 30.0, hint="× clip"),
         Parameter("sample_rate", "Sample rate", "0.01", 1e-5, 1.0, hint="per step"),
         Parameter("steps", "Steps", "1000", 1, 100_000, whole=True, hint="noisy updates"),
         Parameter("dataset_size", "Records", "60000", 100, 10_000_000, whole=True),

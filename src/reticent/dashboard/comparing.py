@@ -109,7 +109,7 @@ def _isoline(
         if row[0] <= level <= row[-1]:
             xs.append(float(np.exp(np.interp(level, row, np.log(rates)))))
             ys.append(noise)
-    label = [f"{level:g}" if k == len(xs) // 2 else "" for k in range(len(xs))]
+    label = [f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
     return {
         "type": "scatter",
         "mode": "lines+text",

@@ -139,7 +139,7 @@ def _parameters_of_mechanisms() -> list[str]:
 def _field(p: Parameter) -> html.Div:
     """A field and its slider; both carry the label."""
     uses = [f"in-{kind}" for kind, (_, names) in MECHANISMS.items() if p.name in names]
-    hint = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
+    hint: list[Any] = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
             html.Label([p.label, *hint], htmlFor=p.name),

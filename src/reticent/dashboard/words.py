@@ -156,7 +156,7 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
-    titles = ("attacker", what, "against worst case", f"achieved {target.name}", "worst case there")
+    titles = ("attacker", what, "worst case there", f"achieved {target.name}", "against worst case")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = []
     for c in searched.found:
@@ -170,12 +170,12 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                         [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
                     ),
                     html.Td(html.Strong(f"{c.value:.6g}"), className="n"),
-                    html.Td(ratio, className="n"),
-                    html.Td(f"{c.achieved.value:.4g}", className="n"),
                     html.Td(
                         [f"{worst:.4g}", *([html.Small("beyond the target")] if unsafe else [])],
                         className="n beyond" if unsafe else "n",
                     ),
+                    html.Td(f"{c.achieved.value:.4g}", className="n"),
+                    html.Td(ratio, className="n"),
                 ]
             )
         )

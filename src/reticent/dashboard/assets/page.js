@@ -136,6 +136,7 @@
       let next = now ? Object.assign({}, now) : null;
       if (!next) {
         next = Object.assign({}, defaults, Object.fromEntries([...new URLSearchParams(search || "")].filter(([k]) => k in defaults)));
+        if (!next.place) next.place = known.places[next.target] || "";
       } else if (by.includes("undo")) {
         if (past.length) next = past.pop();
         changedBy = null;
