@@ -23,9 +23,9 @@ _SCALES = {
 
 
 def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
-    """The worst case of both settings in one view."""
+    """The worst case of both settings in one view; A is dashed and lies on B, so that both are seen."""
     figure = empty(view, theme)
-    for name, assessment in worst.items():
+    for name, assessment in reversed(worst.items()):
         figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
     return figure
 
