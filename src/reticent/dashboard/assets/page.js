@@ -3,7 +3,8 @@
   "use strict";
   const session = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join("");
   const past = [];
-  const typed = {};  // what a slider wrote into a field, until the field has told it
+  const LATE = 1000;  // milliseconds in which a field still tells what a slider wrote into it
+  const written = {};  // by sliders into fields: text and moment
   let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0;
 
   const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
@@ -91,7 +92,7 @@
     const next = { ...now, [name]: text };
     remember(now, name);
     adopt(next);
-    typed[name] = text;
+    written[name] = { text, at: Date.now() };
     const field = document.getElementById(name);  // as if it had been typed
     Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, text);
     field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -154,8 +155,8 @@
             if (read) Object.assign(next, Object.fromEntries([...new URLSearchParams(read)].filter(([k]) => k in defaults)));
           } else if (controls.includes(name)) {
             const text = asText(given[controls.indexOf(name)]);
-            if (text !== typed[name]) next[name] = text;  // else the slider has said so already
-            delete typed[name];
+            const slider = written[name];  // has said so already, and may have been undone since
+            if (!slider || slider.text !== text || Date.now() - slider.at > LATE) next[name] = text;
           }
         }
         if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
