@@ -13,8 +13,8 @@ from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanism import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
-CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger"))
-"""The state in the order of the callback that keeps it; a pinned setting and a file have no control."""
+CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", *PARAMETERS))
+"""The state in the order of the callback that keeps it, less what the script keeps: parameters, setting A and a file."""
 SLIDERS = tuple(PARAMETERS)
 ASKING = ("calibrate", "compare")
 """Panels that a callback answers; each hears only of the changes that it shows."""
@@ -137,20 +137,14 @@ def _parameters_of_mechanisms() -> list[str]:
 
 
 def _field(p: Parameter) -> html.Div:
-    """A field and its slider; both carry the label."""
+    """The place of a field and its slider, which the page's script makes; both carry the label."""
     uses = [f"in-{kind}" for kind, (_, names) in MECHANISMS.items() if p.name in names]
     hint: list[Any] = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
             html.Label([p.label, *hint], htmlFor=p.name),
-            dcc.Input(
-                id=p.name,
-                **_NUMBER,
-                value=p.start,
-                spellCheck="false",
-            ),
             html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen"),
-            html.Div(className="slider-place", **{"data-name": p.name}),  # type: ignore[arg-type]
+            html.Div(className="place", **{"data-name": p.name}),  # type: ignore[arg-type]
         ],
         className=" ".join(["field", f"f-{p.name}", *uses]),
         id=f"field-{p.name}",

@@ -59,7 +59,9 @@ def accuracy(assessments: Sequence[Assessment]) -> str:
     if number.lower == number.upper:
         return f"Certificate accuracy: proven; the advantage is {number.upper:.6g}. The table has every number."
     if number.lower == 0.0:
-        return f"Certificate accuracy: proven; the advantage is at most {_up(number.upper)}. The table has every number."
+        return (
+            f"Certificate accuracy: proven; the advantage is at most {_up(number.upper)}. The table has every number."
+        )
     ends = f"{_down(number.lower)} and {_up(number.upper)}"
     return f"Certificate accuracy: proven; the advantage lies between {ends}. The table has every number."
 

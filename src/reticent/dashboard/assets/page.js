@@ -3,8 +3,7 @@
   "use strict";
   const session = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join("");
   const past = [];
-  const LATE = 1000;  // milliseconds in which a field still tells what a slider wrote into it
-  const written = {};  // by sliders into fields: text and moment
+  const typing = {};  // fields whose text is not taken over yet
   let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0;
 
   const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
@@ -43,8 +42,8 @@
     for (const name of ["panel", "mechanism", "by", "view", "target"]) data[name] = settings[name];
     data.attackers = settings.attackers.split(",").join(" ");
     for (const name of known.sliders) {
-      const range = document.getElementById(name + "-slider"), text = settings[name];
-      if (!range) continue;
+      const range = document.getElementById(name + "-slider"), field = document.getElementById(name), text = settings[name];
+      if (!typing[name] && field.value !== text) field.value = text;
       if (toSlider(text, known.fields[name]) !== Number(range.value)) range.value = toSlider(text, known.fields[name]);
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
     }
@@ -77,25 +76,23 @@
     window.Plotly.downloadImage({ data: plot.data, layout }, { format: kind, width: 1000, height: 640, filename: "reticent-" + panel });
   }
 
-  // Sliders are the page's own: what they say reaches the figure without a detour.
-  function addSliders() {
-    document.querySelectorAll(".slider-place:empty").forEach((place) => {
-      const range = document.createElement("input"), name = place.dataset.name;
+  // Fields and sliders of parameters are the page's own: what they say reaches the figure without a detour.
+  function addFields() {
+    document.querySelectorAll(".place:empty").forEach((place) => {
+      const name = place.dataset.name, field = document.createElement("input"), range = document.createElement("input");
+      Object.assign(field, { type: "text", id: name, inputMode: "decimal", maxLength: 40, autocomplete: "off", spellcheck: false });
       Object.assign(range, { type: "range", id: name + "-slider", min: 0, max: known.fields[name].steps, step: 1 });
-      range.addEventListener("input", () => moved(name, Number(range.value)));
-      place.append(range);
+      const take = () => { clearTimeout(typing[name]); delete typing[name]; change(name, field.value.trim(), name); };
+      field.addEventListener("input", () => { clearTimeout(typing[name]); typing[name] = setTimeout(take, 500); });
+      field.addEventListener("change", take);
+      range.addEventListener("input", () => change(name, fromSlider(Number(range.value), known.fields[name]), range.id));
+      place.append(field, range);
     });
   }
-  function moved(name, place) {
-    const text = fromSlider(place, known.fields[name]);
+  function change(name, text, by) {
     if (text === now[name]) return;
-    const next = { ...now, [name]: text };
-    remember(now, name);
-    adopt(next);
-    written[name] = { text, at: Date.now() };
-    const field = document.getElementById(name);  // as if it had been typed
-    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, text);
-    field.dispatchEvent(new Event("input", { bubbles: true }));
+    remember(now, by);
+    adopt({ ...now, [name]: text });
     clearTimeout(settling);
     settling = setTimeout(() => window.dash_clientside.set_props("shared", { data: Date.now() }), 150);
   }
@@ -103,7 +100,7 @@
   function adopt(next) {
     now = next;
     turn += 1;
-    addSliders();
+    addFields();
     mark(now);
     if (now.panel === "explore") window.reticent.explore({ settings: now, session, turn });
   }
@@ -153,11 +150,7 @@
             if (set) Object.assign(next, Object.fromEntries(Object.entries(set).filter(([k]) => k in defaults)));
           } else if (name === "ledger-read") {
             if (read) Object.assign(next, Object.fromEntries([...new URLSearchParams(read)].filter(([k]) => k in defaults)));
-          } else if (controls.includes(name)) {
-            const text = asText(given[controls.indexOf(name)]);
-            const slider = written[name];  // has said so already, and may have been undone since
-            if (!slider || slider.text !== text || Date.now() - slider.at > LATE) next[name] = text;
-          }
+          } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
         }
         if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
         if (!same(next, now) && !by.includes("undo")) remember(now, by.join());
