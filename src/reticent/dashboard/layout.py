@@ -14,7 +14,7 @@ from reticent.mechanism import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", *PARAMETERS))
-"""The state in the order of the callback that keeps it, less what the script keeps: parameters, setting A and a file."""
+"""The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and a file."""
 SLIDERS = tuple(PARAMETERS)
 ASKING = ("calibrate", "compare")
 """Panels that a callback answers; each hears only of the changes that it shows."""
