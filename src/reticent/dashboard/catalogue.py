@@ -48,7 +48,7 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("batch_size", "Batch size", "600", 1, 100_000, whole=True),
         Parameter("epochs", "Epochs", "10", 0.1, 1000, hint="passes over the data"),
         Parameter("releases", "Releases", "1", 1, 10_000, whole=True),
-        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="of the unknown"),
+        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
         Parameter("gradient_change", "Gradient change", "0.2", 0.001, 2.0, hint="in clip norms"),
