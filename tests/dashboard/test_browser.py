@@ -257,9 +257,9 @@ def test_comparing_keeps_a_and_swaps(opened: Callable[..., Any]) -> None:
     page.wait_for_url("**pinned=**")
     page.fill("#noise_multiplier", "1")
     page.press("#noise_multiplier", "Enter")
-    page.wait_for_selector("#compared:has-text('B tells the worst case more than A')")
+    page.wait_for_selector("#compared:has-text('B reveals more than A')")
     page.click("#swap")
-    page.wait_for_selector("#compared:has-text('A tells the worst case more than B')")
+    page.wait_for_selector("#compared:has-text('A reveals more than B')")
     assert page.input_value("#noise_multiplier") == "2"
 
 
@@ -290,22 +290,51 @@ def test_from_slider_to_figure(opened: Callable[..., Any], query: str) -> None:
     assert statistics.median(times) < 5000.0
 
 
-PROVEN_ANEW = """before => {
-    const text = document.querySelector("#accuracy").innerText;
-    return text !== before && text.startsWith("Certificate accuracy");
+ALL_ANEW = """() => {
+    const line = document.getElementById("figure").data.find((one) => one.meta === "relaxed");
+    const text = line && !line.name.includes("computing") ? line.y.join() : window.before;
+    if (text === window.before) return false;
+    window.before = text;
+    return true;
 }"""
+PROVEN = "() => document.querySelector('#accuracy').innerText.startsWith('Certificate accuracy')"
 
 
 def test_from_slider_to_all_attackers(opened: Callable[..., Any]) -> None:
-    """Prints the time from a key on the slider to proven curves of the worst case and the relaxed attacker."""
-    page, times = opened("attackers=relaxed"), []
+    """Prints the time from a key on the slider to all attackers at screen accuracy, and to the proof."""
+    page, drawn, proven = opened("attackers=relaxed"), [], []
     page.focus("#noise_multiplier-slider")
+    assert page.evaluate(ALL_ANEW)
     for _ in range(8):
-        before = page.inner_text("#accuracy")
-        page.evaluate("window.asked = performance.now()")
+        page.evaluate("() => { window.asked = performance.now(); }")
         page.keyboard.press("ArrowRight")
-        page.wait_for_function(PROVEN_ANEW, arg=before)
-        page.wait_for_selector(".waiting", state="detached")
-        times.append(page.evaluate("performance.now() - window.asked"))
-    print(f"slider to all attackers: median {statistics.median(times):.0f} ms, most {max(times):.0f} ms")
-    assert max(times) < 30_000.0
+        page.wait_for_function(ALL_ANEW)
+        drawn.append(page.evaluate("() => performance.now() - window.asked"))
+        page.wait_for_function(PROVEN)
+        proven.append(page.evaluate("() => performance.now() - window.asked"))
+        page.evaluate(ALL_ANEW)
+    for what, times in (("drawn", drawn), ("proven", proven)):
+        print(f"slider to all attackers {what}: median {statistics.median(times):.0f} ms, most {max(times):.0f} ms")
+    assert max(proven) < 60_000.0
+
+
+def test_a_dragged_slider_ends_where_it_rests(opened: Callable[..., Any]) -> None:
+    page = opened("attackers=relaxed")
+    page.focus("#noise_multiplier-slider")
+    for _ in range(25):
+        page.keyboard.press("ArrowRight")
+    shown = page.input_value("#noise_multiplier")
+    assert float(shown) > 1.1
+    page.wait_for_url(f"**noise_multiplier={shown}**")
+    page.wait_for_function(PROVEN)
+    settle(page)
+    wanted = WorstCase().assess(mechanism_of(State.of_address(f"noise_multiplier={shown}"))).measure(advantage).value
+    errors = page.evaluate("""() => {
+        const line = document.getElementById("figure").data.find((one) => one.meta === "worst-case");
+        return line.x.map((x, k) => x + line.y[k]);
+    }""")
+    assert 1.0 - min(errors) == pytest.approx(wanted, abs=1e-3), "the last place of the slider is drawn"
+    page.click("#undo")
+    page.wait_for_url(lambda url: "noise_multiplier" not in url)
+    page.wait_for_timeout(900)
+    assert page.input_value("#noise_multiplier") == "1.1", "what the slider wrote does not come back"

@@ -12,7 +12,7 @@ import pytest
 from reticent.dashboard.state import DEFAULTS
 
 HOST = {"Host": "127.0.0.1:8050"}
-ASKED = ("state", "ask-explore", "ask-calibrate", "ask-compare", "rest", "rest-calibrate")
+ASKED = ("state", "ask-calibrate", "ask-compare", "rest-calibrate")
 TEXTS = [
     "",
     " ",
@@ -77,10 +77,16 @@ def cheap(rng: random.Random, turn: int) -> dict[str, Any]:
     return {"settings": settings, "session": "hostile", "turn": turn}
 
 
-def send(client: Any, payload: Any) -> Any:
-    answer = client.post(
-        "/_dash-update-component", data=json.dumps(payload), headers=HOST, content_type="application/json"
-    )
+def explored(rng: random.Random, turn: int) -> Any:
+    """What the panel that explores asks for, damaged now and then."""
+    sent: dict[str, Any] = {**cheap(rng, turn), "stage": rng.choice(["first", "all", "proof"]), "theme": "dark"}
+    for _ in range(rng.choice([0, 0, 1, 2])):
+        sent[rng.choice(list(sent))] = rng.choice(THINGS)
+    return sent if rng.random() < 0.95 else rng.choice(THINGS)
+
+
+def send(client: Any, payload: Any, place: str = "_dash-update-component") -> Any:
+    answer = client.post(f"/{place}", data=json.dumps(payload), headers=HOST, content_type="application/json")
     text = answer.get_data(as_text=True)
     assert answer.status_code < 500, text[:300]
     assert "Traceback" not in text
@@ -90,8 +96,11 @@ def send(client: Any, payload: Any) -> Any:
 def hostile(client: Any, known: list[dict[str, Any]], count: int, seed: int) -> None:
     rng, answered = random.Random(seed), 0  # noqa: S311
     served = [d for d in known if not d["clientside_function"]]
-    assert len(served) == 9
+    assert len(served) == 8
     for turn in range(count):
+        if rng.random() < 0.3:
+            answered += send(client, explored(rng, turn), "explore").status_code == 200
+            continue
         dependency = rng.choice(served)
         if rng.random() < 0.6:
             payload = payload_of(dependency, dict.fromkeys(ASKED, cheap(rng, turn)).get)
@@ -118,16 +127,31 @@ def test_what_is_no_request_is_refused(client: Any, body: bytes) -> None:
     answer = client.post("/_dash-update-component", data=body, headers=HOST, content_type="application/json")
     assert answer.status_code in (400, 413, 415)
     assert answer.get_data(as_text=True).count("\n") == 1
+    asked = client.post("/explore", data=body, headers=HOST, content_type="application/json")
+    if asked.status_code == 200:
+        assert asked.get_json()["parts"]["message"].startswith("Stage must be")
+    else:
+        assert (asked.status_code, asked.get_data(as_text=True).count("\n")) == (400, 1)
 
 
-@pytest.mark.parametrize("panel", ["explore", "calibrate", "compare"])
+@pytest.mark.parametrize("text", ["1e-300", "", "abc", "nan"])
+def test_the_first_panel_says_what_is_wrong_in_one_line(client: Any, text: str) -> None:
+    settings = {**DEFAULTS, "noise_multiplier": text}
+    sent = {"settings": settings, "session": "s", "turn": 1, "stage": "first"}
+    parts = send(client, sent, "explore").get_json()["parts"]
+    assert parts["message"].startswith("Noise multiplier must be")
+    assert "\n" not in parts["message"]
+    assert parts["cards"] == parts["python"] == "", "nothing of an older answer stays"
+
+
+@pytest.mark.parametrize("panel", ["calibrate", "compare"])
 @pytest.mark.parametrize("text", ["1e-300", "", "abc", "nan"])
 def test_the_page_says_what_is_wrong_in_one_line(
     client: Any, known: list[dict[str, Any]], panel: str, text: str
 ) -> None:
     state = {"settings": {**DEFAULTS, "panel": panel, "noise_multiplier": text}, "session": "s", "turn": 1}
     state["settings"]["unknown"] = "steps"  # type: ignore[index]
-    message = {"explore": "message", "calibrate": "calibrate-message", "compare": "compare-message"}[panel]
+    message = f"{panel}-message"
     mine = [d for d in known if f".{message}.children" in d["output"]]
     dependency = next(d for d in mine if d["inputs"][0]["id"] == f"ask-{panel}")
     answer = send(client, payload_of(dependency, lambda name: state if name.startswith("ask-") else "light"))

@@ -55,8 +55,8 @@ def test_a_foreign_name_that_points_here_is_refused(client: Any, host: str) -> N
 
 def test_a_page_of_another_site_may_ask_nothing(client: Any) -> None:
     for origin in ("https://evil.example", "http://127.0.0.1:9999", "null"):
-        answer = client.post("/_dash-update-component", json={}, headers={**HERE, "Origin": origin})
-        assert answer.status_code == 403
+        for place in ("/_dash-update-component", "/explore"):
+            assert client.post(place, json={}, headers={**HERE, "Origin": origin}).status_code == 403
 
 
 def test_the_page_may_load_nothing_from_elsewhere_and_be_framed_by_nobody(client: Any) -> None:
@@ -68,11 +68,10 @@ def test_the_page_may_load_nothing_from_elsewhere_and_be_framed_by_nobody(client
 
 
 def test_large_requests_are_refused(client: Any) -> None:
-    answer = client.post(
-        "/_dash-update-component", data=b"0" * (LARGEST_REQUEST + 1), headers=HERE, content_type="application/json"
-    )
-    assert answer.status_code == 413
-    assert len(answer.get_data()) < 100
+    for place in ("/_dash-update-component", "/explore"):
+        answer = client.post(place, data=b"0" * (LARGEST_REQUEST + 1), headers=HERE, content_type="application/json")
+        assert answer.status_code == 413
+        assert len(answer.get_data()) < 100
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +86,7 @@ class TestToken:
     def test_without_it_nothing_is_shown(self, guarded: Any, path: str) -> None:
         answer = guarded.get(path, headers={"Host": "192.168.0.7:8050"})
         assert answer.status_code == 401
+        assert guarded.post("/explore", json={}, headers={"Host": "192.168.0.7:8050"}).status_code == 401
         assert len(answer.get_data()) < 100
 
     def test_it_moves_from_the_address_into_a_cookie(self, client_of: Callable[..., Any]) -> None:

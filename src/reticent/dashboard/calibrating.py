@@ -20,7 +20,7 @@ from reticent.calibrate import (
     calibrate,
 )
 from reticent.dashboard.catalogue import TARGETS
-from reticent.dashboard.figures import Figure, empty, traces
+from reticent.dashboard.figures import Figure, empty, reach, traces
 from reticent.dashboard.looks import GROUNDS, look_of
 from reticent.dashboard.readings import assessed
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
@@ -77,13 +77,14 @@ def search(
 def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure:
     """The worst-case curve at what each attacker allows, and the target as a line to be dragged."""
     view = TARGETS[target.name][3]
-    figure = empty(view, theme)
-    for c in reversed(searched.found):
-        worst = assessed(WorstCase(), c.mechanism, c.neighbouring)
+    figure, there = empty(view, theme), [assessed(WorstCase(), c.mechanism, c.neighbouring) for c in searched.found]
+    for c, worst in zip(searched.found, there, strict=True):
         label = f"worst case where {c.adversary.name} is content"
-        width = 3.0 if isinstance(c.adversary, WorstCase) else 2.2
+        width = 4.0 if isinstance(c.adversary, WorstCase) else 2.0
         figure["data"] += traces(worst, view, look_of(c.adversary.name), label, theme, width)
     figure["layout"].update(_line(target, theme))
+    if view == "profile":
+        figure["layout"]["xaxis"]["range"] = [0, max(reach(there), 2.0 * target.value)]
     return figure
 
 

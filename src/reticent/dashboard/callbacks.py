@@ -1,9 +1,8 @@
-"""What happens when a setting changes: the worst case at once, everybody else as soon as they are there."""
+"""What happens when a setting changes on the panels that search, compare and open, and what is taken away."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -11,13 +10,12 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.dcc.express import send_string
 
 from reticent.dashboard import calibrating, comparing, opening, words
+from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.catalogue import UNKNOWNS
-from reticent.dashboard.figures import blank, empty, risk_figure
-from reticent.dashboard.layout import ASKING, CONTROLS, SLIDERS
-from reticent.dashboard.readings import Answer, answer, assessed, is_known, record, summary
+from reticent.dashboard.figures import blank, empty
+from reticent.dashboard.layout import ASKING, CONTROLS
+from reticent.dashboard.readings import answer, assessed, record, summary
 from reticent.dashboard.released import as_text, in_words
-from reticent.dashboard.screen import screen_assessment
-from reticent.dashboard.state import State as Settings
 from reticent.dashboard.state import (
     adversaries_of,
     mechanism_of,
@@ -31,66 +29,19 @@ from reticent.dashboard.takeaway import (
     calibration_python,
     certificate_page,
     curves_csv,
-    risk_command,
-    risk_python,
 )
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
-from reticent.errors import ParameterError, ReticentError
+from reticent.errors import ReticentError
 from reticent.mechanism import Neighbouring
-from reticent.threat import Adversary, Assessment, Membership, WorstCase
+from reticent.threat import Adversary, Assessment, WorstCase
 
-TOO_EXTREME = (ArithmeticError, MemoryError, RecursionError, ValueError)
-"""What numbers beyond all use end in, deep inside; shown as one line."""
-_EXPLORED: tuple[str, ...] = (
-    "headline.children",
-    "accuracy.children",
-    "message.children",
-    "figure.figure",
-    "table.children",
-    "cards.children",
-)
-_EXPLORED += ("left-out.children", "python.children", "command.children", "derived.children")
 _CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
 _CALIBRATED += ("calibrate-table.children", "calibrate-left-out.children")
-_TEXTS = ("python.children", "command.children")
+_CALIBRATED += ("calibrate-python.children", "calibrate-command.children")
 _COMPARED: tuple[str, ...] = ("compared.children", "compare-message.children", "compare-figure.figure")
 _COMPARED += ("compare-table.children", "map.figure", "map-caption.children")
 _OPENED: tuple[str, ...] = ("opened.children", "open-message.children", "open-figure.figure")
 _OPENED += ("open-picture.className", "again.disabled")
-_SHORT = 80
-_QUICK = ("worst-case", "membership", "membership-game")
-_ON_SCREEN = ("curves", "roc", "guesses")
-"""Views that the worst case at screen accuracy serves; tails of delta and tables of numbers need the proven one."""
-_QUIET = 0.1
-"""Seconds without a change before what takes long is begun: nobody wants it for every place that a slider passes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question of one page."""
-
-    settings: Settings
-    page: str
-    turn: float
-    theme: str
-
-    @classmethod
-    def of(cls, sent: Any, theme: Any) -> Asked:
-        """From what a browser sent.
-
-        Raises:
-            ParameterError: it is not what the page sends.
-        """
-        if not isinstance(sent, dict) or not isinstance(sent.get("session"), str) or len(sent["session"]) > _SHORT:
-            raise ParameterError("settings", type(sent).__name__, "what the page sends")
-        turn = sent.get("turn")
-        if isinstance(turn, bool) or not isinstance(turn, int) or not 0 <= turn < 2**53:
-            raise ParameterError("turn", str(turn)[:_SHORT], "a whole number")
-        return cls(Settings.of(sent.get("settings")), sent["session"], turn, "dark" if theme == "dark" else "light")
-
-    def sent(self) -> dict[str, Any]:
-        """As the browser sends it: the question again."""
-        return {"settings": dict(self.settings.values), "session": self.page, "turn": self.turn}
 
 
 class Callbacks:
@@ -102,15 +53,11 @@ class Callbacks:
     def connect(self, app: Dash) -> None:
         """Tie every callback to its controls."""
         self._in_the_browser(app)
-        explore, calibrate, compare = (Input(f"ask-{panel}", "data") for panel in ASKING)
-        theme, rest = Input("theme", "data"), Input("rest", "data")
-        first = [*_outputs(_EXPLORED), Output("rest", "data")]
-        app.callback(*first, explore, theme, prevent_initial_call=True)(self.explore)
-        again = _outputs(_EXPLORED, again=True)
-        app.callback(*again, rest, State("theme", "data"), prevent_initial_call=True)(self.explore_rest)
-        first = [*_outputs(_CALIBRATED), *_outputs(_TEXTS, again=True), Output("rest-calibrate", "data")]
+        calibrate, compare = (Input(f"ask-{panel}", "data") for panel in ASKING)
+        theme, more = Input("theme", "data"), Input("rest-calibrate", "data")
+        first = [*_outputs(_CALIBRATED), Output("rest-calibrate", "data")]
         app.callback(*first, calibrate, theme, prevent_initial_call=True)(self.calibrate)
-        again, more = _outputs((*_CALIBRATED, *_TEXTS), again=True), Input("rest-calibrate", "data")
+        again = _outputs(_CALIBRATED, again=True)
         app.callback(*again, more, State("theme", "data"), prevent_initial_call=True)(self.calibrate_rest)
         app.callback(*_outputs(_COMPARED), compare, theme, prevent_initial_call=True)(self.compare)
         app.callback(
@@ -125,31 +72,20 @@ class Callbacks:
             State("state", "data"),
             prevent_initial_call=True,
         )(self.open)
-        app.callback(
-            Output("download", "data"),
-            Input("csv", "n_clicks"),
-            State("state", "data"),
-            prevent_initial_call=True,
-        )(self.csv)
-
-        app.callback(
-            Output("download", "data", allow_duplicate=True),
-            Output("certificate-said", "children"),
-            Input("certificate", "n_clicks"),
-            State("state", "data"),
-            prevent_initial_call=True,
-        )(self.certificate)
-        app.callback(
-            Output("ledger-read", "data"),
-            Output("ledger-said", "children"),
-            Input("ledger-file", "contents"),
-            State("ledger-file", "filename"),
-            prevent_initial_call=True,
-        )(self.ledger)
+        state, file, said = State("state", "data"), Output("download", "data"), Output("certificate-said", "children")
+        app.callback(file, Input("csv", "n_clicks"), state, prevent_initial_call=True)(self.csv)
+        again_file = Output("download", "data", allow_duplicate=True)
+        app.callback(again_file, said, Input("certificate", "n_clicks"), state, prevent_initial_call=True)(
+            self.certificate
+        )
+        read = Output("ledger-read", "data"), Output("ledger-said", "children")
+        chosen = Input("ledger-file", "contents"), State("ledger-file", "filename")
+        app.callback(*read, *chosen, prevent_initial_call=True)(self.ledger)
+        app.callback(Output("derived", "children"), Input("state", "data"), prevent_initial_call=True)(self.derived)
 
     @staticmethod
     def _in_the_browser(app: Any) -> None:
-        kept = [*((name, "value") for name in CONTROLS), *((f"{name}-slider", "value") for name in SLIDERS)]
+        kept = [(name, "value") for name in CONTROLS]
         app.clientside_callback(
             ClientsideFunction("reticent", "keep"),
             *[Output(*pair) for pair in kept],
@@ -173,36 +109,6 @@ class Callbacks:
             State("calibrate-figure", "figure"),
             prevent_initial_call=True,
         )
-
-    def explore(self, sent: Any, theme: Any) -> tuple[Any, ...]:
-        """The worst case, at screen accuracy where its proof takes long, and everybody whose answer costs nothing."""
-        return self._guarded("explore", sent, theme, self._explore, _explore_failed, 11)
-
-    def _explore(self, asked: Asked) -> tuple[Any, ...]:
-        self.turns.note(asked.page, asked.turn)
-        if (sketch := _sketch(asked.settings)) is not None:
-            who = adversaries_of(asked.settings)
-            alike = tuple(replace(sketch, adversary=a) for a in who if isinstance(a, (WorstCase, Membership)))
-            others = tuple(a.name for a in who if not isinstance(a, (WorstCase, Membership)))
-            return (*_explored(asked, Answer(alike, {}), others, whole=False), asked.sent())
-        with self.turns.turn(asked.page, asked.turn) as turn:
-            quick, slow = _split(asked.settings)
-            found = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
-        wait = bool(slow) or asked.settings["view"] == "table"
-        return (*_explored(asked, found, slow, whole=not wait), asked.sent() if wait else no_update)
-
-    def explore_rest(self, sent: Any, theme: Any) -> tuple[Any, ...]:
-        """All attackers, and every number."""
-        return self._guarded("explore", sent, theme, self._explore_rest, lambda a, e: _explore_failed(a, e)[:-1], 10)
-
-    def _explore_rest(self, asked: Asked) -> tuple[Any, ...]:
-        self.turns.wait(asked.page, asked.turn, _QUIET)
-        with self.turns.turn(asked.page, asked.turn) as turn:
-            everybody = adversaries_of(asked.settings)
-            found = answer(everybody, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
-            shown = _explored(asked, found, (), whole=True)
-            turn.check()  # nothing that is no longer asked reaches the page
-            return shown
 
     def calibrate(self, sent: Any, theme: Any) -> tuple[Any, ...]:
         """What the worst case allows, and who comes next."""
@@ -300,6 +206,19 @@ class Callbacks:
         except (ReticentError, *TOO_EXTREME) as error:
             return no_update, words.one_line(error)
 
+    def derived(self, sent: Any) -> str:
+        """What follows from records, batch and epochs, or what the file says; nothing where the rate is set itself."""
+        try:
+            settings = Asked.of(sent, None).settings
+            if settings["mechanism"] == "ledger":
+                return in_words(mechanism_of(settings))
+            if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
+                return ""
+            rate, steps, _, _ = sampling_of(settings)
+            return f"sample rate {rate:.4g}, {steps:,} steps"
+        except (ReticentError, *TOO_EXTREME):
+            return ""  # the panel says what is wrong
+
     def certificate(self, clicks: Any, sent: Any) -> tuple[Any, str]:
         """The certificate of these settings as its page, which anybody can verify."""
         try:
@@ -350,55 +269,6 @@ class Callbacks:
             return failed(seen, words.one_line(error))
 
 
-def _split(settings: Settings) -> tuple[tuple[Adversary, ...], tuple[str, ...]]:
-    """Attackers that answer at once, and the names of those that may take a second."""
-    everybody, release, relation = adversaries_of(settings), mechanism_of(settings), relation_of(settings)
-    quick = tuple(who for who in everybody if who.name in _QUICK or is_known(who, release, relation))
-    return quick, tuple(who.name for who in everybody if who not in quick)
-
-
-def _sketch(settings: Settings) -> Assessment | None:
-    """The worst case as an estimate, where that is enough for now and the proven one is not known yet."""
-    release, relation = mechanism_of(settings), relation_of(settings) or WorstCase.relation
-    if settings["view"] not in _ON_SCREEN or is_known(WorstCase(), release, relation):
-        return None
-    return screen_assessment(release, relation)
-
-
-def _explored(asked: Asked, found: Answer, waiting: tuple[str, ...], *, whole: bool) -> tuple[Any, ...]:
-    view, settings = asked.settings["view"], asked.settings
-    table: Any = []
-    if view == "table":
-        table = words.number_table(found.assessments) if whole else "computing every number …"
-    drawn = "curves" if view == "table" else view
-    return (
-        words.answer_line(found.assessments[0]),
-        words.accuracy(found.assessments[0]),
-        "",
-        risk_figure(found.assessments, drawn, asked.theme),
-        table,
-        words.cards(found.assessments, waiting),
-        words.left_out(found.skipped),
-        risk_python(settings, found) if whole else no_update,
-        risk_command(settings, found) if whole else no_update,
-        _derived(settings),
-    )
-
-
-def _derived(settings: Settings) -> str:
-    """What follows from records, batch and epochs, or what the file says; nothing where the rate is set itself."""
-    if settings["mechanism"] == "ledger":
-        return in_words(mechanism_of(settings))
-    if settings["mechanism"] != "dpsgd" or settings["by"] == "rate":
-        return ""
-    rate, steps, _, _ = sampling_of(settings)
-    return f"sample rate {rate:.4g}, {steps:,} steps"
-
-
-def _explore_failed(theme: str, line: str) -> tuple[Any, ...]:
-    return "No answer for these settings", "", line, empty("curves", theme), [], [], [], "", "", "", no_update
-
-
 def _calibrate_failed(theme: str, line: str) -> tuple[Any, ...]:
     return "No answer for this target", line, empty("curves", theme), [], [], "", "", no_update
 
@@ -414,7 +284,7 @@ def _compared(worst: dict[str, Assessment], *, pinned: bool) -> str:
     if a == b:
         return "A and B are alike for the worst case."
     more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
-    return f"{more} tells the worst case more than {less}: advantage {high:.4g} against {low:.4g}."
+    return f"{more} reveals more than {less} to any attacker: advantage up to {high:.4g}, not {low:.4g}."
 
 
 def _attacker_words(who: Adversary) -> str:

@@ -41,24 +41,24 @@ class Parameter:
 PARAMETERS: dict[str, Parameter] = {
     p.name: p
     for p in (
-        Parameter("noise_multiplier", "Noise multiplier", "1.1", 0.3, 30.0, hint="over the clip norm"),
-        Parameter("sample_rate", "Sample rate", "0.01", 1e-5, 1.0, hint="chance to be in a batch"),
+        Parameter("noise_multiplier", "Noise multiplier", "1.1", 0.3, 30.0, hint="× clip"),
+        Parameter("sample_rate", "Sample rate", "0.01", 1e-5, 1.0, hint="per step"),
         Parameter("steps", "Steps", "1000", 1, 100_000, whole=True, hint="noisy updates"),
         Parameter("dataset_size", "Records", "60000", 100, 10_000_000, whole=True),
         Parameter("batch_size", "Batch size", "600", 1, 100_000, whole=True),
         Parameter("epochs", "Epochs", "10", 0.1, 1000, hint="passes over the data"),
         Parameter("releases", "Releases", "1", 1, 10_000, whole=True),
-        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="in which the direction is unknown"),
+        Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
-        Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: the average record"),
-        Parameter("gradient_change", "Gradient change", "0.2", 0.001, 2.0, hint="in units of the clip norm"),
+        Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
+        Parameter("gradient_change", "Gradient change", "0.2", 0.001, 2.0, hint="in clip norms"),
     )
 }
 
 _PEOPLE = ("records_per_user",) if "records_per_user" in {f.name for f in fields(DPSGD)} else ()
 if _PEOPLE:
     PARAMETERS["records_per_user"] = Parameter(
-        "records_per_user", "Records per person", "", 1, 100, whole=True, hint="all of them protected together"
+        "records_per_user", "Records per person", "", 1, 100, whole=True, hint="protected together"
     )
 
 MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -23,9 +23,9 @@ _SCALES = {
 
 
 def overlay(worst: dict[str, Assessment], view: str, theme: str) -> Figure:
-    """The worst case of both settings in one view."""
+    """The worst case of both settings in one view; A is dashed and lies on B, so that both are seen."""
     figure = empty(view, theme)
-    for name, assessment in worst.items():
+    for name, assessment in reversed(worst.items()):
         figure["data"] += traces(assessment, view, SETTINGS[name], f"{name}: worst case", theme, 2.6)
     return figure
 
@@ -53,7 +53,12 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "zmax": 1.0,
         "colorscale": _SCALES[theme],
         "zsmooth": "best",
-        "colorbar": {"title": {"text": "advantage"}, "thickness": 12, "outlinewidth": 0, "tickformat": ".1f"},
+        "colorbar": {
+            "title": {"text": "advantage", "side": "right"},
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickformat": ".1f",
+        },
         "hovertemplate": "Noise %{y:.3g} at rate %{x:.3g}: advantage about %{z:.3f} (estimate).<extra></extra>",
     }
     lines = [_isoline(level, values, noises, rates, _readable(level, theme)) for level in _LEVELS]
@@ -104,7 +109,7 @@ def _isoline(
         if row[0] <= level <= row[-1]:
             xs.append(float(np.exp(np.interp(level, row, np.log(rates)))))
             ys.append(noise)
-    label = [f"{level:g}" if k == len(xs) // 2 else "" for k in range(len(xs))]
+    label = [f"{level:g}" if k == 4 * len(xs) // 5 else "" for k in range(len(xs))]
     return {
         "type": "scatter",
         "mode": "lines+text",

@@ -55,30 +55,33 @@ _HOVER = {
 
 
 def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Figure:
-    """All attackers in one view, the worst case on top, with what guessing blindly would do."""
+    """All attackers in one view, with what guessing blindly would do.
+
+    The worst case is the widest and lies below: who equals it is seen on it.
+    """
     first = assessments[0].neighbouring if assessments else None
     figure = empty(view, theme)
-    for assessment in sorted(assessments, key=lambda a: a.adversary.name == "worst-case"):
+    for assessment in sorted(assessments, key=lambda a: a.adversary.name != "worst-case"):
         name = assessment.adversary.name
         label = name if assessment.neighbouring is first else f"{name}, {assessment.neighbouring.value}"
         width = 0.0 if assessment.neighbouring is first else 1.6
         figure["data"] += traces(assessment, view, look_of(name), label, theme, width)
     if view == "profile":
-        figure["layout"]["xaxis"]["range"] = [0, _reach(assessments)]
+        figure["layout"]["xaxis"]["range"] = [0, reach(assessments)]
     return figure
 
 
-def _reach(assessments: Sequence[Assessment]) -> float:
+def reach(assessments: Sequence[Assessment]) -> float:
     """How far the axis of epsilon goes: in a few steps, so that it does not move with every change."""
     ends = [read.x[read.claimed > _LOWEST][-1:] for read in (points(a, "profile") for a in assessments)]
     furthest = max((float(end[0]) for end in ends if len(end)), default=0.0)
-    return next((reach for reach in (3.0, 6.0, 12.0) if furthest < reach), 24.0)
+    return next((end for end in (1.0, 3.0, 6.0, 12.0) if furthest < end), 24.0)
 
 
 def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str, width: float = 0.0) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
     read = points(assessment, view)
-    wide = width or (3.0 if assessment.adversary.name == "worst-case" else 2.2)
+    wide = width or (4.0 if assessment.adversary.name == "worst-case" else 2.0)
     estimate = assessment.claim is not Claim.BOUND
     line = {
         "type": "scatter",
@@ -86,6 +89,7 @@ def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str
         "x": read.x.tolist(),
         "y": _shown(read.claimed, view),
         "name": f"{label} ({'estimate' if estimate else 'bound'})",
+        "meta": assessment.adversary.name,
         "line": look.line(theme, wide),
         "hovertemplate": _sentence(view, assessment.claim) + f"<extra>{label}</extra>",
         "hoverlabel": {"namelength": -1},
@@ -105,7 +109,7 @@ def empty(view: str, theme: str) -> Figure:
         axis.update(
             gridcolor=ground.line, zeroline=False, linecolor=ground.quiet, ticks="outside", tickcolor=ground.line
         )
-        axis.update(automargin=True, tickfont={"size": 12})
+        axis.update(tickfont={"size": 12})
     if view == "roc":
         x.update(_ACROSS)
         y.update(_UP)
@@ -125,7 +129,7 @@ def base_layout(theme: str) -> Figure:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": _FONT, "size": 13, "color": ground.ink},
-        "margin": {"l": 56, "r": 26, "t": 12, "b": 48},
+        "margin": {"l": 68, "r": 26, "t": 12, "b": 52},
         "showlegend": False,
         "hoverlabel": {
             "bgcolor": ground.label,

@@ -7,16 +7,17 @@ from typing import Any
 from dash import dcc, html
 
 from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS, Parameter
+from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanism import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
-CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger"))
-"""The state in the order of the callback that keeps it; a pinned setting and a file have no control."""
+CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", *PARAMETERS))
+"""The state in the order of the callback that keeps it, less what the script keeps: parameters, A, and a file."""
 SLIDERS = tuple(PARAMETERS)
-ASKING = ("explore", "calibrate", "compare")
-"""Panels that answer every change; each hears only of those that it shows."""
+ASKING = ("calibrate", "compare")
+"""Panels that a callback answers; each hears only of the changes that it shows."""
 
 _PANELS = {"explore": "Explore", "calibrate": "Calibrate", "compare": "Compare", "open": "Open"}
 _VIEWS = {"curves": "Trade-off", "roc": "Log-log", "profile": "ε – δ", "guesses": "Guesses", "table": "Table"}
@@ -51,7 +52,6 @@ def page(local: bool) -> html.Div:
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="state"),
             *[dcc.Store(id=f"ask-{panel}") for panel in ASKING],
-            dcc.Store(id="rest"),
             dcc.Store(id="rest-calibrate"),
             dcc.Store(id="theme"),
             dcc.Store(id="shared"),
@@ -65,7 +65,7 @@ def page(local: bool) -> html.Div:
                     html.Main(
                         [_explore(), _calibrate(), _compare(), _open(local), _take_away()], id="main", tabIndex=-1
                     ),
-                    html.Aside(_settings(), id="settings", tabIndex=-1, **{"aria-label": "Settings"}),  # type: ignore[arg-type]
+                    html.Aside(_settings(), id="settings", tabIndex=-1, **_named("Settings")),
                 ],
                 className="columns",
             ),
@@ -96,6 +96,17 @@ def _settings() -> list[Any]:
     return [
         html.Section(
             [
+                html.H2("Who attacks"),
+                _chips(),
+                *[
+                    html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
+                    for name, a in ATTACKERS.items()
+                    if a.parameter
+                ],
+            ]
+        ),
+        html.Section(
+            [
                 html.H2("What was released"),
                 _choice("mechanism", {name: label for name, (label, _) in MECHANISMS.items()}, "Mechanism", "segments"),
                 html.Div(
@@ -112,17 +123,6 @@ def _settings() -> list[Any]:
                 _choice("relation", _RELATIONS, "Neighbouring data sets", "options", legend="small-label"),
             ]
         ),
-        html.Section(
-            [
-                html.H2("Who attacks"),
-                _chips(),
-                *[
-                    html.Div(_field_of_attacker(a.parameter), className="for-attacker", id=f"for-{name}")
-                    for name, a in ATTACKERS.items()
-                    if a.parameter
-                ],
-            ]
-        ),
     ]
 
 
@@ -137,20 +137,14 @@ def _parameters_of_mechanisms() -> list[str]:
 
 
 def _field(p: Parameter) -> html.Div:
-    """A field and its slider; both carry the label."""
+    """The place of a field and its slider, which the page's script makes; both carry the label."""
     uses = [f"in-{kind}" for kind, (_, names) in MECHANISMS.items() if p.name in names]
-    hint = [html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
+    hint: list[Any] = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
             html.Label([p.label, *hint], htmlFor=p.name),
-            dcc.Input(
-                id=p.name,
-                **_NUMBER,
-                value=p.start,
-                spellCheck="false",
-            ),
             html.Label(f"{p.label}, slider", htmlFor=f"{p.name}-slider", className="unseen"),
-            dcc.Input(id=f"{p.name}-slider", type="range", min=0, max=SLIDER_STEPS, step=1, value=0),
+            html.Div(className="place", **{"data-name": p.name}),  # type: ignore[arg-type]
         ],
         className=" ".join(["field", f"f-{p.name}", *uses]),
         id=f"field-{p.name}",
@@ -186,8 +180,7 @@ def swatch(name: str) -> html.Span:
 def style_of_swatches() -> str:
     """The style sheet's part that follows from the looks: a line of the right colour and dash."""
     rules = []
-    for name in ATTACKERS:
-        look = look_of(name)
+    for name, look in {**{name: look_of(name) for name in ATTACKERS}, **COMPARED}.items():
         gaps = [int(n.removesuffix("px")) for n in look.dash.split(",")] if look.dash else []
         stops, at = [], 0
         for k, length in enumerate(gaps):
@@ -207,13 +200,18 @@ def _explore() -> html.Section:
             html.P(id="accuracy", className="quiet"),
             html.P(id="message", className="message", role="alert"),
             _choice("view", _VIEWS, "View", "segments views"),
-            html.Div(_graph("figure", "Risk curves of all attackers"), id="picture"),
+            html.Div(
+                html.Div(
+                    html.Div(id="figure", className="graph"), role="img", className="frame", **_named("Risk curves")
+                ),
+                id="picture",
+            ),
             html.Div(id="table", className="scroll", tabIndex=0),
             html.Div(id="cards", className="cards"),
             html.Div(id="left-out", className="quiet"),
         ],
         className="panel p-explore",
-        **{"aria-label": "Explore"},  # type: ignore[arg-type]
+        **_named("Explore"),
     )
 
 
@@ -228,6 +226,7 @@ def _calibrate() -> html.Section:
                         [
                             _text("goal", "at most", DEFAULTS["goal"]),
                             _text("place", "at", ""),
+                            html.Span("by changing", className="quiet"),
                             _choice("unknown", {k: v[0] for k, v in UNKNOWNS.items()}, "What is searched", "segments"),
                         ],
                         className="row",
@@ -244,7 +243,7 @@ def _calibrate() -> html.Section:
             html.Div(id="calibrate-left-out", className="quiet"),
         ],
         className="panel p-calibrate",
-        **{"aria-label": "Calibrate"},  # type: ignore[arg-type]
+        **_named("Calibrate"),
     )
 
 
@@ -274,7 +273,7 @@ def _compare() -> html.Section:
                     html.Figure(
                         [
                             _graph("compare-figure", "Worst-case curves of A and B"),
-                            html.Figcaption("Errors of the worst case"),
+                            html.Figcaption([swatch("A"), "A, ", swatch("B"), "B: errors of the worst case"]),
                         ]
                     ),
                     html.Figure(
@@ -288,7 +287,7 @@ def _compare() -> html.Section:
             ),
         ],
         className="panel p-compare",
-        **{"aria-label": "Compare"},  # type: ignore[arg-type]
+        **_named("Compare"),
     )
 
 
@@ -319,7 +318,7 @@ def _open(local: bool) -> html.Section:
             html.Div(_graph("open-figure", "What the file says, as curves"), id="open-picture", className="unseen"),
         ],
         className="panel p-open",
-        **{"aria-label": "Open"},  # type: ignore[arg-type]
+        **_named("Open"),
     )
 
 
@@ -335,12 +334,17 @@ def _take_away() -> html.Section:
         [
             html.Div(
                 [
-                    html.Button("Copy as Python", id="copy-python"),
-                    html.Button("Copy as command", id="copy-command"),
+                    html.Button("Copy as Python", id="copy-python", className="of-numbers"),
+                    html.Button("Copy as command", id="copy-command", className="of-numbers"),
                     html.Button("PNG", id="png", title="Download the picture as PNG"),
                     html.Button("SVG", id="svg", title="Download the picture as SVG"),
-                    html.Button("CSV", id="csv", title="Download the shown curves as CSV"),
-                    html.Button("Certificate", id="certificate", title="Download a certificate of these settings"),
+                    html.Button("CSV", id="csv", className="of-numbers", title="Download the shown curves as CSV"),
+                    html.Button(
+                        "Certificate",
+                        id="certificate",
+                        className="of-numbers",
+                        title="Download a certificate of these settings",
+                    ),
                     html.Span(id="told", role="status"),
                     html.Span(id="certificate-said", role="status"),
                 ],
@@ -349,19 +353,29 @@ def _take_away() -> html.Section:
             html.Details(
                 [
                     html.Summary("The same numbers without this page"),
-                    html.Pre(id="python", tabIndex=0, **{"aria-label": "Python"}),  # type: ignore[arg-type]
-                    html.Pre(id="command", tabIndex=0, **{"aria-label": "Command"}),  # type: ignore[arg-type]
+                    *[
+                        html.Pre(
+                            id=f"{panel}{name}", tabIndex=0, className=f"of-{panel}code", **_named(name.capitalize())
+                        )
+                        for panel in ("", "calibrate-")
+                        for name in ("python", "command")
+                    ],
                 ]
             ),
         ],
         className="take-away",
-        **{"aria-label": "Take away"},  # type: ignore[arg-type]
+        **_named("Take away"),
     )
 
 
 def _graph(name: str, label: str, config: Any = _GRAPH) -> html.Div:
     graph = dcc.Graph(id=name, config=config, responsive=True, className="graph", figure={"data": [], "layout": _BLANK})
-    return html.Div(graph, role="img", className="frame", **{"aria-label": label})  # type: ignore[arg-type]
+    return html.Div(graph, role="img", className="frame", **_named(label))
+
+
+def _named(label: str) -> dict[str, Any]:
+    """What a screen reader calls it."""
+    return {"aria-label": label}
 
 
 _BLANK = {

@@ -19,7 +19,7 @@ from reticent.threat import Adversary, Assessment, Method, WorstCase, check_domi
 from reticent.tradeoff import TradeOff
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
-EPSILONS = np.concatenate([np.linspace(0.0, 3.0, 37), np.linspace(3.0, 24.0, 64)[1:]])
+EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])
 PRIORS = np.linspace(0.01, 0.99, 99)
 QUESTIONS = Questions()
 _KEPT = 96

@@ -1,32 +1,52 @@
-"""The worst case at the accuracy of a screen, in milliseconds: drawn while the proven curve is computed.
+"""Curves at the accuracy of a screen, in milliseconds: drawn while the proven ones are computed.
 
-An estimate, and marked as one: ``composition.WorstCaseProfile``, whose values are not certified.
+Estimates, and marked as such: ``composition.WorstCaseProfile`` and ``common_sign_estimate``, whose values are not
+certified.
 """
 
 from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from reticent.composition import WorstCaseProfile
 from reticent.composition.closed_forms import clt_mu
 from reticent.composition.polygon import Polygon, polygon_above
+from reticent.composition.sign import common_sign_estimate
 from reticent.errors import ReticentError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.threat import Assessment, Claim, Method, WorstCase
+from reticent.threat import Adversary, Assessment, Claim, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.tradeoff import Mixture, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
 ACCURACY = 1e-4
-"""By how much an error rate of the drawn curve may differ from the exact one."""
+"""By how much an error rate of the drawn worst case may differ from the exact one."""
+ROUGH = 1e-3
+"""The same for attackers who do not know the direction."""
+ROUGHER = (Relaxed.name, Mixed.name)
+"""Those attackers."""
 _NEAR, _FAR = 241, 81  # thresholds within some standard deviations of the loss, and in the whole window
 _SPREADS = 6.0
 _SMALLEST, _SEEN = 1e-9, 1e-7  # delta is read down to the first, and has to be followed down to the second
 _ROUNDING = 1e-15  # of delta, times e^(l/2)
+_ROUNDING_OF_SIGN = 1e-12  # of delta, times e^l
 
 
-def screen_assessment(mechanism: Mechanism, relation: Neighbouring) -> Assessment | None:
-    """The worst case as an estimate within ``ACCURACY``; None where no such shortcut is known.
+class _Deltas(NamedTuple):
+    """delta at thresholds from 0 on, as far as it is known."""
 
-    Known for DP-SGD with Poisson sampling at a rate below 1 and noise above 0.05, under add/remove and replacement.
+    thresholds: np.ndarray
+    values: np.ndarray
+
+
+@lru_cache(maxsize=64)
+def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment | None:
+    """The attacker as an estimate within ``ACCURACY`` or ``ROUGH``; None where no such shortcut is known.
+
+    Known for DP-SGD with Poisson sampling at a rate below 1 and noise above 0.05: for the worst case and the membership
+    attacker under add/remove and replacement, for an unknown sign under add/remove.
     """
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON and _is_plain(mechanism)):
         return None
@@ -34,18 +54,59 @@ def screen_assessment(mechanism: Mechanism, relation: Neighbouring) -> Assessmen
         return None
     with np.errstate(all="ignore"):
         try:
-            curve = _curve(mechanism, relation)
+            curve = _curve(adversary, mechanism, relation)
         except (ReticentError, ArithmeticError, ValueError):
             return None
     if curve is None:
         return None
-    note = f"Screen accuracy: error rates within {ACCURACY:g}."
-    return Assessment(WorstCase(), relation, Method.EXACT, Claim.ESTIMATE, curve, None, (), (note,))
+    within = ROUGH if adversary.name in ROUGHER else ACCURACY
+    note = f"Screen accuracy: error rates within {within:g}."
+    return Assessment(adversary, relation, Method.EXACT, Claim.ESTIMATE, curve, None, (), (note,))
 
 
 def _is_plain(mechanism: DPSGD) -> bool:
     """Whether the transform speaks about this run as it stands."""
     return mechanism.records == 1 and mechanism.noise_multiplier > 0.05 and mechanism.sample_rate < 1.0
+
+
+def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> TradeOff | None:
+    worst = _worst(mechanism, relation)
+    if worst is None or isinstance(adversary, (WorstCase, Membership)):
+        return _polygon(worst)
+    plain = isinstance(adversary, Mixed) or (isinstance(adversary, Relaxed) and _knows_a_line(adversary))
+    if not plain or relation is not Neighbouring.ADD_REMOVE:
+        return None
+    known, relaxed = _polygon(worst), _polygon(_sign(mechanism))
+    if isinstance(adversary, Mixed) and known and relaxed:
+        share = adversary.relaxed_probability
+        return Mixture([relaxed, known], [share, 1.0 - share])
+    return relaxed
+
+
+def _knows_a_line(adversary: Relaxed) -> bool:
+    """Whether only a sign is unknown."""
+    return adversary.directions is None and adversary.dimension in (None, 1)
+
+
+@lru_cache(maxsize=16)
+def _worst(mechanism: DPSGD, relation: Neighbouring) -> _Deltas | None:
+    run = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
+    mu = float(clt_mu(*run, relation))
+    profile = WorstCaseProfile(*run, relation, 0.5 * mu * mu + 8.0 * mu)
+    if not profile.reliable:
+        return None
+    thresholds = _thresholds(profile)
+    return _followed(thresholds, profile.delta(thresholds), _ROUNDING * np.exp(0.5 * thresholds))
+
+
+@lru_cache(maxsize=16)
+def _sign(mechanism: DPSGD) -> _Deltas | None:
+    """One unknown sign under add/remove, never above the worst case."""
+    worst, delta = _worst(mechanism, Neighbouring.ADD_REMOVE), common_sign_estimate(mechanism)
+    if worst is None or delta is None:
+        return None
+    least = np.minimum(delta(worst.thresholds), worst.values)
+    return _followed(worst.thresholds, least, _ROUNDING_OF_SIGN * np.exp(worst.thresholds))
 
 
 def _thresholds(profile: WorstCaseProfile) -> np.ndarray:
@@ -55,17 +116,18 @@ def _thresholds(profile: WorstCaseProfile) -> np.ndarray:
     return np.unique(np.concatenate([np.linspace(0.0, near, dense), np.linspace(0.0, profile.largest, _FAR)]))
 
 
-def _curve(mechanism: DPSGD, relation: Neighbouring) -> Polygon | None:
-    run = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
-    mu = float(clt_mu(*run, relation))
-    profile = WorstCaseProfile(*run, relation, 0.5 * mu * mu + 8.0 * mu)
-    if not profile.reliable:
-        return None
-    thresholds = _thresholds(profile)
-    delta = profile.delta(thresholds)
-    known = delta > np.maximum(_SMALLEST, _ROUNDING * np.exp(0.5 * thresholds))
+def _followed(thresholds: np.ndarray, delta: np.ndarray, rounding: np.ndarray) -> _Deltas | None:
+    """As far as delta is more than rounding; None where that is not far enough."""
+    known = delta > np.maximum(_SMALLEST, rounding)
     end = len(known) if known.all() else int(np.argmin(known))
     if end == 0 or delta[end - 1] > _SEEN:
         return None
-    both = np.log(np.concatenate([delta[end - 1 : 0 : -1], delta[:end]]))
-    return polygon_above(np.concatenate([-thresholds[end - 1 : 0 : -1], thresholds[:end]]), both, log1mexp(both))
+    return _Deltas(thresholds[:end], delta[:end])
+
+
+def _polygon(known: _Deltas | None) -> Polygon | None:
+    """The curve of both directions."""
+    if known is None:
+        return None
+    both = np.log(np.concatenate([known.values[:0:-1], known.values]))
+    return polygon_above(np.concatenate([-known.thresholds[:0:-1], known.thresholds]), both, log1mexp(both))

@@ -6,6 +6,7 @@ import errno
 import secrets
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,16 +14,19 @@ from ipaddress import ip_address
 from typing import Any
 
 from dash import Dash
-from flask import Flask
+from flask import Flask, Response, request
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from reticent.dashboard.callbacks import Callbacks
+from reticent.dashboard.exploring import explore
 from reticent.dashboard.guard import protect
 from reticent.dashboard.layout import page, style_of_swatches
 from reticent.dashboard.turns import Turns
 from reticent.errors import ParameterError, UnsupportedError
 
 _FURTHER = 50
+_SWITCH = 0.0005
+"""Seconds after which a computation lets others of this process go on: who moves a slider must not wait for a proof."""
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -54,7 +58,14 @@ def build_app(*, local: bool = True) -> Dash:
         add_log_handler=False,
     )
     app.layout = page(local)
-    Callbacks(Turns(), local).connect(app)
+    turns = Turns()
+    Callbacks(turns, local).connect(app)
+
+    def explored() -> Response:
+        answer = explore(turns, request.get_json(silent=True))
+        return app.server.response_class(answer, mimetype="application/json")
+
+    app.server.add_url_rule("/explore", "explore", explored, methods=["POST"])
     app.server.add_url_rule(
         "/swatches.css", "swatches", lambda: app.server.response_class(style_of_swatches(), mimetype="text/css")
     )
@@ -107,10 +118,13 @@ class Server:
 
     def serve(self) -> None:
         """Answer until ``stop`` or until interrupted; a second interrupt is not needed."""
+        before = sys.getswitchinterval()
         with _stopping(self.stop):
+            sys.setswitchinterval(_SWITCH)
             try:
                 self._server.serve_forever()
             finally:
+                sys.setswitchinterval(before)
                 self._server.server_close()
 
     def stop(self) -> None:

@@ -18,7 +18,7 @@ from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
-from reticent.dashboard.screen import ACCURACY
+from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
 from reticent.threat import Assessment, Claim
 
@@ -39,19 +39,29 @@ def one_line(error: BaseException) -> str:
 
 def answer_line(worst: Assessment) -> str:
     """The answer in one sentence; an estimate says *about*."""
-    line = headline(summary(worst))
-    return line if worst.claim is Claim.BOUND else line.replace(" at most ", " about ")
+    read = summary(worst)
+    line, guess = headline(read), even_guess(read)
+    if worst.claim is Claim.BOUND:
+        return line
+    return line.replace(f"at most {percent(guess, up=True)}", f"about {percent(guess)}")
 
 
-def accuracy(worst: Assessment) -> str:
-    """How exact the drawn worst case is."""
+def accuracy(assessments: Sequence[Assessment]) -> str:
+    """How exact the drawn curves are; the worst case comes first."""
+    worst = assessments[0]
     if worst.claim is not Claim.BOUND:
-        return f"Screen accuracy: an estimate within {ACCURACY:g}. The proven curve follows."
+        others = any(a.adversary.name in ROUGHER for a in assessments)
+        within = f"{ACCURACY:g}" + (f", of the unknown direction {ROUGH:g}" if others else "")
+        return f"Screen accuracy: an estimate within {within}. The proven curves follow."
     number = summary(worst).advantage
     if number.lower is None or number.upper is None:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
     if number.lower == number.upper:
         return f"Certificate accuracy: proven; the advantage is {number.upper:.6g}. The table has every number."
+    if number.lower == 0.0:
+        return (
+            f"Certificate accuracy: proven; the advantage is at most {_up(number.upper)}. The table has every number."
+        )
     ends = f"{_down(number.lower)} and {_up(number.upper)}"
     return f"Certificate accuracy: proven; the advantage lies between {ends}. The table has every number."
 
@@ -89,7 +99,12 @@ def _card(assessment: Assessment) -> html.Article:
 
 def _waiting(name: str) -> html.Article:
     return html.Article(
-        [html.H2([swatch(name), _LABELS[name]]), html.P("computing …", className="quiet")], className="card waiting"
+        [
+            html.H2([swatch(name), _LABELS[name]]),
+            html.P(["50% → ", html.Strong("…")], className="guess"),
+            html.P("computing; the faint line is the one before", className="quiet"),
+        ],
+        className="card waiting",
     )
 
 
@@ -145,7 +160,7 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:
     """What each attacker would allow, and the worst case there; who is still ``waiting`` is named."""
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
-    titles = ("attacker", what, "against worst case", f"achieved {target.name}", "worst case there")
+    titles = ("attacker", what, "worst case there", f"achieved {target.name}", "against worst case")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = []
     for c in searched.found:
@@ -159,12 +174,12 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                         [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
                     ),
                     html.Td(html.Strong(f"{c.value:.6g}"), className="n"),
-                    html.Td(ratio, className="n"),
-                    html.Td(f"{c.achieved.value:.4g}", className="n"),
                     html.Td(
                         [f"{worst:.4g}", *([html.Small("beyond the target")] if unsafe else [])],
                         className="n beyond" if unsafe else "n",
                     ),
+                    html.Td(f"{c.achieved.value:.4g}", className="n"),
+                    html.Td(ratio, className="n"),
                 ]
             )
         )

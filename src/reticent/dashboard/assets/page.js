@@ -3,7 +3,8 @@
   "use strict";
   const session = Array.from(crypto.getRandomValues(new Uint32Array(3)), (n) => n.toString(36)).join("");
   const past = [];
-  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0;
+  const typing = {};  // fields whose text is not taken over yet
+  let turn = 0, now = null, known = null, asked = null, changedBy = null, changedAt = 0, handed = null, settling = 0;
 
   const shortest = (x, whole) => whole ? String(Math.round(x)) : String(Number(x.toPrecision(3)));
   function fromSlider(place, fact) {
@@ -40,10 +41,12 @@
     const data = document.body.dataset;
     for (const name of ["panel", "mechanism", "by", "view", "target"]) data[name] = settings[name];
     data.attackers = settings.attackers.split(",").join(" ");
-    document.querySelectorAll("input[type=range]").forEach((range) => {
-      const text = settings[range.id.replace("-slider", "")];
+    for (const name of known.sliders) {
+      const range = document.getElementById(name + "-slider"), field = document.getElementById(name), text = settings[name];
+      if (!typing[name] && field.value !== text) field.value = text;
+      if (toSlider(text, known.fields[name]) !== Number(range.value)) range.value = toSlider(text, known.fields[name]);
       range.setAttribute("aria-valuetext", text === "" ? "empty" : text);
-    });
+    }
     const goal = document.getElementById("goal-label"), place = document.getElementById("place-label");
     if (goal) goal.textContent = settings.target === "bayes-security" ? "at least" : "at most";
     const words = { tpr: "at false alarms", epsilon: "at delta", success: "at prior" };
@@ -66,11 +69,40 @@
   function picture(kind) {
     const panel = document.body.dataset.panel;
     const name = { explore: "figure", calibrate: "calibrate-figure", compare: "compare-figure", open: "open-figure" }[panel];
-    const plot = document.querySelector("#" + name + " .js-plotly-plot");
-    if (!plot) return;
+    const plot = document.querySelector("#" + name + ".js-plotly-plot, #" + name + " .js-plotly-plot");
+    if (!plot || !plot.data || !plot.data.length) { told("There is no picture yet"); return; }
     const ground = getComputedStyle(document.body).backgroundColor;
     const layout = Object.assign({}, plot.layout, { paper_bgcolor: ground, showlegend: true, legend: { orientation: "h", y: -0.2 } });
     window.Plotly.downloadImage({ data: plot.data, layout }, { format: kind, width: 1000, height: 640, filename: "reticent-" + panel });
+  }
+
+  // Fields and sliders of parameters are the page's own: what they say reaches the figure without a detour.
+  function addFields() {
+    document.querySelectorAll(".place:empty").forEach((place) => {
+      const name = place.dataset.name, field = document.createElement("input"), range = document.createElement("input");
+      Object.assign(field, { type: "text", id: name, inputMode: "decimal", maxLength: 40, autocomplete: "off", spellcheck: false });
+      Object.assign(range, { type: "range", id: name + "-slider", min: 0, max: known.fields[name].steps, step: 1 });
+      const take = () => { clearTimeout(typing[name]); delete typing[name]; change(name, field.value.trim(), name); };
+      field.addEventListener("input", () => { clearTimeout(typing[name]); typing[name] = setTimeout(take, 500); });
+      field.addEventListener("change", take);
+      range.addEventListener("input", () => change(name, fromSlider(Number(range.value), known.fields[name]), range.id));
+      place.append(field, range);
+    });
+  }
+  function change(name, text, by) {
+    if (text === now[name]) return;
+    remember(now, by);
+    adopt({ ...now, [name]: text });
+    clearTimeout(settling);
+    settling = setTimeout(() => window.dash_clientside.set_props("shared", { data: Date.now() }), 150);
+  }
+  // From here on these are the settings; the panel that explores draws them now.
+  function adopt(next) {
+    now = next;
+    turn += 1;
+    addFields();
+    mark(now);
+    if (now.panel === "explore") window.reticent.explore({ settings: now, session, turn });
   }
 
   // Dash writes lists of options that hold radio buttons; screen readers need groups.
@@ -82,25 +114,27 @@
     document.querySelectorAll(".dash-options-list label").forEach((label) => {
       for (const name of ["role", "aria-selected"]) if (label.hasAttribute(name)) label.removeAttribute(name);
     });
-  }
-  function name() {
     document.querySelectorAll("input[type=file]:not([aria-label])").forEach((file) => file.setAttribute("aria-label", "Choose a file"));
   }
-  new MutationObserver(() => { mend(); name(); }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
+  let mending = 0;
+  new MutationObserver(() => {
+    if (!mending) mending = setTimeout(() => { mending = 0; mend(); }, 30);
+  }).observe(document.documentElement, { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-selected"] });
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, { reticent: {
-    // [controls..., sliders...] in, the same and the state out.
+    // [controls...] in, the same and the state out.
     keep: function (...given) {
       known = given.pop();
       const search = given.pop();
       const read = given.pop();
       given.splice(-4);  // undo, pin, swap, shared: only that they were touched matters
-      const { controls, sliders, defaults, fields } = known;
+      const { controls, defaults } = known;
       const keep = window.dash_clientside.no_update;
       const by = window.dash_clientside.callback_context.triggered.map((t) => t.prop_id.split(".")[0]);
       let next = now ? Object.assign({}, now) : null;
       if (!next) {
         next = Object.assign({}, defaults, Object.fromEntries([...new URLSearchParams(search || "")].filter(([k]) => k in defaults)));
+        if (!next.place) next.place = known.places[next.target] || "";
       } else if (by.includes("undo")) {
         if (past.length) next = past.pop();
         changedBy = null;
@@ -111,9 +145,6 @@
             const other = Object.fromEntries(new URLSearchParams(next.pinned));
             next.pinned = plain(next);
             Object.assign(next, Object.fromEntries(Object.entries(other).filter(([k]) => known.pinned.includes(k))));
-          } else if (name.endsWith("-slider")) {
-            const bare = name.replace("-slider", ""), place = given[controls.length + sliders.indexOf(bare)];
-            if (Number(place) !== toSlider(next[bare], fields[bare])) next[bare] = fromSlider(Number(place), fields[bare]);
           } else if (name === "shared") {
             const set = asked; asked = null;
             if (set) Object.assign(next, Object.fromEntries(Object.entries(set).filter(([k]) => k in defaults)));
@@ -122,30 +153,20 @@
           } else if (controls.includes(name)) next[name] = asText(given[controls.indexOf(name)]);
         }
         if (by.includes("target") && next.target !== now.target) { next.goal = known.goals[next.target]; next.place = known.places[next.target] || ""; }
-        if (same(next, now)) { next = null; } else remember(now, by.join());
+        if (!same(next, now) && !by.includes("undo")) remember(now, by.join());
       }
-      const out = new Array(given.length).fill(keep);
-      if (next === null) {
-        // What was typed says what is known already: fields and sliders may still differ from it.
-        controls.forEach((name, k) => { if (!same(given[k], asValue(name, now[name]))) out[k] = asValue(name, now[name]); });
-        return [...out, keep, keep, keep, keep, keep];
-      }
-      now = next;
-      controls.forEach((name, k) => { const v = asValue(name, now[name]); if (!same(given[k], v)) out[k] = v; });
-      sliders.forEach((name, k) => {
-        const at = controls.length + k, v = toSlider(now[name], fields[name]);
-        if (Number(given[at]) !== v) out[at] = v;
-      });
-      mark(now);
+      if (!same(next, now)) adopt(next);
+      const out = controls.map((name, k) => { const v = asValue(name, now[name]); return same(given[k], v) ? keep : v; });
+      if (handed === now) return [...out, keep, keep, keep, keep];
+      handed = now;
       const query = address(now, defaults);
       window.history.replaceState(null, "", query ? "?" + query : window.location.pathname);
-      turn += 1;
       const question = { settings: now, session, turn };
-      const asks = ["explore", "calibrate", "compare"].map((panel) => panel === now.panel ? question : keep);
+      const asks = ["calibrate", "compare"].map((panel) => panel === now.panel ? question : keep);
       return [...out, question, past.length === 0, ...asks];
     },
     theme: function () {
-      return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+      return window.reticent.theme();
     },
     // A dragged target line becomes the field.
     dragged: function (moved, figure) {
@@ -161,15 +182,15 @@
 
   function theme() {
     if (!window.dash_clientside.set_props) return;
-    const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
-    window.dash_clientside.set_props("theme", { data: dark ? "dark" : "light" });
+    window.dash_clientside.set_props("theme", { data: window.reticent.theme() });
   }
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
   document.addEventListener("click", (event) => {
     const id = event.target.closest("button, a")?.id;
     const text = (name) => document.getElementById(name)?.textContent || "";
-    if (id === "copy-python") copied(text("python"), "Python");
-    if (id === "copy-command") copied(text("command"), "Command");
+    const code = document.body.dataset.panel === "calibrate" ? "calibrate-" : "";
+    if (id === "copy-python") copied(text(code + "python"), "Python");
+    if (id === "copy-command") copied(text(code + "command"), "Command");
     if (id === "link") copied(window.location.href, "Link");
     if (id === "png" || id === "svg") picture(id);
     const set = event.target.closest("[data-settings]");

@@ -1,0 +1,77 @@
+// The panel that explores: asks for each stage in turn and draws what comes back. Computes nothing about privacy.
+(function () {
+  "use strict";
+  const QUIET = 120;  // milliseconds without a change before the proof is asked for
+  const ATTRIBUTES = { className: "class", title: "title", scope: "scope", colSpan: "colspan", "aria-hidden": "aria-hidden" };
+  const shown = {};
+  let newest = null, running = null, later = 0, last = null;
+
+  // A component of the server as an element; texts stay texts.
+  function made(part) {
+    const all = document.createDocumentFragment();
+    for (const piece of [part].flat(Infinity)) {
+      if (piece === null || piece === undefined) continue;
+      if (typeof piece !== "object") { all.append(String(piece)); continue; }
+      const element = document.createElement(piece.type);
+      for (const [name, value] of Object.entries(piece.props)) if (name in ATTRIBUTES) element.setAttribute(ATTRIBUTES[name], value);
+      element.append(made(piece.props.children));
+      all.append(element);
+    }
+    return all;
+  }
+  function write(parts) {
+    for (const [name, part] of Object.entries(parts)) {
+      const text = JSON.stringify(part), place = document.getElementById(name);
+      if (!place || shown[name] === text) continue;
+      shown[name] = text;
+      place.replaceChildren(made(part));
+    }
+  }
+  // Who is waited for keeps the last line, faint, until the new one is there.
+  function withGhosts(figure, waiting) {
+    const old = document.getElementById("figure").data || [];
+    const ghosts = old.filter((line) => line.meta && waiting.includes(line.meta))
+      .map((line) => ({ ...line, opacity: 0.25, hoverinfo: "skip", hovertemplate: null, name: line.meta + " (computing)" }));
+    return [figure.data[0], ...ghosts, ...figure.data.slice(1)];
+  }
+  function draw(answer) {
+    const place = document.getElementById("figure");
+    if (!window.Plotly || !place) { setTimeout(() => { if (last === answer) draw(answer); }, 30); return; }
+    const first = !place.data;
+    window.Plotly.react(place, withGhosts(answer.figure, answer.waiting), answer.figure.layout, { displayModeBar: false, doubleClick: "reset" });
+    if (first) new ResizeObserver(() => { if (place.offsetParent) window.Plotly.Plots.resize(place); }).observe(place);
+  }
+  async function answered(stage, signal) {
+    const sent = JSON.stringify({ ...newest, stage, theme: window.reticent.theme() });
+    try {
+      const response = await fetch("explore", { method: "POST", headers: { "Content-Type": "application/json" }, body: sent, signal });
+      return response.ok ? await response.json() : { parts: { message: await response.text() } };
+    } catch (stopped) {
+      return signal.aborted ? null : { parts: { message: "The server does not answer. Start reticent dashboard again." } };
+    }
+  }
+  async function ask(stage) {
+    const question = newest, stop = new AbortController(), mine = { stage, stop };
+    running = mine;
+    const answer = await answered(stage, stop.signal);
+    if (running !== mine) return;
+    running = null;
+    if (answer.figure) { last = answer; draw(answer); }
+    if (answer.parts) write(answer.parts);
+    if (newest !== question) ask("first");
+    else if (answer.next) later = setTimeout(ask, answer.next === "proof" ? QUIET : 0, answer.next);
+  }
+
+  window.reticent = {
+    theme: () => window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light",
+    // A new question: the short first stage is let finish, what takes longer is given up.
+    explore: function (question) {
+      newest = question;
+      clearTimeout(later);
+      if (running && running.stage === "first") return;
+      if (running) running.stop.abort();
+      ask("first");
+    },
+  };
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (newest) window.reticent.explore({ ...newest }); });
+})();
