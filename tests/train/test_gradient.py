@@ -9,7 +9,7 @@ from torch import nn
 
 from reticent.errors import UnsupportedError
 from reticent.train import Settings, fit
-from reticent.train.config import ConvNetConfig, LogisticConfig, MlpConfig
+from reticent.train.config_models import ConvNetConfig, LogisticConfig, MlpConfig
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Stream
 

@@ -12,7 +12,7 @@ from opacus.validators import ModuleValidator
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.train.config import Activation, ConvNetConfig, CustomConfig, LogisticConfig, MlpConfig
+from reticent.train.config_models import Activation, ConvNetConfig, CustomConfig, LogisticConfig, MlpConfig
 
 
 def build_model(

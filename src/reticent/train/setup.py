@@ -11,9 +11,10 @@ from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanism import Sampler
+from reticent.mechanism import Mechanism, Sampler
 from reticent.mechanism.run_ledger import MOST_STEPS
-from reticent.train.config import OWN, DataConfig, TargetConfig, TrainConfig
+from reticent.train.config import TargetConfig, TrainConfig
+from reticent.train.config_data import OWN, DataConfig
 from reticent.train.features import extracted
 from reticent.train.loop import Settings
 from reticent.train.stages import release_of, staged
@@ -84,12 +85,25 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
     return staged(config, replace(planned, noise_multiplier=noise), dataset_size)
 
 
+def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
+    """What a run of ``config`` releases if all its steps run.
+
+    Raises:
+        UnreachableError, ParameterError: as ``make_settings``.
+    """
+    settings = make_settings(config, dataset_size)
+    return release_of(settings, _batches(config, settings), config.records_per_user)
+
+
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
-    batches = None
-    if config.sampler is Sampler.SHUFFLED:
-        batches = math.ceil((1.0 - 1e-9) / planned.sample_rate)  # the last one is kept
-    return calibrated_noise(target, release_of(staged(config, planned, dataset_size), batches, config.records_per_user))
+    release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
+    return calibrated_noise(target, release)
+
+
+def _batches(config: TrainConfig, settings: Settings) -> int | None:
+    """Batches of a pass over shuffled data; the last one, which may be smaller, is kept."""
+    return math.ceil((1.0 - 1e-9) / settings.sample_rate) if config.sampler is Sampler.SHUFFLED else None
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
