@@ -14,15 +14,13 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from experiments.utility.settings import DELTA, RESULTS, STUDIES
+from experiments.utility.settings import DELTA, LEVELS, RESULTS, STUDIES
 from reticent.calibrate import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
 from reticent.threat import MembershipGame, Method, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff
-
-LEVELS = np.geomspace(0.4, 50, 20)
 
 
 def gdp_noise(mu: float, run: DPSGD) -> float:
@@ -69,7 +67,7 @@ def many_passes(name: str, known: set[tuple[str, float]]) -> Iterator[dict[str, 
         return calibrate(run, NoiseMultiplier(), same, WorstCase(), Neighbouring.REPLACE).value
 
     rules = {"GDP, published": gdp_noise, "GMIP, published": published_noise, "sound": sound_noise}
-    for mu in map(float, LEVELS):
+    for mu in LEVELS:
         for rule, noise in rules.items():
             if (rule, mu) not in known:
                 yield row(rule, "mu", mu, noise(mu, run), run)

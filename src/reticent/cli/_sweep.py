@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from reticent.certificate.numbers import Number
 from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar, told

@@ -49,6 +49,20 @@ class TraceConfig(Strict):
     masks: bool = False
 
 
+class AugmentationConfig(Strict):
+    """Random views of images whose mean gradient is clipped as one; the guarantee is the same.
+
+    Attributes:
+        times: views of each record in each step.
+        flips: mirror each view with probability 1/2.
+        crop: move each view by up to so many pixels.
+    """
+
+    times: Annotated[int, Field(ge=1, le=1024)]
+    flips: bool = False
+    crop: Annotated[int, Field(ge=0, le=64)] = 0
+
+
 class SensitiveConfig(Strict):
     """One attribute whose effect on the clipped gradients is recorded along the run; the record is private.
 
@@ -199,6 +213,7 @@ class TrainConfig(Strict):
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
         schedule: what changes along the run, fixed before it; see ``StageConfig``.
+        augmentation: views of each image; see ``AugmentationConfig``.
     """
 
     data: DataConfig
@@ -225,6 +240,7 @@ class TrainConfig(Strict):
     trace: TraceConfig | None = None
     sensitive: SensitiveConfig | None = None
     schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
+    augmentation: AugmentationConfig | None = None
 
     @field_validator("model", mode="before")
     @classmethod
@@ -264,6 +280,8 @@ class TrainConfig(Strict):
             raise ValueError("schedule: with sampler shuffled only max_grad_norm may change")
         if self.sensitive is not None and stages:
             raise ValueError("schedule: sensitive is recorded for equal steps only")
+        if self.sensitive is not None and self.augmentation is not None:
+            raise ValueError("augmentation: sensitive is recorded without it only")
         return self
 
 

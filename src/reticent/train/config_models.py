@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from reticent.train.config_fields import Strict, Width
 
@@ -39,6 +39,29 @@ class ConvNetConfig(Strict):
     activation: Activation = Activation.TANH
 
 
+class ResNet9Config(Strict):
+    """ResNet-9 with group normalisation; see ``reticent.train.resnet``.
+
+    Attributes:
+        width: channels of the first layer; later ones have two and four times as many.
+        groups: of channels that are normalised together; divides ``width``.
+        standardised: filters have mean 0 and length 1.
+        activation: after each normalisation.
+    """
+
+    kind: Literal["resnet9"]
+    width: Annotated[int, Field(ge=1, le=1024)] = 64
+    groups: Annotated[int, Field(ge=1, le=1024)] = 16
+    standardised: bool = False
+    activation: Activation = Activation.RELU
+
+    @model_validator(mode="after")
+    def _groups_divide(self) -> ResNet9Config:
+        if self.width % self.groups:
+            raise ValueError("groups must divide width")
+        return self
+
+
 class CustomConfig(Strict):
     """A model of the user's own: ``model: package.module:Class`` in a configuration.
 
@@ -51,4 +74,6 @@ class CustomConfig(Strict):
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=300)]
 
 
-ModelConfig = Annotated[LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig, Field(discriminator="kind")]
+ModelConfig = Annotated[
+    LogisticConfig | MlpConfig | ConvNetConfig | ResNet9Config | CustomConfig, Field(discriminator="kind")
+]

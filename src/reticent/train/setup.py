@@ -13,6 +13,7 @@ from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanism import Mechanism, Sampler
 from reticent.mechanism.run_ledger import MOST_STEPS
+from reticent.train.augmentation import Augmentation
 from reticent.train.config import TargetConfig, TrainConfig
 from reticent.train.config_data import OWN, DataConfig
 from reticent.train.features import extracted
@@ -69,6 +70,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
     """
     rate = _sample_rate(config, dataset_size)
     steps = _steps(config, rate, dataset_size)
+    views = config.augmentation
     planned = Settings(
         noise_multiplier=1.0 if config.noise_multiplier is None else config.noise_multiplier,
         max_grad_norm=config.max_grad_norm,
@@ -78,6 +80,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         sampler=config.sampler,
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
+        augmentation=None if views is None else Augmentation(views.times, views.flips, views.crop),
     )
     noise = (
         planned.noise_multiplier if config.target is None else _calibrated(config, config.target, planned, dataset_size)

@@ -27,8 +27,8 @@ from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.threat import Interval, WorstCase
 from reticent.train._yaml import load_yaml
 from reticent.train.config import TrainConfig, parse_config
-from reticent.train.rundir import Run, load_run
 from reticent.train.run import train
+from reticent.train.rundir import Run, load_run
 from reticent.train.setup import load_dataset, planned_release
 
 MOST_CELLS = 1000
