@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from reticent.data import Dataset
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ParameterError
 from reticent.train import parse_config, train
 from reticent.train.config_models import ResNet9Config
 from reticent.train.models import build_model, check_private_model
@@ -70,5 +70,5 @@ def test_one_private_step(standardised, tmp_path):
 def test_what_does_not_fit_ends_in_one_line():
     with pytest.raises(ParameterError, match="images of 8 x 8"):
         build_model(SMALL, (20,), 2, seed=0)
-    with pytest.raises(ArtifactError, match="groups must divide width"):
-        parse_config({"model": {"kind": "resnet9", "width": 10, "groups": 4}})
+    with pytest.raises(ValueError, match="groups must divide width"):
+        ResNet9Config(kind="resnet9", width=10, groups=4)
