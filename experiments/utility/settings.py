@@ -81,7 +81,7 @@ STUDIES = {
 }
 RANDOM = {"data": {"name": "adult", "features": {"kind": "random", "width": 512}}, "private": 26_000, "public": 6_561}
 RANDOM |= {"sample_rate": 1 / 26, "parameters": 1_026}
-LINEAR = SMOOTH | {"model": {"kind": "logistic"}, "momentum": 0.9, "learning_rate": 4.5, "max_grad_norm": 0.3}
+LINEAR = SMOOTH | {"model": {"kind": "logistic"}, "momentum": 0.9, "learning_rate": 36.0, "max_grad_norm": 1.0}
 STUDIES |= {
     "adult-random": Study(**RANDOM, steps=130, recipe=LINEAR),
     "adult-once": Study(**RANDOM, steps=26, recipe=LINEAR),

@@ -2,7 +2,7 @@
 
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.report import interval, rows
-from experiments.utility.settings import LEVELS, STUDIES, TRAINED
+from experiments.utility.settings import LEVELS, SEEDS, STUDIES
 from reticent.gallery import Entry, Published, Relation
 
 STUDY = {"Adult": "adult-random", "CIFAR-10": "cifar-10"}
@@ -23,7 +23,7 @@ def run(figure):
                 ours |= {where("noise"): row["noise"], where("worst-case advantage"): row["worst_advantage"]}
                 if row["worst_epsilon"] is not None:
                     ours[where("worst-case epsilon")] = row["worst_epsilon"]
-                if row["mu"] in TRAINED:
+                if len(found.get(rounded(row["noise"]), ())) == len(SEEDS):
                     ours[where("accuracy")] = interval(found[rounded(row["noise"])])
         axes.set(xscale="log", yscale="log", xlabel="mu that is asked for", title=title)
         axes.legend()
