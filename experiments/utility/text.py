@@ -111,8 +111,7 @@ def accuracy(records: Dataset, noise: float, seed: int, **changes: object) -> fl
 def main() -> None:
     """No noise, and what two attackers allow at the target; the true worst case beside each."""
     records, rows, run = meals(), [], DPSGD(1.0, RATE, STEPS)
-    with torch.no_grad():
-        before = answer(after_films(), torch.tensor(records.features[records.test])).logits.argmax(dim=1)
+    before = answer(after_films(), torch.tensor(records.features[records.test])).logits.argmax(dim=1)
     untrained = float((before.numpy() == records.labels[records.test]).mean())
     for rule, who in {"no noise": None, "worst case": WorstCase(), "one unknown sign": Relaxed()}.items():
         noise = calibrate(run, NoiseMultiplier(), Advantage(TARGET), who).value if who else 0.0
