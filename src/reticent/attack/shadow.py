@@ -45,7 +45,7 @@ _SCHEME = 1
 """Changes whenever the same task would give another result."""
 _MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
 _EVALUATION_BATCH = 4096
-_IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size"}
+_IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size", "augmentation"}
 
 
 @dataclass(frozen=True)
