@@ -282,14 +282,17 @@ def _plain_layouts(model: nn.Module) -> list[RemovableHandle]:
     """Hand convolutions tensors in their plain order in memory.
 
     Opacus 1.6.0 reads the input of ``nn.Conv2d`` with strides that hold for that order only. For a permuted tensor its
-    gradients of records are wrong, and may mix records.
+    gradients of records are wrong; they mix records where those are not the outermost axis in memory.
     """
-
-    def plain(layer: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        return tuple(tensor.contiguous() for tensor in given)
-
     kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-    return [layer.register_forward_pre_hook(plain) for layer in model.modules() if isinstance(layer, kinds)]
+    return [layer.register_forward_pre_hook(_plain) for layer in model.modules() if isinstance(layer, kinds)]
+
+
+def _plain(layer: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return tuple(tensor.contiguous() for tensor in given)
+
+
+_plain.reticent_watches = True  # type: ignore[attr-defined]  # no number changes, so recorders let it pass
 
 
 @contextmanager
