@@ -9,16 +9,22 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from experiments.utility.settings import RESULTS, SEEDS, STUDIES, private_part, whole
+from experiments.utility.settings import RESULTS, SEEDS, STUDIES, TRAINED, private_part, whole
 from reticent.tasks import write_json
 from reticent.train import train
 
 
 def wanted(name: str) -> list[float]:
-    """Noises of all rules, target by target, and none."""
-    rows = json.loads((RESULTS / f"noise-{name}.json").read_text())["rows"]
-    asked = [row for row in rows if row["target"] in STUDIES[name].targets]
+    """Noises of all rules, target by target and at a few levels of mu, and none."""
+    asked = [row for row in stored("noise", name) if row["target"] in STUDIES[name].targets]
+    asked += [row for row in stored("levels", name) if "mu" in row and row["mu"] in TRAINED]
     return list(dict.fromkeys([0.0, *(rounded(row["noise"]) for row in asked)]))
+
+
+def stored(kind: str, name: str) -> list[dict]:
+    """Rows of a result, none where there is none."""
+    file = RESULTS / f"{kind}-{name}.json"
+    return json.loads(file.read_text())["rows"] if file.exists() else []
 
 
 def rounded(noise: float) -> float:
@@ -37,7 +43,7 @@ def accuracies(name: str) -> dict[float, list[float]]:
 def main(name: str) -> None:
     """One run for each missing cell, seed by seed."""
     file, study = RESULTS / f"cells-{name}.json", STUDIES[name]
-    rows = json.loads(file.read_text())["rows"] if file.exists() else []
+    rows = stored("cells", name)
     records, done = private_part(whole(name), study), {(row["noise"], row["seed"]) for row in rows}
     versions = {package: version(package) for package in ("reticent", "torch", "numpy")}
     for noise in wanted(name):

@@ -1,7 +1,7 @@
 """Utility, Figure 3: noise for GDP and for membership privacy, as published and as it is sound; no training."""
 
 from experiments.utility.report import rows
-from experiments.utility.settings import STUDIES
+from experiments.utility.settings import STUDIES, TRAINED
 from reticent.gallery import Entry, Published, Relation
 
 NAME, ONCE = "adult-random", "adult-once"
@@ -9,12 +9,12 @@ LOOKS = {"GDP, published": ("black", "o-"), "GMIP, published": ("tab:red", "x--"
 
 
 def run(figure):
-    """Many passes over the data on the left, one pass on the right."""
+    """Many passes over the data on the left, one pass on the right; ``table_3`` has all levels of mu."""
     (left, right), ours = figure.subplots(1, 2), {}
     for rule, (colour, look) in LOOKS.items():
         mine = [r for r in rows("levels", NAME) if r["rule"] == rule]
         left.plot([r["mu"] for r in mine], [r["noise"] for r in mine], look, color=colour, label=rule)
-        for row in mine:
+        for row in (r for r in mine if r["mu"] in TRAINED):
             ours |= numbers(f"{rule}, mu {row['mu']:.3g}", row)
     for rule, look in (("worst case", "o-k"), ("membership game", "D--m")):
         mine = [r for r in rows("levels", ONCE) if r["rule"] == rule]

@@ -1,23 +1,26 @@
-"""Noise at levels of mu for GDP and membership privacy, and for one pass: ``python -m experiments.utility.levels``.
+"""Noise at 20 levels of mu for GDP and membership privacy: ``python -m experiments.utility.levels adult-random``.
 
 Published: Corollary 4 of Dong et al. for GDP; for GMIP the smaller of it and Eq. (9) with Eq. (10). Ours: epsilon at
 delta 1e-5 is at most that of mu-GDP for the true run, under replacement; data that are used again give the membership
-game no relief, so this is its noise too. One pass over shuffled data does: harmonic rule against worst case.
+game no relief, so this is its noise too. One pass over shuffled data does (``adult-once``): harmonic rule against worst
+case. A row is kept as soon as it is known; what is kept is not computed again.
 """
+
+import json
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from experiments.utility.settings import DELTA, RESULTS, STUDIES
+from experiments.utility.settings import DELTA, LEVELS, RESULTS, STUDIES
 from reticent.calibrate import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
 from reticent.threat import MembershipGame, Method, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff
-
-LEVELS = np.geomspace(0.4, 50, 20)[:11:5]
 
 
 def gdp_noise(mu: float, run: DPSGD) -> float:
@@ -48,33 +51,47 @@ def row(rule: str, key: str, value: float, noise: float, run: DPSGD) -> dict[str
     return found
 
 
-def many_passes() -> list[dict[str, object]]:
+def release(name: str, sampler: Sampler = Sampler.POISSON) -> DPSGD:
+    """The run of a study with noise 1."""
+    study = STUDIES[name]
+    size = round(study.sample_rate * study.private)
+    return DPSGD(1.0, study.sample_rate, study.steps, sampler=sampler, num_parameters=study.parameters, batch_size=size)
+
+
+def many_passes(name: str, known: set[tuple[str, float]]) -> Iterator[dict[str, object]]:
     """Three rules at every level of mu."""
-    study, rows = STUDIES["adult-random"], []
-    size = round(study.sample_rate * study.private)
-    run = DPSGD(1.0, study.sample_rate, study.steps, num_parameters=study.parameters, batch_size=size)
-    for mu in LEVELS:
+    run = release(name)
+
+    def sound_noise(mu: float, run: DPSGD) -> float:
         same = EpsilonAtDelta(float(epsilon_at_delta(GaussianTradeOff(mu), DELTA)), DELTA)
-        sound = calibrate(run, NoiseMultiplier(), same, WorstCase(), Neighbouring.REPLACE).value
-        noises = {"GDP, published": gdp_noise(mu, run), "GMIP, published": published_noise(mu, run), "sound": sound}
-        rows += [row(rule, "mu", float(mu), noise, run) for rule, noise in noises.items()]
-    return rows
+        return calibrate(run, NoiseMultiplier(), same, WorstCase(), Neighbouring.REPLACE).value
+
+    rules = {"GDP, published": gdp_noise, "GMIP, published": published_noise, "sound": sound_noise}
+    for mu in LEVELS:
+        for rule, noise in rules.items():
+            if (rule, mu) not in known:
+                yield row(rule, "mu", mu, noise(mu, run), run)
 
 
-def one_pass() -> list[dict[str, object]]:
+def one_pass(name: str, known: set[tuple[str, float]]) -> Iterator[dict[str, object]]:
     """Membership game and worst case at equal advantage, each record used once."""
-    study, rows = STUDIES["adult-once"], []
-    size = round(study.sample_rate * study.private)
-    run = DPSGD(
-        1.0, study.sample_rate, study.steps, sampler=Sampler.SHUFFLED, num_parameters=study.parameters, batch_size=size
-    )
-    for target in study.targets:
+    run = release(name, Sampler.SHUFFLED)
+    for target in STUDIES[name].targets:
         for rule, who in (("worst case", WorstCase()), ("membership game", MembershipGame())):
-            noise = calibrate(run, NoiseMultiplier(), Advantage(target), who, Neighbouring.REPLACE).value
-            rows.append(row(rule, "target", target, noise, run))
-    return rows
+            if (rule, target) not in known:
+                noise = calibrate(run, NoiseMultiplier(), Advantage(target), who, Neighbouring.REPLACE).value
+                yield row(rule, "target", target, noise, run)
+
+
+def main(name: str) -> None:
+    """Rows that are not stored yet."""
+    once = name.endswith("once")
+    file, key = RESULTS / f"levels-{name}.json", "target" if once else "mu"
+    rows = json.loads(file.read_text())["rows"] if file.exists() else []
+    for found in (one_pass if once else many_passes)(name, {(r["rule"], r[key]) for r in rows}):
+        rows = sorted([*rows, found], key=lambda r: r[key])
+        write_json(file, {"rows": rows})
 
 
 if __name__ == "__main__":
-    write_json(RESULTS / "levels-adult-random.json", {"rows": many_passes()})
-    write_json(RESULTS / "levels-adult-once.json", {"rows": one_pass()})
+    main(sys.argv[1])

@@ -1,13 +1,14 @@
-"""Stored cells as numbers with intervals, and the picture that two entries share."""
+"""Stored cells as numbers with intervals, and the entry that two data sets share."""
 
 import json
+from functools import partial
 
 import numpy as np
 from scipy.stats import t
 
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.settings import RESULTS, STUDIES
-from reticent.gallery import Measured
+from reticent.gallery import Entry, Measured
 
 LOOKS = {
     "worst case": ("black", "o"),
@@ -38,6 +39,21 @@ def gain(values, base):
     """Difference in percentage points, seed by seed: equal seeds share their first weights."""
     seeds = min(len(values), len(base))
     return interval(100 * (np.asarray(values[:seeds]) - np.asarray(base[:seeds])))
+
+
+def accuracy_entry(number, name, title, published, reason, settings):
+    """The entry about accuracy over targets of one study."""
+    study = STUDIES[name]
+    shared = {"steps": study.steps, "sample rate": study.sample_rate, "seeds": "0 to 4"}
+    return Entry(
+        id=f"utility/figure-{number}",
+        title=f"{title}: accuracy at the noise that each attacker allows",
+        run=partial(over_targets, name=name),
+        published=(published,),
+        reason=reason,
+        settings=shared | {"private records": study.private} | settings,
+        inches=(9.0, 3.6),
+    )
 
 
 def over_targets(figure, name):

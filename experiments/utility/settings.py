@@ -21,6 +21,9 @@ from reticent.train.features import extracted
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(5)
 DELTA = 1e-5
+LEVELS = tuple(float(mu) for mu in np.geomspace(0.4, 50, 20))
+TRAINED = LEVELS[:11:5]
+"""Levels of mu at which noise is computed, and at which models are trained too."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,12 @@ STUDIES = {
 }
 RANDOM = {"data": {"name": "adult", "features": {"kind": "random", "width": 512}}, "private": 26_000, "public": 6_561}
 RANDOM |= {"sample_rate": 1 / 26, "parameters": 1_026}
-STUDIES |= {"adult-random": Study(**RANDOM, steps=130, recipe={}), "adult-once": Study(**RANDOM, steps=26, recipe={})}
-"""Sizes near those of the membership paper's Adult experiment, for noise alone: 1,026 parameters, batches of 1,000."""
+LINEAR = SMOOTH | {"model": {"kind": "logistic"}, "momentum": 0.9, "learning_rate": 36.0, "max_grad_norm": 1.0}
+STUDIES |= {
+    "adult-random": Study(**RANDOM, steps=130, recipe=LINEAR),
+    "adult-once": Study(**RANDOM, steps=26, recipe=LINEAR),
+}
+"""Sizes near those of the membership paper's Adult experiment: 1,026 parameters, batches of 1,000."""
 
 
 def whole(name: str) -> Dataset:

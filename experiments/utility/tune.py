@@ -17,6 +17,7 @@ from reticent.train import train
 GRID = {
     "cifar-10": [(rate / clip, clip) for rate, clip in ((48, 0.1), (48, 0.2), (48, 0.4), (24, 0.2), (96, 0.2))],
     "adult": [(rate / clip, clip) for clip in (0.3, 1.0, 3.0) for rate in (0.45, 1.35, 4.0)],
+    "adult-random": [(rate / clip, clip) for clip in (0.3, 1.0) for rate in (4.0, 12.0, 36.0, 108.0)],
 }
 
 

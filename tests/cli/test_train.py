@@ -99,3 +99,38 @@ def test_wrong_options(config, tmp_path, capsys):
     assert "--trace-every must be a whole number >= 1, got 0" in err
     assert call(capsys, "train", tmp_path / "none.yaml", "--out", tmp_path / "run")[0] == 2
     assert call(capsys, "train", config)[0] == 2
+
+
+def test_a_sweep_says_that_choosing_costs_all_runs(config, tmp_path, capsys):
+    config.write_text(CONFIG + "sweep: {learning_rate: [0.1, 0.2]}\n")
+    code, out, err = call(capsys, "train", config, "--out", tmp_path / "s")
+    assert (code, err) == (0, "")
+    words = " ".join(out.split())
+    assert "All 2 runs together: advantage at most" in words
+    assert "for the chosen model the bound is that of all runs together" in words
+    code, out, _ = call(capsys, "train", config, "--out", tmp_path / "s", "--resume", "--json")
+    found = json.loads(out)
+    assert [cell["choice"] for cell in found["cells"]] == [{"learning_rate": 0.1}, {"learning_rate": 0.2}]
+    assert found["together"]["runs"] == 2
+    alone, together = found["cells"][0]["risks"]["epsilon"], found["together"]["risks"]["epsilon"]
+    assert together["value"] > alone["value"]
+    assert load_run(found["cells"][0]["run"]).ledger.utility.test_accuracy == found["cells"][0]["test_accuracy"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--engine", "dask"], "engines, --timeout and --resume are for a sweep"),
+        (["--resume"], "engines, --timeout and --resume are for a sweep"),
+        (["--sweep", "learning_rate"], "KEY=VALUE"),
+        (["--sweep", "learning_rate=0.1", "--engine", "slurm"], "one of local, dask, ray"),
+        (["--sweep", "learning_rate=0.1", "--checkpoint", "x"], "without --data and --checkpoint"),
+        (["--sweep", "noise_multiplier=-1"], "noise_multiplier"),
+        (["--sweep", "batch_size=1000"], "batch_size"),
+    ],
+)
+def test_what_is_no_sweep_ends_in_one_line(options, words, config, tmp_path, capsys):
+    code, out, err = call(capsys, "train", config, "--out", tmp_path / "s", *options)
+    assert (code, out) == (2, "")
+    assert len(err.strip().splitlines()) == 1
+    assert words in err

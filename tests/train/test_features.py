@@ -11,7 +11,8 @@ import torch
 from reticent.data import Dataset
 from reticent.errors import ParameterError
 from reticent.train import train
-from reticent.train.config import LearningRateConfig, RandomFeaturesConfig, ScatteringConfig
+from reticent.train.config import LearningRateConfig
+from reticent.train.config_data import RandomFeaturesConfig, ScatteringConfig
 from reticent.train.features import Scattering, extracted
 from reticent.train.models import build_model
 from reticent.train.randomness import Stream, torch_seed

@@ -9,7 +9,7 @@ from torch import nn
 
 from reticent.errors import UnsupportedError
 from reticent.train import Settings, fit
-from reticent.train.config import ConvNetConfig, LogisticConfig, MlpConfig
+from reticent.train.config_models import ConvNetConfig, LogisticConfig, MlpConfig
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Stream
 
@@ -75,6 +75,33 @@ def test_each_record_is_clipped_on_its_own(make_context, recorder, name, physica
         assert size == len(chosen) > 4
         assert clipped == int((norms[chosen] > clip).sum())
     assert 0 < sum(record.clipped) < sum(record.batch_sizes)
+
+
+class Permuted(nn.Module):
+    """Hands its convolution a tensor whose order in memory is not the plain one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Conv2d(2, 3, 3, stride=2, padding=1)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.layer(rows.permute(0, 3, 1, 2)).flatten(1)
+
+
+@pytest.mark.parametrize("features_too", [False, True])
+def test_the_order_in_memory_does_not_matter(make_context, recorder, features_too):
+    generator = torch.Generator().manual_seed(2)
+    features, labels = torch.randn((12, 8, 8, 2), generator=generator), torch.randint(3, (12,), generator=generator)
+    if features_too:
+        features = features.permute(3, 1, 2, 0).contiguous().permute(3, 1, 2, 0)
+    model = Permuted()
+    exact = one_by_one(model, features, labels)
+    run_step(make_context, recorder, model, features, labels, 1.0, 1024)
+    for step, update in zip(recorder.steps, recorder.updates, strict=True):
+        chosen = exact[torch.from_numpy(step.indices)]
+        expected = (chosen * (1.0 / chosen.norm(dim=1)).clamp(max=1.0)[:, None]).sum(dim=0) / 12.0
+        assert update.gradient.numpy() == pytest.approx(expected.numpy(), rel=2e-4, abs=1e-6)
+    assert not model.layer._forward_pre_hooks
 
 
 def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorder):

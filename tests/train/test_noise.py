@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from reticent.train import Settings, fit
-from reticent.train.config import LogisticConfig
+from reticent.train.config_models import LogisticConfig
 from reticent.train.models import build_model
 from reticent.train.optimiser import PrivateOptimizer
 from reticent.train.randomness import SeededSource, Stream, SystemSource

@@ -307,12 +307,14 @@ def glir_audit(
     Raises:
         ArtifactError: the run has no trace, or is corrupt.
         ParameterError: ``records`` is below 10.
-        UnsupportedError: the data set has fewer than 40 test records.
+        UnsupportedError: the data set has fewer than 40 test records, or the run was augmented.
     """
     run = run_path if isinstance(run_path, Run) else load_run(run_path)
     trace, mechanism = run.trace(), run.ledger.equal_steps()
     if trace is None:
         raise ArtifactError(f"{run.path}: has no trace; train with --trace")
+    if run.config.augmentation is not None:
+        raise UnsupportedError("glir knows the gradient of a record, not of the views that this run drew of it")
     rng = np.random.default_rng(seed)
     parts = _split(run, records, background, rng)
     gradients = _gradient_map(run, mechanism, rng)

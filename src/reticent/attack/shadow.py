@@ -24,7 +24,7 @@ from torch import nn
 from reticent import _check
 from reticent.attack.signals import scaled_confidence
 from reticent.attack.stacked import Buffers, Stacked, stack
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.tasks.store import digest_of
 from reticent.train.batches import draw_batches
@@ -45,7 +45,7 @@ _SCHEME = 1
 """Changes whenever the same task would give another result."""
 _MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
 _EVALUATION_BATCH = 4096
-_IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size"}
+_IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size", "augmentation"}
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,8 @@ def train_shadow_models(
 
 def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape: Sequence[int]) -> list[Task]:
     """One task per block; a block holds the models ``number * size`` to ``(number + 1) * size - 1``."""
+    if plan.config.augmentation is not None:
+        raise UnsupportedError("shadow models are not trained with augmentation")
     model = build_model(plan.config.model, tuple(feature_shape), classes, seed=0)
     size = 1 if sum(p.numel() for p in model.parameters()) >= LARGE else BLOCK
     common: dict[str, Any] = {

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reticent.cli._app import app
+from reticent.cli._audit_input import engine_of
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
+from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
 
 if TYPE_CHECKING:
     from reticent.data.own import OwnTable
+    from reticent.tasks import Engine
     from reticent.train import Run, TrainConfig
 
 
@@ -42,11 +46,30 @@ def train_command(
         Path | None, typer.Option("--checkpoint", help="Keep the run in this file now and then, and go on from it.")
     ] = None,
     checkpoint_every: Annotated[int, typer.Option("--checkpoint-every", help="Steps between two checkpoints.")] = 100,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option("--sweep", help="KEY=VALUE,VALUE: one run for each value; several keys make a grid."),
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="Of a sweep: local, dask or ray.")] = "local",
+    address: Annotated[str | None, typer.Option("--address", help="Of the Dask scheduler or the Ray head.")] = None,
+    workers: Annotated[int, typer.Option("--workers", help="Processes of the local engine.")] = 1,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Give up when no cell was finished for so many seconds.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in that folder.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
     if out is None:
         raise ParameterError("out", None, "given: the run directory")
+    traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
+    if sweep or asks_for_sweep(config):
+        if config is None or data is not None or checkpoint is not None:
+            raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
+        _sweep(config, sweep or [], traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
+        return
+    if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
+        raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep")
     table = None
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
@@ -54,10 +77,28 @@ def train_command(
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
         settings = load_settings(config)
-    if trace or trace_masks or trace_every != 1:
-        settings = _with_trace(settings, trace_every, trace_masks)
+    if traced is not None:
+        settings = _with_trace(settings, *traced)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every)
     typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
+
+
+def _sweep(
+    config: Path,
+    axes: list[str],
+    traced: tuple[int, bool] | None,
+    out: Path,
+    engine: Engine,
+    timeout: float | None,
+    *,
+    resume: bool,
+    json: bool,
+) -> None:
+    require_torch()
+    cells = cells_of(config, axes)
+    if traced is not None:
+        cells = tuple(replace(cell, config=_with_trace(cell.config, *traced)) for cell in cells)
+    print_sweep(run_sweep(cells, out, engine, timeout, resume=resume), json=json)
 
 
 def load_settings(config: Path) -> TrainConfig:

@@ -205,6 +205,21 @@ class Store:
                 shutil.rmtree(folder, ignore_errors=True)
             sync_folder(self.root / "tasks")
 
+    def task(self, key: str) -> Task:
+        """The task whose result lies in the folder ``key``.
+
+        Raises:
+            ArtifactError: there is none, or it belongs elsewhere.
+        """
+        path = inside(self.root, "tasks", key, "task.json")
+        found = read_json(path).get("task")
+        if not isinstance(found, dict) or set(found) != {"kind", "inputs"} or not isinstance(found["inputs"], dict):
+            raise ArtifactError(f"{path}: holds no task")
+        task = Task(str(found["kind"]), found["inputs"])
+        if task.key != key:
+            raise ArtifactError(f"{path}: does not describe the task that its folder is named after")
+        return task
+
     def load(self, task: Task) -> dict[str, np.ndarray]:
         """The result of a task.
 

@@ -7,29 +7,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from reticent import _strict
-from reticent.data import NAMES
 from reticent.errors import ArtifactError
 from reticent.mechanism import Neighbouring, Sampler
-from reticent.mechanism.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, Sha256, first_problem
+from reticent.mechanism.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, first_problem
 from reticent.threat.attribute import Scope
 from reticent.train._yaml import load_yaml
+from reticent.train.config_data import DataConfig
+from reticent.train.config_fields import Inside, Positive, Seed, Strict
+from reticent.train.config_models import ModelConfig
 
 _LARGEST_CONFIG = 1 << 16
-
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-Inside = Annotated[float, Field(gt=0.0, lt=1.0)]
-Width = Annotated[int, Field(ge=1, le=65_536)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class Activation(StrEnum):
-    """Non-linearity between layers."""
-
-    RELU = "relu"
-    TANH = "tanh"
 
 
 class Optimiser(StrEnum):
@@ -47,149 +37,7 @@ class Decay(StrEnum):
     COSINE = "cosine"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-OWN = "own"
-"""The name of records that the user brings: a table of a file, or a data set in memory."""
-
-
-class TableConfig(_Strict):
-    """Which table of the user's own; written by ``reticent train --data``, not by hand.
-
-    Attributes:
-        file: name of the file, without a folder: a run looks for it only where the user keeps data.
-        file_sha256: of its bytes.
-        schema_sha256: of the schema that the run keeps beside its weights.
-        derived: columns whose bounds or categories were read off the records.
-    """
-
-    file: Annotated[str, Field(pattern=r"^[^/\\\x00-\x1f]+$", max_length=200)]
-    file_sha256: Sha256
-    schema_sha256: Sha256
-    derived: tuple[str, ...] = ()
-
-    @field_validator("file")
-    @classmethod
-    def _plain(cls, file: str) -> str:
-        if file in (".", ".."):
-            raise ValueError("must be the name of a file")
-        return file
-
-
-class ScatteringConfig(_Strict):
-    """Scattering transform of images, a fixed function of each image; see ``reticent.train.features``.
-
-    Attributes:
-        scales, angles: octaves and directions of the wavelets.
-        cells: the result has ``cells`` by ``cells`` values in each channel.
-        groups: channels are normalised, record by record, in so many groups.
-    """
-
-    kind: Literal["scattering"]
-    scales: Annotated[int, Field(ge=1, le=4)] = 2
-    angles: Annotated[int, Field(ge=1, le=32)] = 8
-    cells: Annotated[int, Field(ge=1, le=64)] = 8
-    groups: Annotated[int, Field(ge=1, le=1024)] = 23
-
-
-class RandomFeaturesConfig(_Strict):
-    """relu(W x + b) with fixed random W and b; see ``reticent.train.features``.
-
-    Attributes:
-        width: columns of the result.
-        seed: of W and b; public.
-    """
-
-    kind: Literal["random"]
-    width: Width
-    seed: Seed = 0
-
-
-FeaturesConfig = Annotated[ScatteringConfig | RandomFeaturesConfig, Field(discriminator="kind")]
-
-
-class DataConfig(_Strict):
-    """Which records.
-
-    Attributes:
-        name: a name of ``reticent.data.NAMES``, or ``own`` for records that the user brings.
-        table: with ``own``: the table, if the records come from a file.
-        path: nothing. A configuration, which may come with a stranger's run, opens no file of its choice;
-            data lie under ``$RETICENT_DATA`` or ``--data``, and a run finds its own by their fingerprint.
-        train_fraction: split the pool at random instead of the default split.
-        split_seed: of that split.
-        train_size: keep only the first so many training records.
-        features: what is computed from each record before training; fixed, so no data shape it.
-    """
-
-    name: str
-    table: TableConfig | None = None
-    path: None = None
-    train_fraction: Annotated[float, Field(gt=0.0, lt=1.0)] | None = None
-    split_seed: Seed = 0
-    train_size: Annotated[int, Field(ge=1)] | None = None
-    features: FeaturesConfig | None = None
-
-    @field_validator("path", mode="before")
-    @classmethod
-    def _no_path(cls, path: object) -> None:
-        if path is not None:
-            raise ValueError("must be left out: data are read under $RETICENT_DATA or --data only")
-
-    @field_validator("name")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in (*NAMES, OWN):
-            raise ValueError(f"must be one of {', '.join(NAMES)}, or {OWN} for records of your own")
-        return name
-
-    @model_validator(mode="after")
-    def _tables_are_own(self) -> DataConfig:
-        if self.table is not None and self.name != OWN:
-            raise ValueError(f"table goes with name {OWN}")
-        return self
-
-
-class LogisticConfig(_Strict):
-    """One linear layer."""
-
-    kind: Literal["logistic"]
-
-
-class MlpConfig(_Strict):
-    """Fully connected layers."""
-
-    kind: Literal["mlp"]
-    widths: Annotated[tuple[Width, ...], Field(min_length=1, max_length=16)]
-    activation: Activation = Activation.TANH
-
-
-class ConvNetConfig(_Strict):
-    """Convolutions 3 x 3 with stride 2, average pooling, one linear layer; for features (channels, h, w)."""
-
-    kind: Literal["convnet"]
-    channels: Annotated[tuple[Width, ...], Field(min_length=1, max_length=8)] = (16, 32)
-    activation: Activation = Activation.TANH
-
-
-class CustomConfig(_Strict):
-    """A model of the user's own: ``model: package.module:Class`` in a configuration.
-
-    Attributes:
-        name: ``package.module:Class``, called with the shape of one record's features and the number of classes.
-            Training imports the module, so its code runs; opening somebody else's run does not.
-    """
-
-    kind: Literal["custom"] = "custom"
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*$", max_length=300)]
-
-
-ModelConfig = Annotated[LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig, Field(discriminator="kind")]
-
-
-class TraceConfig(_Strict):
+class TraceConfig(Strict):
     """What to record for attacks on the run.
 
     Attributes:
@@ -201,7 +49,21 @@ class TraceConfig(_Strict):
     masks: bool = False
 
 
-class SensitiveConfig(_Strict):
+class AugmentationConfig(Strict):
+    """Random views of images whose mean gradient is clipped as one; the guarantee is the same.
+
+    Attributes:
+        times: views of each record in each step.
+        flips: mirror each view with probability 1/2.
+        crop: move each view by up to so many pixels.
+    """
+
+    times: Annotated[int, Field(ge=1, le=1024)]
+    flips: bool = False
+    crop: Annotated[int, Field(ge=0, le=64)] = 0
+
+
+class SensitiveConfig(Strict):
     """One attribute whose effect on the clipped gradients is recorded along the run; the record is private.
 
     Attributes:
@@ -228,7 +90,7 @@ class SensitiveConfig(_Strict):
         return self
 
 
-class LearningRateConfig(_Strict):
+class LearningRateConfig(Strict):
     """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
 
     Attributes:
@@ -242,7 +104,7 @@ class LearningRateConfig(_Strict):
     final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
 
-class StageConfig(_Strict):
+class StageConfig(Strict):
     """What changes from one step on; what is left out stays as it was.
 
     Attributes:
@@ -290,7 +152,7 @@ _PARTNERS = {
 }
 
 
-class TargetConfig(_Strict):
+class TargetConfig(Strict):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
     Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
@@ -329,7 +191,7 @@ class TargetConfig(_Strict):
         return self
 
 
-class TrainConfig(_Strict):
+class TrainConfig(Strict):
     """One DP-SGD run.
 
     Attributes:
@@ -351,6 +213,7 @@ class TrainConfig(_Strict):
         physical_batch_size: most records in one pass; memory only, the result does not depend on it
             beyond rounding.
         schedule: what changes along the run, fixed before it; see ``StageConfig``.
+        augmentation: views of each image; see ``AugmentationConfig``.
     """
 
     data: DataConfig
@@ -377,6 +240,7 @@ class TrainConfig(_Strict):
     trace: TraceConfig | None = None
     sensitive: SensitiveConfig | None = None
     schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
+    augmentation: AugmentationConfig | None = None
 
     @field_validator("model", mode="before")
     @classmethod
@@ -416,6 +280,8 @@ class TrainConfig(_Strict):
             raise ValueError("schedule: with sampler shuffled only max_grad_norm may change")
         if self.sensitive is not None and stages:
             raise ValueError("schedule: sensitive is recorded for equal steps only")
+        if self.sensitive is not None and self.augmentation is not None:
+            raise ValueError("augmentation: sensitive is recorded without it only")
         return self
 
 

@@ -16,7 +16,7 @@ from torch.nn.functional import avg_pool2d, pad
 
 from reticent.data import Dataset
 from reticent.errors import ParameterError
-from reticent.train.config import RandomFeaturesConfig, ScatteringConfig
+from reticent.train.config_data import RandomFeaturesConfig, ScatteringConfig
 
 _RECORDS = 20  # in one pass
 

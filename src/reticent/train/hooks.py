@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from reticent.data import Dataset
+from reticent.train.augmentation import Augmentation
 
 
 class StopTraining(Exception):  # noqa: N818
@@ -39,6 +40,7 @@ class RunContext:
         planned_steps: steps of the whole run.
         directory: folder inside the run directory into which a hook may write files (in a folder of
             its own); they become part of the run. None where nothing is written.
+        augmentation: views of each record whose mean gradient is clipped; hooks see the records themselves.
     """
 
     model: nn.Module
@@ -51,6 +53,7 @@ class RunContext:
     divisor: float
     planned_steps: int
     directory: Path | None
+    augmentation: Augmentation | None = None
 
 
 @dataclass(frozen=True)

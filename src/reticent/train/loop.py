@@ -14,11 +14,13 @@ from opacus.grad_sample import GradSampleModule
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
 
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
 from reticent.mechanism.run_ledger import StageRecord
+from reticent.train.augmentation import Augmentation
 from reticent.train.checkpoint import Checkpoint, Moving
 from reticent.train.factored import LinearModel
 from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
@@ -44,6 +46,7 @@ class Settings:
         batch_size: size of a batch, for samplers other than Poisson.
         physical_batch_size: most records in one forward and backward pass.
         stages: what changes later in the run.
+        augmentation: views of each record, whose mean gradient is clipped.
     """
 
     noise_multiplier: float
@@ -55,6 +58,7 @@ class Settings:
     batch_size: int | None = None
     physical_batch_size: int = 1024
     stages: tuple[Stage, ...] = ()
+    augmentation: Augmentation | None = None
 
     def __post_init__(self) -> None:
         _check.non_negative(noise_multiplier=self.noise_multiplier)
@@ -117,12 +121,17 @@ def fit(
     """
     if len(context.train_features) == 0:
         raise ParameterError("train_features", 0, "at least one record")
+    if settings.augmentation != context.augmentation:
+        raise ParameterError("augmentation", context.augmentation, f"that of the settings, {settings.augmentation}")
+    if settings.augmentation is not None:
+        settings.augmentation.check(context.train_features)
     check_private_model(context.model, context.train_features)
     batches = batches_of(settings, sampling, len(context.train_features))
     if checkpoint is not None and settings.sampler is Sampler.SHUFFLED:
         raise UnsupportedError("a run over shuffled epochs cannot be resumed: leave out the checkpoint")
     if checkpoint is not None and settings.stages:
         raise UnsupportedError("a run with a schedule cannot be resumed: leave out the checkpoint")
+    layouts = _plain_layouts(context.model)
     wrapped = GradSampleModule(context.model, loss_reduction="sum")
     try:
         loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
@@ -133,6 +142,8 @@ def fit(
             return loop.run(batches, progress)
     finally:
         wrapped.remove_hooks()
+        for handle in layouts:
+            handle.remove()
         _forget_gradients(context.model)
 
 
@@ -162,12 +173,14 @@ class _Loop:
         self.clipped: list[int] = []
         self.ran = StageLog()
         self.stages = {stage.at: stage for stage in settings.stages}
-        with _undisturbed(model):
-            self.linear = LinearModel.of(context.model, context.train_features)
+        self.linear: LinearModel | None = None
+        if settings.augmentation is None:
+            with _undisturbed(model):
+                self.linear = LinearModel.of(context.model, context.train_features)
 
     def keep_in(self, checkpoint: Checkpoint | None, sources: tuple[Source, Source]) -> None:
         """Keep what changes along the run, and go on from what was kept."""
-        self.checkpoint = checkpoint
+        self.checkpoint, self.sampling = checkpoint, sources[0]
         inner = self.optimizer.original_optimizer
         self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
 
@@ -220,7 +233,8 @@ class _Loop:
 
         Memory is that of one piece: its records are copied when it is their turn.
         """
-        pieces = where.split(self.settings.physical_batch_size)
+        views = self.settings.augmentation
+        pieces = where.split(max(1, self.settings.physical_batch_size // (views.times if views else 1)))
         self.optimizer.zero_grad()
         if self.linear is not None:
             with _undisturbed(self.model, keep_random_state=False):
@@ -229,24 +243,32 @@ class _Loop:
                     self.optimizer.accumulate(*sums)
             self.optimizer.release()
             return
-        for piece in pieces[:-1]:
-            self._backward(*self._records(piece))
+        drawn = views.draw(self.sampling, len(where)) if views else torch.zeros(len(where))
+        draws = drawn.split(max(1, len(pieces[0])))
+        for piece, mine in zip(pieces[:-1], draws, strict=False):
+            self._backward(*self._records(piece), mine)
             self.optimizer.signal_skip_step(True)
             self.optimizer.step()
             self.optimizer.zero_grad()
-        self._backward(*self._records(pieces[-1]))
+        self._backward(*self._records(pieces[-1]), draws[-1])
         self.optimizer.step()
 
     def _records(self, where: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.context.train_features[where], self.context.train_labels[where]
 
-    def _backward(self, features: torch.Tensor, labels: torch.Tensor) -> None:
+    def _backward(self, features: torch.Tensor, labels: torch.Tensor, draws: torch.Tensor) -> None:
+        views = self.settings.augmentation
         if len(labels) == 0:
             # Poisson sampling may draw nobody: the sum is zero and the noise is still released.
             for p in self.optimizer.params:
                 p.grad_sample = p.detach().new_zeros((0, *p.shape))
             return
-        cross_entropy(self.model(features), labels, reduction="sum").backward()
+        if views is None:
+            cross_entropy(self.model(features), labels, reduction="sum").backward()
+            return
+        many = labels.repeat_interleave(views.times)
+        cross_entropy(self.model(views.views(features, draws)), many, reduction="sum").backward()
+        views.average(self.optimizer.params)
 
     def _call(self, what: Callable[[StepHook], None]) -> None:
         if not self.hooks:
@@ -254,6 +276,23 @@ class _Loop:
         with _undisturbed(self.model):
             for hook in self.hooks:
                 what(hook)
+
+
+def _plain_layouts(model: nn.Module) -> list[RemovableHandle]:
+    """Hand convolutions tensors in their plain order in memory.
+
+    Opacus 1.6.0 reads the input of ``nn.Conv2d`` with strides that hold for that order only. For a permuted tensor its
+    gradients of records are wrong; they mix records where those are not the outermost axis in memory.
+    """
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    return [layer.register_forward_pre_hook(_plain) for layer in model.modules() if isinstance(layer, kinds)]
+
+
+def _plain(layer: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return tuple(tensor.contiguous() for tensor in given)
+
+
+_plain.reticent_watches = True  # type: ignore[attr-defined]  # no number changes, so recorders let it pass
 
 
 @contextmanager

@@ -12,11 +12,20 @@ from opacus.validators import ModuleValidator
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.train.config import Activation, ConvNetConfig, CustomConfig, LogisticConfig, MlpConfig
+from reticent.train.config_models import (
+    Activation,
+    ConvNetConfig,
+    CustomConfig,
+    LogisticConfig,
+    MlpConfig,
+    ModelConfig,
+    ResNet9Config,
+)
+from reticent.train.resnet import ResNet9
 
 
 def build_model(
-    config: LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig,
+    config: ModelConfig,
     feature_shape: tuple[int, ...],
     classes: int,
     seed: int,
@@ -69,9 +78,7 @@ def _mixes_records(model: nn.Module, features: torch.Tensor) -> bool:
     return together.shape != alone.shape or not bool((together - alone).abs().max() <= 1e-3 * scale)
 
 
-def _build(
-    config: LogisticConfig | MlpConfig | ConvNetConfig | CustomConfig, feature_shape: tuple[int, ...], classes: int
-) -> nn.Module:
+def _build(config: ModelConfig, feature_shape: tuple[int, ...], classes: int) -> nn.Module:
     inputs = math.prod(feature_shape)
     match config:
         case CustomConfig(name=name):
@@ -80,6 +87,8 @@ def _build(
             return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
         case MlpConfig(widths=widths, activation=activation):
             return nn.Sequential(nn.Flatten(), *_dense((inputs, *widths), activation), nn.Linear(widths[-1], classes))
+        case ResNet9Config():
+            return ResNet9(config, feature_shape, classes)
         case ConvNetConfig(channels=channels, activation=activation):
             if len(feature_shape) != 3:
                 raise ParameterError("model.kind", "convnet", "logistic or mlp: these data hold no images")

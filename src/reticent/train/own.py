@@ -12,7 +12,8 @@ from reticent._strict import read_bytes
 from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.errors import ArtifactError, ParameterError
 from reticent.train._yaml import load_yaml
-from reticent.train.config import OWN, TrainConfig, parse_config
+from reticent.train.config import TrainConfig, parse_config
+from reticent.train.config_data import OWN
 from reticent.train.hooks import RunContext, Step, Update
 
 _LARGEST_SCHEMA = 1 << 20

@@ -272,7 +272,13 @@ class AttributeHook:
         self.recorder: AttributeRecorder | None = None
 
     def start(self, context: RunContext) -> None:
-        """Attach to the model of the run."""
+        """Attach to the model of the run.
+
+        Raises:
+            UnsupportedError: the run clips mean gradients of several views, which nothing here measures.
+        """
+        if context.augmentation is not None:
+            raise UnsupportedError("the sensitivity of an attribute is not measured with augmentation: leave one out")
         chosen = np.arange(len(context.train_labels)) if self._whole else self._audit
         audit = None
         if chosen is not None:

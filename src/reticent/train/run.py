@@ -153,6 +153,7 @@ def _context(
         divisor=settings.divisor,
         planned_steps=settings.steps,
         directory=directory,
+        augmentation=settings.augmentation,
     )
 
 
@@ -203,7 +204,7 @@ def _ledger(
     return RunLedger(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         config=config.model_dump(mode="json"),
-        data=_data_record(dataset),
+        data=_data_record(dataset, settings),
         sampler=settings.sampler,
         noise_multiplier=settings.noise_multiplier,
         max_grad_norm=settings.max_grad_norm,
@@ -232,7 +233,7 @@ def _ledger(
     )
 
 
-def _data_record(dataset: Dataset) -> DataRecord:
+def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
     return DataRecord(
         name=dataset.name,
         source=dataset.source,
@@ -241,7 +242,7 @@ def _data_record(dataset: Dataset) -> DataRecord:
         test_size=len(dataset.test),
         feature_shape=dataset.feature_shape,
         classes=dataset.classes,
-        notes=dataset.notes,
+        notes=(*dataset.notes, *(() if settings.augmentation is None else (settings.augmentation.note,))),
     )
 
 

@@ -25,7 +25,9 @@ from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.mechanism.run_ledger import RunLedger, Sha256, first_problem
 from reticent.threat.attribute import SensitivityRecord
-from reticent.train.config import OWN, CustomConfig, TrainConfig, parse_config
+from reticent.train.config import TrainConfig, parse_config
+from reticent.train.config_data import OWN
+from reticent.train.config_models import CustomConfig
 from reticent.train.models import build_model
 from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
 from reticent.train.setup import divided, find_dataset

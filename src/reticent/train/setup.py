@@ -11,9 +11,11 @@ from reticent import data
 from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
-from reticent.mechanism import Sampler
+from reticent.mechanism import Mechanism, Sampler
 from reticent.mechanism.run_ledger import MOST_STEPS
-from reticent.train.config import OWN, DataConfig, TargetConfig, TrainConfig
+from reticent.train.augmentation import Augmentation
+from reticent.train.config import TargetConfig, TrainConfig
+from reticent.train.config_data import OWN, DataConfig
 from reticent.train.features import extracted
 from reticent.train.loop import Settings
 from reticent.train.stages import release_of, staged
@@ -68,6 +70,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
     """
     rate = _sample_rate(config, dataset_size)
     steps = _steps(config, rate, dataset_size)
+    views = config.augmentation
     planned = Settings(
         noise_multiplier=1.0 if config.noise_multiplier is None else config.noise_multiplier,
         max_grad_norm=config.max_grad_norm,
@@ -77,6 +80,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         sampler=config.sampler,
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
+        augmentation=None if views is None else Augmentation(views.times, views.flips, views.crop),
     )
     noise = (
         planned.noise_multiplier if config.target is None else _calibrated(config, config.target, planned, dataset_size)
@@ -84,12 +88,25 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
     return staged(config, replace(planned, noise_multiplier=noise), dataset_size)
 
 
+def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
+    """What a run of ``config`` releases if all its steps run.
+
+    Raises:
+        UnreachableError, ParameterError: as ``make_settings``.
+    """
+    settings = make_settings(config, dataset_size)
+    return release_of(settings, _batches(config, settings), config.records_per_user)
+
+
 def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
     """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
-    batches = None
-    if config.sampler is Sampler.SHUFFLED:
-        batches = math.ceil((1.0 - 1e-9) / planned.sample_rate)  # the last one is kept
-    return calibrated_noise(target, release_of(staged(config, planned, dataset_size), batches, config.records_per_user))
+    release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
+    return calibrated_noise(target, release)
+
+
+def _batches(config: TrainConfig, settings: Settings) -> int | None:
+    """Batches of a pass over shuffled data; the last one, which may be smaller, is kept."""
+    return math.ceil((1.0 - 1e-9) / settings.sample_rate) if config.sampler is Sampler.SHUFFLED else None
 
 
 def _sample_rate(config: TrainConfig, dataset_size: int) -> float:

@@ -1,0 +1,151 @@
+"""``reticent train --sweep``: what is read from the command line, and the table of all cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reticent.certificate.numbers import Number
+from reticent.cli._audit_output import strict_json
+from reticent.cli._progress import progress_bar, told
+from reticent.cli._tables import print_table, say, shown
+from reticent.errors import ArtifactError, ParameterError
+
+if TYPE_CHECKING:
+    from reticent.tasks import Engine
+    from reticent.train.sweep import Cell, Outcome, Risks, Sweep
+
+SCHEMA = "reticent.sweep/1"
+
+
+def cells_of(config: Path, options: Sequence[str]) -> tuple[Cell, ...]:
+    """The grid in ``sweep:`` of the file and in ``--sweep``; an option replaces the axis of the same key.
+
+    Raises:
+        ArtifactError, ParameterError: as ``make_grid`` and ``parse_axis``.
+    """
+    from reticent.train.config import load_document
+    from reticent.train.sweep import make_grid, parse_axis
+
+    document = load_document(config)
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{config}: must be a mapping of keys to values")
+    axes = document.pop("sweep", {})
+    if not isinstance(axes, dict):
+        raise ArtifactError(f"{config}: sweep: must be a mapping of keys to lists of values")
+    for option in options:
+        key, values = parse_axis(option)
+        axes[key] = values
+    return make_grid(document, axes, str(config))
+
+
+def asks_for_sweep(config: Path | None) -> bool:
+    """Whether the file has a section ``sweep``."""
+    if config is None:
+        return False
+    from reticent.train.config import load_document
+
+    document = load_document(config)
+    return isinstance(document, dict) and "sweep" in document
+
+
+def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float | None, *, resume: bool) -> Sweep:
+    """Train all cells with a progress bar; what does not fit is reported as a key of the configuration."""
+    from reticent.train.sweep import sweep
+
+    try:
+        with progress_bar(f"sweep {out.name}") as bar:
+            return sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=told(bar))
+    except ParameterError as error:
+        raise ArtifactError(f"{out}: {error}") from None
+
+
+def print_sweep(found: Sweep, *, json: bool) -> None:
+    """One row for each cell, then all of them together, then what a reader must know."""
+    if json:
+        strict_json(_document(found))
+        return
+    rows = found.outcomes
+    names = [(key, [_text(o.cell.choice[key]) for o in rows]) for key in rows[0].cell.choice]
+    names.append(("run", [o.cell.name if o.run is not None else "diverged" for o in rows]))
+    numbers = [("test\naccuracy", [_accuracy(o) for o in rows])]
+    numbers.append(("advan-\ntage", [shown(Number.of(o.risks.advantage)) for o in rows]))
+    numbers.append((f"epsilon\n@{found.delta:g}", [shown(Number.of(o.risks.epsilon)) for o in rows]))
+    title = f"{found.out}: {len(rows)} cells; worst case, neighbouring data sets: {found.neighbouring}"
+    print_table(title, names, numbers)
+    for line in (_together(found), *_notes(found)):
+        say(line)
+
+
+def _together(found: Sweep) -> str:
+    if found.together is None:
+        return f"All {found.trained} runs together: not bounded, because {found.why_not}."
+    numbers = {name: shown(Number.of(getattr(found.together, name))) for name in ("advantage", "epsilon")}
+    return (
+        f"All {found.trained} runs together: advantage at most {numbers['advantage']}, epsilon at most "
+        f"{numbers['epsilon']} at delta {found.delta:g} (bound: composition of all runs)."
+    )
+
+
+def _notes(found: Sweep) -> list[str]:
+    notes = [
+        "Each row is about the release of that run alone, taken without a look at the others; so is its certificate. "
+        "Whoever chooses a run by its results has used all of them: for the chosen model the bound is that of all runs "
+        "together.",
+        "The best test accuracy of several is too high for new records, and it was chosen with the test records, "
+        "which no bound here covers.",
+    ]
+    if found.trained > len(found.outcomes):
+        notes.append(
+            "Runs of earlier grids in this folder are counted. The bound holds if noise, sample rate and steps of the "
+            "later ones were not chosen by looking at results of the earlier ones."
+        )
+    if any(o.run is None for o in found.outcomes):
+        notes.append("A run that diverged left no model; that it did is seen, so its planned steps are counted.")
+    warnings = {w: None for o in found.outcomes if o.run is not None for w in o.run.ledger.warnings}
+    return notes + [f"! {warning.value}: {warning.text}" for warning in warnings]
+
+
+def _document(found: Sweep) -> dict[str, Any]:
+    together: dict[str, Any] = {"runs": found.trained, "why_not": found.why_not, "risks": None}
+    if found.together is not None:
+        together["risks"] = _risks(found.together)
+    return {
+        "schema": SCHEMA,
+        "delta": found.delta,
+        "neighbouring": str(found.neighbouring),
+        "adversary": "worst-case",
+        "cells": [_cell(o) for o in found.outcomes],
+        "together": together,
+        "notes": _notes(found),
+    }
+
+
+def _cell(outcome: Outcome) -> dict[str, Any]:
+    ledger = None if outcome.run is None else outcome.run.ledger
+    return {
+        "choice": dict(outcome.cell.choice),
+        "run": None if outcome.run is None else str(outcome.run.path),
+        "test_accuracy": None if ledger is None else ledger.utility.test_accuracy,
+        "noise_multiplier": None if ledger is None else ledger.noise_multiplier,
+        "steps": None if ledger is None else ledger.steps,
+        "risks": _risks(outcome.risks),
+    }
+
+
+def _risks(risks: Risks) -> Mapping[str, Any]:
+    return {
+        "claim": "bound",
+        "advantage": Number.of(risks.advantage).model_dump(),
+        "epsilon": Number.of(risks.epsilon).model_dump(),
+    }
+
+
+def _accuracy(outcome: Outcome) -> str:
+    accuracy = None if outcome.run is None else outcome.run.ledger.utility.test_accuracy
+    return "-" if accuracy is None else f"{accuracy:.4f}"
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
