@@ -21,6 +21,7 @@ SIGN = CORE + "sign/"
 SIGNS = "tests/composition/test_sign_error_terms.py"
 TERMS = "tests/composition/test_error_terms.py"
 ENCLOSURE = "tests/composition/test_enclosure.py"
+SPLIT = "tests/composition/test_split.py"
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ MUTANTS = (
     Mutant("power: mass outside", CORE + "_power.py", "    return float(np.exp(best))", "    return 0.0"),
     Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS"),
     Mutant("lattice: errors of all steps", CORE + "routes/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack"),
+    Mutant("split: large steps are no small ones", CORE + "routes/split.py", "small, count - most, width", "small, count, width", (SPLIT, "-k", "no_small_ones")),
+    Mutant("split: more large steps than counted", CORE + "routes/split.py", "points, _TAIL), _FAILED)", "points, _TAIL), -700.0)", (SPLIT, "-k", "paid_for")),
     Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0"),
     Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = self.rule(c, frequencies) + steady.rest[0]", "error = 0.0 * frequencies + steady.rest[0]", ("tests/composition/test_laws.py",)),
     Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
