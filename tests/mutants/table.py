@@ -13,6 +13,7 @@ SIGN, MECHANISM, THREAT, TRAIN = CORE + "sign/", "reticent/mechanism/", "reticen
 SIGNS = "tests/composition/test_sign_error_terms.py"
 TERMS = "tests/composition/test_error_terms.py"
 ENCLOSURE = "tests/composition/test_enclosure.py"
+SPLIT = "tests/composition/test_split.py"
 LAWS = "tests/composition/test_laws.py"
 SAMPLERS = "tests/composition/test_samplers.py"
 COMPOSE = "tests/composition/test_compose.py"
@@ -53,6 +54,8 @@ MUTANTS = (
     Mutant("power: mass outside", CORE + "_power.py", "    return float(np.exp(best))", "    return 0.0", TERMS + "::test_mass_outside_a_window_is_bounded"),
     Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS", TERMS + "::test_one_step_of_a_lattice_is_known_to_its_stated_error"),
     Mutant("lattice: errors of all steps", CORE + "routes/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack", TERMS + "::test_every_step_adds_its_error_to_a_lattice"),
+    Mutant("split: large steps are no small ones", CORE + "routes/split.py", "small, count - most, width", "small, count, width", SPLIT + "::test_steps_that_are_large_are_no_small_ones"),
+    Mutant("split: more large steps than counted", CORE + "routes/split.py", "points, _TAIL), _FAILED)", "points, _TAIL), -700.0)", SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
     Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = self.rule(c, frequencies) + steady.rest[0]", "error = 0.0 * frequencies + steady.rest[0]", LAWS),
     Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),

@@ -95,7 +95,8 @@ def outside(parts: Sequence[Tilted], end: float, planned: float, pitch: float, l
         pitch: of the grid: sums that stay that far inside need no bound.
         largest: cap for the smaller exponents.
     """
-    furthest = sum(part.count * float(part.losses[-1 if planned > 0.0 else 0]) for part in parts)
+    side = -1 if planned > 0.0 else 0
+    furthest = sum(part.count * float(part.losses[part.weights > 0.0][side]) for part in parts)
     if np.sign(planned) * (end - furthest) >= pitch:
         return 0.0
     best, first = 0.0, abs(planned)

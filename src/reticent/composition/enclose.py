@@ -10,6 +10,7 @@ from reticent.composition.bracket import Route
 from reticent.composition.polygon import Polygon, hull, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step, told
 from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.routes.split import compose_split
 from reticent.composition.routes.transform import transform_of
 from reticent.composition.steps import Step
 from reticent.errors import NumericalError
@@ -19,8 +20,11 @@ _DEEP = -27.0  # log of delta, 2e-12, that a curve should reach
 _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 _WIDE = 1e-3  # of the advantage: worth a note
 _UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
-_FIRST_POINTS, _MOST_POINTS = 2**16, 2**20  # of lattices
+_FIRST_POINTS, _CHEAP_POINTS, _MOST_POINTS = 2**16, 2**18, 2**20  # of lattices
 _AIMED = 5e-8  # width of the advantage on a lattice that is fine enough
+_MANY = 10**4 * 2**20  # steps times points from which on split lattices are tried: they leave out a few steps
+_ROUNDED = 10**7  # steps from which on a finer grid is no narrower: each step adds its rounding
+_GAIN = 18.0  # how many times narrower than the first lattice the largest one is, about
 _MISSED, _MISSED_MORE = 1e-15, 1e-9  # probability that a lattice's window may miss: more resolves the rest finer
 
 _Pair = tuple[Polygon, Polygon]
@@ -94,10 +98,14 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     if exact is not None and transform is not None and transform.refused:
         found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
     if exact is None or found.width > _WIDTH or not _reaches(exact[0]):
-        coarse = lattice(_FIRST_POINTS, _MISSED)
+        coarse, split = lattice(_FIRST_POINTS, _MISSED), None
         if found.width > _WIDTH:
-            lattice(_finer(coarse), _MISSED)
-        if found.width > _WIDTH:
+            points = _finer(coarse)
+            if len(steps) == 1 and steps[0][1] * points >= _MANY:
+                split = found.ask("split lattices", lambda: compose_split(*steps[0], _AIMED, _FIRST_POINTS))
+            elif points <= _CHEAP_POINTS:
+                lattice(points, _MISSED)
+        if found.width > _WIDTH and not _finest(coarse, split, steps[0][1]):
             lattice(_MOST_POINTS, _MISSED_MORE)
     return found
 
@@ -106,14 +114,25 @@ def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
     return float(min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below))
 
 
+def _pair_width(pair: _Pair) -> float:
+    return _width([pair[0]], [pair[1]])
+
+
 def _reaches(curve: Polygon) -> bool:
     """Whether delta is followed far down in both directions: contours that cannot be had are left out."""
     return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
+
+
+def _finest(coarse: _Pair | None, split: _Pair | None, count: int) -> bool:
+    """Whether split lattices already gained what the largest lattice would, or rounding is what is left."""
+    if split is None or coarse is None:
+        return split is not None
+    return count >= _ROUNDED or _pair_width(split) * _GAIN < _pair_width(coarse)
 
 
 def _finer(coarse: _Pair | None) -> int:
     """Points that narrow a first lattice to ``_WIDTH``: the width falls with the square of the spacing."""
     if coarse is None:
         return _MOST_POINTS
-    doublings = math.ceil(math.log(2.0 * _width([coarse[0]], [coarse[1]]) / _WIDTH, 4.0))
+    doublings = math.ceil(math.log(2.0 * _pair_width(coarse) / _WIDTH, 4.0))
     return min(_FIRST_POINTS * 2 ** max(doublings, 1), _MOST_POINTS)

@@ -251,10 +251,10 @@ class SampledGaussian:
         """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
         grid = self.nodes
         power = np.multiply.outer(exponents, grid.mixture)
-        inner = self._peaks + np.maximum(power[:, :-1], power[:, 1:])
+        inner = self._peaks + _cellwise(np.maximum, power)
         if grid.mirrored is not None:
             power = np.multiply.outer(1.0 - exponents, grid.mirrored)
-            inner = inner + np.maximum(power[:, :-1], power[:, 1:])
+            inner = inner + _cellwise(np.maximum, power)
         return inner
 
     # What lies outside the nodes.
@@ -302,31 +302,26 @@ class SampledGaussian:
 
         The density below the first and above the last of ``x`` is bounded by 0.
         """
-        slope = self._posterior(x)
-        steepest = slope[1:] + (self._posterior(-x)[:-1] if self.antipodal else 0.0)
-        least = self._cell_least(c, x) - log_norm + 2 * math.log(self.noise_multiplier)
-        density = np.exp(least) / steepest
+        slope, loss = self._posterior(x), self.pair.log_mixture(x)
+        least = _normal_extreme(self.pair, x, largest=False) + _cellwise(np.minimum, c * loss)
+        steepest = slope[1:]
+        if self.antipodal:
+            mirrored = self.pair.log_mixture(-x)
+            least, steepest = least + _cellwise(np.minimum, (1.0 - c) * mirrored), steepest + self._posterior(-x)[:-1]
+            loss = loss - mirrored
+        density = np.exp(least + (2 * math.log(self.noise_multiplier) - log_norm)) / steepest
         top = int(np.argmax(density))
         left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
         right = np.minimum.accumulate(density[top:])[1:]
         minorant = np.concatenate([left, right])
         order = np.argsort(-minorant, kind="stable")
-        heights, spans = minorant[order], np.cumsum(np.diff(self.pair.loss(x))[order])
+        heights, spans = minorant[order], np.cumsum(np.diff(loss)[order])
         return _LayeredDecay(spans, (heights - np.append(heights[1:], 0.0)) * spans)
 
     def _posterior(self, x: np.ndarray) -> np.ndarray:
         """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
         log_odds = math.log(self.rate) - math.log1p(-self.rate) + (x - 0.5) / self.noise_multiplier**2
         return np.exp(-np.logaddexp(0.0, -log_odds))
-
-    def _cell_least(self, c: float, x: np.ndarray) -> np.ndarray:
-        """log of a lower bound on P (dQ/dP)^c on each cell, factor by factor."""
-        power = c * self.pair.log_mixture(x)
-        total = _normal_extreme(self.pair, x, largest=False) + np.minimum(power[:-1], power[1:])
-        if self.antipodal:
-            power = (1.0 - c) * self.pair.log_mixture(-x)
-            total = total + np.minimum(power[:-1], power[1:])
-        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,6 +387,12 @@ def _normal_extreme(pair: GaussianMixture, x: np.ndarray, largest: bool) -> np.n
     top = -HALF_LOG_TWO_PI - math.log(pair.noise_multiplier)
     straddles = (x[:-1] < 0.0) & (x[1:] > 0.0)
     return np.where(straddles, top, np.maximum(log_p[:-1], log_p[1:]))
+
+
+def _cellwise(pick: np.ufunc, values: np.ndarray) -> np.ndarray:
+    """What ``pick`` takes of the two ends of each cell, along the last axis."""
+    picked: np.ndarray = pick(values[..., :-1], values[..., 1:])
+    return picked
 
 
 def _log_tail(z: float) -> float:

@@ -98,11 +98,23 @@ def compose_lattice(
         NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
     """
     plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(atoms_apart), tail)
-    ends, middles = (
-        [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
-        for shift in (0.0, -0.5)
-    )
-    return _pessimistic(ends, plan), _optimistic(middles, plan)
+    return _pessimistic(_all_cells(steps, plan, 0.0), plan), _optimistic(_all_cells(steps, plan, -0.5), plan)
+
+
+def lattice_above(steps: Steps, width: float, max_points: int, tail: float) -> Polygon:
+    """The pessimistic side of ``compose_lattice`` alone."""
+    plan = _plan(steps, width, max_points, 0.0, tail)
+    return _pessimistic(_all_cells(steps, plan, 0.0), plan)
+
+
+def lattice_below(steps: Steps, width: float, max_points: int, tail: float) -> Polygon:
+    """The optimistic side of ``compose_lattice`` alone."""
+    plan = _plan(steps, width, max_points, 0.0, tail)
+    return _optimistic(_all_cells(steps, plan, -0.5), plan)
+
+
+def _all_cells(steps: Steps, plan: _Plan, shift: float) -> list[_Cells]:
+    return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
 
 
 def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
@@ -286,10 +298,10 @@ def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 
 
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
-    """An interval within [-reach, reach] outside which Q above and P below are at most ``tail``."""
+    """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
     sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
-    high = curve.errors(sizes).tpr <= np.log(tail)
-    low = curve.errors(-sizes).tnr <= np.log(tail)
+    above, below = curve.errors(sizes).tpr, curve.errors(-sizes).tnr
+    high, low = (rate <= np.logaddexp(rate[-1], np.log(tail)) for rate in (above, below))
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
