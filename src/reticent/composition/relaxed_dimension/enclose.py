@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.composition.bracket import Bracket
+from reticent.composition.compose import compose
 from reticent.composition.composed import certified_advantage
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
 from reticent.composition.relaxed_dimension import overlaps, second_moment, tests_from_below, told_mixture
@@ -24,7 +25,7 @@ from reticent.composition.sign.join import relaxed_dpsgd
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
-from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, symmetrised
+from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._bessel import log_mean_exponential
 from reticent.tradeoff._logs import log1mexp
 
@@ -36,6 +37,7 @@ _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left o
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
+_LOG_2 = math.log(2.0)
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
 _SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold
 
@@ -44,7 +46,7 @@ _SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold
 def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
     """Enclosure of the curve over one direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
-    The common sign is left out where attackers who lack only the sign are seen to reach more than the other two bounds
+    The common sign is left out where attackers who lack only the sign are seen to reach more than the other bounds
     allow, at every threshold with delta above 1e-8.
 
     Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
@@ -69,7 +71,7 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
         above, below = _above(run, dimension), _below(run, dimension)
         if _may_be_cut(run, float(above.delta(0.0)), float(below.delta(0.0))):
             above, below = _sharpened(run, dimension, above, below)
-        if not _surpassed(above, _below(run, 1)):
+        if not _surpassed(above, run):
             above = strictest([relaxed_dpsgd(run).pessimistic, above])
         return Bracket.checked(above, below)
 
@@ -101,6 +103,15 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     if upper > _LARGE:
         upper = min(upper, certified_advantage(noise, rate, steps, Neighbouring.ADD_REMOVE)[1])
     return min(lower, upper), upper
+
+
+def relaxed_estimate(run: DPSGD, dimension: int) -> TradeOff:
+    """Roughly the claimed curve, for a search to start from: moments and the mask told, without any certificate."""
+    plain = _plain(run, dimension)
+    if plain is not None:
+        return plain.pessimistic
+    with np.errstate(all="ignore"):
+        return _above(run, dimension)
 
 
 def _plain(run: DPSGD, dimension: int) -> Bracket | None:
@@ -172,14 +183,19 @@ def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds:
     return both_directions(thresholds, np.minimum(add, 0.0), np.minimum(remove, 0.0))
 
 
-def _surpassed(above: Polygon, attained: Polygon) -> bool:
+def _surpassed(above: Polygon, run: DPSGD) -> bool:
     """Whether attackers who lack only the sign reach more than ``above`` allows, at every delta that matters.
 
-    Then the common sign cannot lower the curve there, and seconds are saved.
+    Then the common sign cannot lower the curve there, and seconds are saved. What they reach: simple attacks, and the
+    worst case at a threshold larger by log 2. A wrong answer costs time or width, never the bound.
     """
     thresholds = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))
     allowed = above.log_delta(thresholds)
-    return bool(np.all((allowed < _NO_MATTER) | (allowed <= attained.log_delta(thresholds))))
+    open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(thresholds))
+    if not np.any(open_still):
+        return True
+    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(thresholds + _LOG_2)
+    return bool(np.all(~open_still | (allowed <= floor)))
 
 
 def log_norms(noise: float, rate: float, steps: int, moment: LogMoment) -> dict[float, float]:
