@@ -1,7 +1,7 @@
 """The relaxed adversary against DP-SGD where the direction is unknown in d dimensions, enclosed on both sides.
 
-Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack would
-already have succeeded, the mask told, and the common sign. Below, attackers with exact error rates.
+Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack
+would already have succeeded, the mask told, and the common sign. Below, attackers with exact error rates.
 docs/relaxed-dimension.md has the model and the proofs.
 """
 
@@ -79,8 +79,8 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
 def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     """(lower, upper) around the advantage alone, in milliseconds; the upper end may be that of the worst case.
 
-    The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and for
-    little noise, where ``relaxed_in`` is tighter.
+    The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
+    for little noise, where ``relaxed_in`` is tighter.
 
     Raises:
         UnsupportedError: no noise.
@@ -171,8 +171,8 @@ def _most_by_norms(run: DPSGD, dimension: int) -> float:
 def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
     """By way of a third law, that of a fresh direction in every step, R.
 
-    From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t), and
-    the same from P0 by way of R to P1.
+    From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t),
+    and the same from P0 by way of R to P1.
     """
     kept = overlaps.over_norms(run.noise_multiplier, run.sample_rate, run.steps, dimension)
     later = thresholds[:, None] * _SPLITS

@@ -45,7 +45,7 @@ def composed_norms(noise: float, rate: float, steps: int, dimension: int, advant
 
 
 def _step(noise: float, rate: float, dimension: int) -> tuple[Polygon, Polygon]:
-    """Polygons around the curve of one norm: tangents and chords at few thresholds compose in a fraction of the time."""
+    """Polygons around the curve of one norm: tangents and chords at few thresholds compose in less time."""
     least = -np.log1p(-rate)
     inner = -np.geomspace(least * (1.0 - 1e-9), least * _NEAR, _THRESHOLDS // 2)
     thresholds = np.concatenate([inner, [0.0], np.geomspace(least * _NEAR, _FURTHEST, _THRESHOLDS)])

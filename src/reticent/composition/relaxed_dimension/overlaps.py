@@ -2,8 +2,8 @@
 
 There X = E (LR - 1)^2 is carried by outcomes that almost never occur. Write L_S for the likelihood ratio of "all steps
 of S show the target" against "absent"; given |S| = n it depends on Q = |sum of S|^2 / (n s^2) alone, which is central
-chi-square under "absent", noncentral by n / s^2 where the target is in S. With caps c_n, drop from "present" all masks b
-of more than k steps, and all outcomes in which Q > c_|S| for some S inside b. What is dropped has probability at most
+chi-square under "absent", noncentral by n / s^2 where the target is in S. With caps c_n, drop from "present" all masks
+of more than k steps, and all outcomes in which Q > c_|S| for some S inside the mask. The probability of that is at most
 
     eta = P(K > k) + sum_n C(T, n) p^n P(Binomial(T - n, p) <= k - n) P_1(Q > c_n),
 
@@ -95,7 +95,7 @@ def over_norms(noise: float, rate: float, steps: int, dimension: int) -> Kept:
 def _kept(
     noise: float, rate: float, steps: int, dimension: int, log_mass: np.ndarray, whole: np.ndarray, *, subtract: bool
 ) -> Kept:
-    """``log_mass``: of overlaps of n steps; ``whole``: log of what these add without caps; ``subtract`` 1 from moments."""
+    """``log_mass``: of overlaps of n steps; ``whole``: log of what they add without caps; ``subtract`` 1 or not."""
     sizes = np.arange(1, len(log_mass) + 1)
     log_sets = _log_choose(steps, sizes) + sizes * np.log(rate)
     dropped = np.zeros((len(sizes), len(_LEVELS)))  # per mask of any size
@@ -124,12 +124,11 @@ def _largest_masks(rate: float, steps: int) -> list[int]:
     counts = np.arange(min(steps, _MOST) + 1)
     beyond = bdtrc(counts, steps, rate)
     beyond[counts >= steps] = 0.0
-    return sorted({int(counts[np.argmax(beyond <= rare)]) for rare in _RARE if np.any(beyond <= rare)} | {len(counts) - 1})
+    first = {int(counts[np.argmax(beyond <= rare)]) for rare in _RARE if np.any(beyond <= rare)}
+    return sorted(first | {len(counts) - 1})
 
 
-def _capped(
-    noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bool) -> tuple[np.ndarray, np.ndarray]:
     """(P_1(Q > c), bound on E_1[L; Q <= c]) for c at the last cell whose log L stays below each of ``log_caps``."""
     centre, spread = dimension + noncentrality, np.sqrt(2.0 * dimension + 4.0 * noncentrality)
     low, high = max(centre - 8.0 * spread, 0.0), centre + 9.0 * spread + 40.0
@@ -142,7 +141,8 @@ def _capped(
     last = np.searchsorted(log_ratio, log_caps, side="right") - 1
     everything = last < 0  # below the first cell: nothing is kept
     last = np.maximum(last, 0)
-    return np.where(everything, 1.0, sf[last] * (1.0 + 4.0 * _RTOL)), np.where(everything, 0.0, np.cumsum(moments)[last])
+    beyond, moment = sf[last] * (1.0 + 4.0 * _RTOL), np.cumsum(moments)[last]
+    return np.where(everything, 1.0, beyond), np.where(everything, 0.0, moment)
 
 
 def _log_choose(count: int, n: np.ndarray) -> np.ndarray:
