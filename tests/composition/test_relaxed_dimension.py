@@ -299,7 +299,11 @@ def test_hypercontractivity_bounds_the_moments_of_the_likelihood_ratio(q: float)
 
 # Moments that are cut: rare sampling, little noise.
 
-RARE = [(0.3, 0.05, 2, 2), (0.25, 0.02, 2, 3), (0.4, 0.1, 2, 2)]
+RARE = [
+    (0.25, 0.02, 2, 3),
+    pytest.param(0.3, 0.05, 2, 2, marks=pytest.mark.slow),
+    pytest.param(0.4, 0.1, 2, 2, marks=pytest.mark.slow),
+]
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), RARE)
@@ -434,7 +438,7 @@ def test_widths_at_little_noise(noise: float, rate: float, steps: int, dimension
     assert advantage(whole[0]) > ratio * advantage(whole[1])
     low, high = relaxed_advantage(run, dimension)
     assert low <= advantage(below) * (1.0 + 1e-9)
-    assert advantage(above) * (1.0 - 1e-9) <= high < advantage(whole[0])
+    assert advantage(above) * (1.0 - 1e-9) <= high <= advantage(whole[0]) * (1.0 + 1e-9)
 
 
 # Attackers from below: exact laws, simulated.

@@ -101,7 +101,7 @@ def _kept(
     dropped = np.zeros((len(sizes), len(_LEVELS)))  # per mask of any size
     added = np.zeros((len(sizes), len(_LEVELS)))
     for i, n in enumerate(sizes):
-        beyond, moment = _capped(float(n) / noise**2, dimension, _LEVELS - n * np.log(rate), n <= _SMALL)
+        beyond, moment = _capped(float(n) / noise**2, dimension, _LEVELS - n * np.log(rate), bool(n <= _SMALL))
         moment = np.maximum(moment - 1.0, 0.0) if subtract else moment
         capped = np.exp(np.minimum(log_mass[i], _LARGEST)) * moment
         uncapped = float(np.exp(np.minimum(whole[i], _LARGEST)))
