@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.composition.stochastic import DistributionFreeTradeOff, GaussianMixtureTradeOff
 from reticent.tradeoff import (
     GaussianTradeOff,
@@ -68,6 +69,8 @@ COMPOUND: dict[str, TradeOff] = {
     "symmetrised-relaxed-laplace": symmetrised(RelaxedLaplaceTradeOff(1.0)),
     "symmetrised-subsampled-gaussian": symmetrised(Subsampled(GaussianTradeOff(1.0), 0.02)),
     "symmetrised-subsampled-relaxed-laplace": symmetrised(Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1)),
+    "whole-user": WholeUserPair(1.5, 0.2, 3),
+    "whole-user-antipodal": WholeUserPair(2.0, 0.1, 2, antipodal=True),
     "worst-of-gaussian-and-laplace": Worst([GaussianTradeOff(0.9), LaplaceTradeOff(1.0)]),
 }
 

@@ -15,6 +15,7 @@ from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.profile import power_of
+from reticent.composition.relaxed_dimension import relaxed_estimate
 from reticent.composition.sign import common_sign_estimate
 from reticent.mechanism import DPSGD, Gaussian, Laplace, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.threat import Relaxed
@@ -75,6 +76,9 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         return lambda x: _log_mu(target, _release(unknown, mechanism, x), attack.neighbouring)
     replaced = attack.neighbouring is Neighbouring.REPLACE
     if isinstance(attack.adversary, Relaxed) and not replaced and mechanism.sample_rate < 1:
+        dimension = attack.adversary.dimension or 1
+        if dimension > 1:
+            return lambda x: _dimension_log_mu(target, _release(unknown, mechanism, x), dimension)
         return lambda x: _relaxed_log_mu(target, _release(unknown, mechanism, x), attack.neighbouring)
     return None
 
@@ -115,6 +119,14 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
     if delta is None:
         return _log_mu(target, release, neighbouring)
     return _agreeing(target, delta, 3.0 + 6.0 * min(rate * math.sqrt(steps) / noise, 10.0))
+
+
+def _dimension_log_mu(target: Target, release: tuple[float, float, float], dimension: int) -> float:
+    """The same against the attacker that lacks a direction in several dimensions."""
+    noise, rate, steps = release
+    run = DPSGD(max(noise, _LEAST_NOISE), rate, max(1, round(steps)))
+    curve = relaxed_estimate(run, dimension)
+    return math.log(clipped(target.equivalent_mu(target.measure(curve))))
 
 
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:

@@ -2,6 +2,6 @@
 
 from reticent.composition.relaxed_dimension.chain import relaxed_replace
 from reticent.composition.relaxed_dimension.directions import DirectionLaw, relaxed_under
-from reticent.composition.relaxed_dimension.enclose import relaxed_advantage, relaxed_in
+from reticent.composition.relaxed_dimension.enclose import relaxed_advantage, relaxed_estimate, relaxed_in
 
-__all__ = ["DirectionLaw", "relaxed_advantage", "relaxed_in", "relaxed_replace", "relaxed_under"]
+__all__ = ["DirectionLaw", "relaxed_advantage", "relaxed_estimate", "relaxed_in", "relaxed_replace", "relaxed_under"]

@@ -1,11 +1,13 @@
 """The relaxed adversary against DP-SGD where the direction is unknown in d dimensions, enclosed on both sides.
 
-Above, the best of three bounds at every threshold: moments of the likelihood ratio, the mask told, and the common sign.
-Below, attackers with exact error rates. docs/relaxed-dimension.md has the model and the proofs.
+Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack
+would already have succeeded, the mask told, and the common sign. Below, attackers with exact error rates.
+docs/relaxed-dimension.md has the model and the proofs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from functools import lru_cache
 
@@ -13,15 +15,18 @@ import numpy as np
 
 from reticent import _check
 from reticent.composition.bracket import Bracket
+from reticent.composition.compose import compose
 from reticent.composition.composed import certified_advantage
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
-from reticent.composition.relaxed_dimension import second_moment, tests_from_below, told_mixture
+from reticent.composition.relaxed_dimension import overlaps, second_moment, tests_from_below, told_mixture
+from reticent.composition.relaxed_dimension.norms import composed_norms
 from reticent.composition.relaxed_dimension.second_moment import LogMoment
 from reticent.composition.sign.join import relaxed_dpsgd
-from reticent.errors import UnsupportedError
+from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
-from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, symmetrised
+from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.tradeoff._bessel import log_mean_exponential
 from reticent.tradeoff._logs import log1mexp
 
 _THRESHOLDS = 70
@@ -31,13 +36,17 @@ _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the adva
 _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left out
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
 _LARGE = 0.1  # advantage from which the worst case is asked as well
+_LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
+_LOG_2 = math.log(2.0)
+_SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
+_SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold
 
 
 @lru_cache(maxsize=64)
 def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
     """Enclosure of the curve over one direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
-    The common sign is left out where attackers who lack only the sign are seen to reach more than the other two bounds
+    The common sign is left out where attackers who lack only the sign are seen to reach more than the other bounds
     allow, at every threshold with delta above 1e-8.
 
     Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
@@ -59,16 +68,19 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
     if plain is not None:
         return plain
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        above = _above(run, dimension)
-        if not _surpassed(above, _below(run, 1)):
+        above, below = _above(run, dimension), _below(run, dimension)
+        if _may_be_cut(run, float(above.delta(0.0)), float(below.delta(0.0))):
+            above, below = _sharpened(run, dimension, above, below)
+        if not _surpassed(above, run):
             above = strictest([relaxed_dpsgd(run).pessimistic, above])
-        return Bracket.checked(above, _below(run, dimension))
+        return Bracket.checked(above, below)
 
 
 def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     """(lower, upper) around the advantage alone, in milliseconds; the upper end may be that of the worst case.
 
-    The common sign is left out: it matters for few dimensions and large signals only, where ``relaxed_in`` is tighter.
+    The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
+    for little noise, where ``relaxed_in`` is tighter.
 
     Raises:
         UnsupportedError: no noise.
@@ -84,10 +96,22 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         )
         told = told_mixture.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
         fpr, power = tests_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
-    upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, told) if not math.isnan(log))])
+        lower = max(float(np.nanmax(power - fpr)), 0.0)
+        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, told) if not math.isnan(log))])
+        if _may_be_cut(run, upper, lower):
+            upper = min(upper, overlaps.over_absent(noise, rate, steps, dimension).best)
     if upper > _LARGE:
         upper = min(upper, certified_advantage(noise, rate, steps, Neighbouring.ADD_REMOVE)[1])
-    return min(max(float(np.nanmax(power - fpr)), 0.0), upper), upper
+    return min(lower, upper), upper
+
+
+def relaxed_estimate(run: DPSGD, dimension: int) -> TradeOff:
+    """Roughly the claimed curve, for a search to start from: moments and the mask told, without any certificate."""
+    plain = _plain(run, dimension)
+    if plain is not None:
+        return plain.pessimistic
+    with np.errstate(all="ignore"):
+        return _above(run, dimension)
 
 
 def _plain(run: DPSGD, dimension: int) -> Bracket | None:
@@ -118,14 +142,60 @@ def _above(run: DPSGD, dimension: int) -> Polygon:
     return both_directions(thresholds, *(np.fmin(one, other) for one, other in zip(told, moments, strict=True)))
 
 
-def _surpassed(above: Polygon, attained: Polygon) -> bool:
+def _may_be_cut(run: DPSGD, upper: float, lower: float) -> bool:
+    """Whether it is worth a look: little noise, or an advantage that is not known well, and not large."""
+    return lower < _SEEN and upper > lower and (run.noise_multiplier < _LITTLE_NOISE or upper > _WIDE * lower)
+
+
+def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tuple[Polygon, Polygon]:
+    """Both ends with moments that are cut, and with the norms of single steps where these can show enough."""
+    case = run.noise_multiplier, run.sample_rate, run.steps
+    thresholds = grid(log_norms(*case, second_moment.uniform(dimension)))
+    bounds = [above, both_directions(thresholds, *overlaps.over_absent(*case, dimension).log_deltas(thresholds))]
+    reached = float(below.delta(0.0))
+    if _most_by_norms(run, dimension) > reached:
+        with contextlib.suppress(NumericalError):
+            norms = composed_norms(*case, dimension, reached)
+            below = hull([below, norms[1], norms[1].reversed])
+            bounds.append(_norms_and_direction(run, dimension, norms[0], thresholds))
+    return strictest(bounds), below
+
+
+def _most_by_norms(run: DPSGD, dimension: int) -> float:
+    """The second-moment bound on the advantage of whoever looks at the norms of single steps alone."""
+    log_mean = float(log_mean_exponential(np.array([run.noise_multiplier**-2.0]), float(dimension))[0])
+    log_x = run.steps * math.log1p(run.sample_rate**2 * math.expm1(min(log_mean, 600.0)))
+    return 0.5 * math.sqrt(math.expm1(min(log_x, 600.0)))
+
+
+def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
+    """By way of a third law, that of a fresh direction in every step, R.
+
+    From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t),
+    and the same from P0 by way of R to P1.
+    """
+    kept = overlaps.over_norms(run.noise_multiplier, run.sample_rate, run.steps, dimension)
+    later = thresholds[:, None] * _SPLITS
+    first = thresholds[:, None] - later
+    joined, parted = (log.reshape(later.shape) for log in kept.log_deltas(later.ravel()))
+    add = np.min(np.logaddexp(later + norms.log_delta(first), joined), axis=1)
+    remove = np.min(np.logaddexp(norms.reversed.log_delta(first), first + parted), axis=1)
+    return both_directions(thresholds, np.minimum(add, 0.0), np.minimum(remove, 0.0))
+
+
+def _surpassed(above: Polygon, run: DPSGD) -> bool:
     """Whether attackers who lack only the sign reach more than ``above`` allows, at every delta that matters.
 
-    Then the common sign cannot lower the curve there, and seconds are saved.
+    Then the common sign cannot lower the curve there, and seconds are saved. What they reach: simple attacks, and the
+    worst case at a threshold larger by log 2. A wrong answer costs time or width, never the bound.
     """
     thresholds = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))
     allowed = above.log_delta(thresholds)
-    return bool(np.all((allowed < _NO_MATTER) | (allowed <= attained.log_delta(thresholds))))
+    open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(thresholds))
+    if not np.any(open_still):
+        return True
+    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(thresholds + _LOG_2)
+    return bool(np.all(~open_still | (allowed <= floor)))
 
 
 def log_norms(noise: float, rate: float, steps: int, moment: LogMoment) -> dict[float, float]:

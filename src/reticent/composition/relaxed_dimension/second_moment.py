@@ -96,13 +96,17 @@ def _excess_over(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray
     By the mean and the variance (Scarf): X / (2 (c + sqrt(c^2 + X))). By ||Z||_q:
     (z - c)_+ <= z^q (q-1)^(q-1) / (q^q c^(q-1)) for all z >= 0.
     """
-    variance = log_norms[2.0]
-    root = 0.5 * np.logaddexp(2.0 * _log(level), variance)
-    best = variance - math.log(2.0) - np.logaddexp(_log(level), root)
+    best = scarf(log_norms[2.0], level)
     for q, log_norm in log_norms.items():
         factor = (q - 1.0) * math.log(q - 1.0) - q * math.log(q)
         best = np.minimum(best, 0.5 * q * log_norm + factor - (q - 1.0) * _log(level))
     return best
+
+
+def scarf(log_variance: float | np.ndarray, level: np.ndarray) -> np.ndarray:
+    """log of X / (2 (c + sqrt(c^2 + X))), the most that E (Z - c)_+ can be with mean 0, variance X, c >= 0."""
+    root = 0.5 * np.logaddexp(2.0 * _log(level), log_variance)
+    return np.asarray(log_variance - math.log(2.0) - np.logaddexp(_log(level), root))
 
 
 def _tail_beyond(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray:

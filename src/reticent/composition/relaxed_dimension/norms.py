@@ -1,0 +1,64 @@
+"""What the norms of the single releases show: a legal attack, and one half of a bound.
+
+Norms of different releases are independent given the mask, whatever the direction, so their likelihood ratio composes
+step by step. Below, its threshold tests are legal attacks. Above, it is where ``overlaps.over_norms`` starts from: an
+attacker gains at most what the norms show, and what the common direction adds to them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.routes.lattice import compose_lattice
+from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled
+from reticent.tradeoff._logs import log1mexp
+
+_THRESHOLDS = 400
+_FURTHEST = 40.0  # threshold
+_NEAR = 1e-3  # of the distance from 0 to the least loss: thresholds nearest to 0
+_ROUNDING = 4e-12  # of the rates of one step
+_UNDERFLOW = -690.0  # log of delta
+_POINTS = 2**18
+_SHARE = 2e-4  # of the advantage: aimed distance between both curves
+
+
+def composed_norms(noise: float, rate: float, steps: int, dimension: int, advantage: float) -> tuple[Polygon, Polygon]:
+    """(above, below): polygons around the trade-off curve of all norms together, "absent" against "present".
+
+    Args:
+        noise: noise over the clip norm, > 0.
+        rate: Poisson inclusion probability, in (0, 1).
+        steps: number of noisy sums.
+        dimension: of the space in which the direction is unknown, >= 2.
+        advantage: its size, roughly; the two curves are aimed to lie closer than a small share of it.
+
+    Raises:
+        NumericalError: the lattice cannot follow the losses.
+    """
+    above, below = _step(noise, rate, dimension)
+    width = _SHARE * advantage
+    return (
+        compose_lattice([(above, steps)], width, _POINTS)[0],
+        compose_lattice([(below, steps)], width, _POINTS)[1],
+    )
+
+
+def _step(noise: float, rate: float, dimension: int) -> tuple[Polygon, Polygon]:
+    """Polygons around the curve of one norm: tangents and chords at few thresholds compose in less time."""
+    least = -np.log1p(-rate)
+    inner = -np.geomspace(least * (1.0 - 1e-9), least * _NEAR, _THRESHOLDS // 2)
+    thresholds = np.concatenate([inner, [0.0], np.geomspace(least * _NEAR, _FURTHEST, _THRESHOLDS)])
+    rates = Subsampled(RelaxedGaussianTradeOff(noise**-2.0, dimension), rate).errors(thresholds)
+    fpr, tnr, fnr, tpr = (np.exp(log_rate) for log_rate in rates)
+    grown, shrunk = np.exp(np.maximum(thresholds, 0.0)) * fpr, np.exp(np.maximum(-thresholds, 0.0)) * fnr
+    delta = np.where(
+        thresholds >= 0.0, tpr - grown + _ROUNDING * (tpr + grown), tnr - shrunk + _ROUNDING * (tnr + shrunk)
+    )
+    with np.errstate(divide="ignore"):
+        log_delta = np.clip(np.log(np.maximum(delta, 0.0)), _UNDERFLOW, 0.0)
+    worse = [np.minimum(rate + _ROUNDING, 0.0) for rate in (rates.fpr, rates.fnr)]
+    points = LogErrors(worse[0], log1mexp(worse[0]), worse[1], log1mexp(worse[1]))
+    return polygon_above(thresholds, log_delta, log1mexp(log_delta)), polygon_through(
+        LogErrors(*(rate[::-1] for rate in points))
+    )
