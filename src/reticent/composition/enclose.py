@@ -93,7 +93,7 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     exact = None if transform is None else found.ask("transform", transform.polygons)
     if exact is not None and transform is not None and transform.refused:
         found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
-    if exact is None or found.width > _WIDTH or not _reaches(exact[0]):
+    if exact is None or found.width > _WIDTH or not exact[0].reaches(_DEEP):
         coarse = lattice(_FIRST_POINTS, _MISSED)
         if found.width > _WIDTH:
             lattice(_finer(coarse), _MISSED)
@@ -104,11 +104,6 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
 
 def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
     return float(min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below))
-
-
-def _reaches(curve: Polygon) -> bool:
-    """Whether delta is followed far down in both directions: contours that cannot be had are left out."""
-    return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
 def _finer(coarse: _Pair | None) -> int:

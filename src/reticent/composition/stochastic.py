@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh_tridiagonal
-from scipy.special import erfcx, log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp
 
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, Mixture, TradeOff
+from reticent.tradeoff.gaussian import mills_ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +198,4 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
 def _excess(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
     """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
     a = epsilon / mu - 0.5 * mu
-    return _mills(a) - _mills(a + mu) - 0.5 * mu
-
-
-def _mills(x: np.ndarray) -> np.ndarray:
-    return 1.2533141373155001 * erfcx(x / 1.4142135623730951)
+    return mills_ratio(a) - mills_ratio(a + mu) - 0.5 * mu

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.composition import Bracket
+from reticent.composition import Bracket, compose
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
 from reticent.threat.relaxed import Relaxed
-from reticent.threat.worst_case import WorstCase
 from reticent.tradeoff import Mixture, TradeOff
 
 
@@ -67,10 +66,11 @@ class Mixed(Adversary):
     ) -> Assessment:
         """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes."""
         relaxed = Relaxed().assess(mechanism, neighbouring)
-        worst = WorstCase().assess(mechanism, neighbouring)
+        worst = compose(mechanism, neighbouring)
+        known = relaxed.truth or Bracket.exact(relaxed.curve)
         bracket = Bracket(
-            pessimistic=self._mix(relaxed.curve, worst.curve),
-            optimistic=self._mix(_truth(relaxed).optimistic, _truth(worst).optimistic),
+            pessimistic=self._mix(relaxed.curve, worst.pessimistic),
+            optimistic=self._mix(known.optimistic, worst.optimistic),
         )
         coin = (
             f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
@@ -90,7 +90,3 @@ class Mixed(Adversary):
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
         return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])
-
-
-def _truth(assessment: Assessment) -> Bracket:
-    return assessment.truth or Bracket.exact(assessment.curve)

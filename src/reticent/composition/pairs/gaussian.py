@@ -1,4 +1,4 @@
-"""Gaussian noise: the curves of sampled releases, and the transform of everything that was not sampled."""
+"""Gaussian noise without sampling: its transform."""
 
 from __future__ import annotations
 
@@ -6,22 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.composition.pairs.curves import curve_of, sampled
 from reticent.composition.pairs.transforms import Decay, Transform
-from reticent.mechanism.pairs import GaussianPair, SymmetrisedGaussianPair
-from reticent.tradeoff import GaussianTradeOff, TradeOff, symmetrised
 
 _EPS = 2.0**-52
-
-
-@curve_of.register
-def _(pair: GaussianPair) -> TradeOff:
-    return sampled(GaussianTradeOff(pair.shift / pair.noise_multiplier), pair.sample_rate)
-
-
-@curve_of.register
-def _(pair: SymmetrisedGaussianPair) -> TradeOff:
-    return symmetrised(sampled(GaussianTradeOff(pair.shift / pair.noise_multiplier), pair.sample_rate))
 
 
 @dataclass(frozen=True)

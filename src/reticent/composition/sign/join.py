@@ -132,7 +132,7 @@ def _enclosure(step: SignStep, steps: int) -> Bracket:
         fine = latticed(GaussianSign(step.rate, step.slope), steps) if bounds is None else bounds.pair()
     except NumericalError as error:
         return Bracket(*_coarse(step, steps), (_UNRESOLVED.format(error),))
-    if _reaches(fine.above):
+    if fine.above.reaches(_DEEP):
         return Bracket(*fine)
     coarse = _coarse(step, steps)
     return Bracket(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
@@ -154,11 +154,6 @@ def latticed(noise: SignNoise, steps: int, points: int = 2**21) -> Pair:
     """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         return lattice.enclose(noise, steps, points=points).pair()
-
-
-def _reaches(curve: Polygon) -> bool:
-    """Whether delta is followed down to ``_DEEP`` in both directions."""
-    return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
 def _coarse(step: SignStep, steps: int) -> Pair:
