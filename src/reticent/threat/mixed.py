@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.composition import Bracket, compose
+from reticent.composition import Bracket, compose, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
@@ -66,12 +66,15 @@ class Mixed(Adversary):
     ) -> Assessment:
         """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes."""
         relaxed = Relaxed().assess(mechanism, neighbouring)
-        worst = compose(mechanism, neighbouring)
         known = relaxed.truth or Bracket.exact(relaxed.curve)
-        bracket = Bracket(
-            pessimistic=self._mix(relaxed.curve, worst.pessimistic),
-            optimistic=self._mix(known.optimistic, worst.optimistic),
-        )
+        if known is worst_case(mechanism, neighbouring):  # both types are the worst case
+            bracket = known
+        else:
+            worst = compose(mechanism, neighbouring)
+            bracket = Bracket(
+                pessimistic=self._mix(known.pessimistic, worst.pessimistic),
+                optimistic=self._mix(known.optimistic, worst.optimistic),
+            )
         coin = (
             f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
             "are the worst case. They know which of the two they are."

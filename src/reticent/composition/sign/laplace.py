@@ -13,11 +13,11 @@ import numpy as np
 
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
-from reticent.composition.pairs.curves import curve_of
 from reticent.composition.polygon import Polygon, hull, safest, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.sign.join import both_directions, latticed, two_sided
 from reticent.composition.sign.noise import LaplaceSign
+from reticent.composition.steps import curve_of
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import Laplace, Neighbouring
 from reticent.mechanism.pairs import LaplacePair
