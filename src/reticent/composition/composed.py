@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
@@ -33,7 +32,8 @@ class Composed:
 
     ``advantage`` and ``delta`` use the characteristic function at the one threshold asked for, so they are
     tighter than the polygons of ``compose`` (on the five reference runs relative 1e-6 down to delta 1e-12);
-    where that route does not apply they fall back to the polygons. Nothing is computed before it is asked for.
+    where that route does not apply they fall back to the polygons. Nothing is computed before it is
+    asked for; all else is read from ``bracket``.
 
     Attributes:
         mechanism: what was run.
@@ -66,7 +66,7 @@ class Composed:
         found = self.certified if epsilon == 0.0 and singly_sampled(self.mechanism) else self._at_threshold(epsilon)
         if found is not None:
             return found
-        lower, upper = self._read(lambda curve: float(curve.delta(epsilon)))
+        lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
         return min(lower, upper), upper  # rounding may exchange equal ends
 
     @cached_property
@@ -105,20 +105,6 @@ class Composed:
             return lower, upper
         self.refused.append(f"delta at {epsilon:g}: known within {upper - lower:.1g} only")
         return None
-
-    def beta(self, alpha: float) -> Interval:
-        """Smallest false negative rate at false positive rate ``alpha``."""
-        alpha = _check.fraction(alpha=alpha)
-        return self._read(lambda curve: float(curve.beta(alpha)))[::-1]
-
-    def epsilon(self, delta: float) -> Interval:
-        """The smallest epsilon >= 0 at ``delta``; infinite where no epsilon has so small a delta."""
-        delta = _check.open_fraction(delta=delta)
-        return self._read(lambda curve: _epsilon(curve, math.log(delta)))
-
-    def _read(self, value: Callable[[TradeOff], float]) -> Interval:
-        """What the optimistic and the pessimistic curve say."""
-        return value(self.bracket.optimistic), value(self.bracket.pessimistic)
 
 
 def certified_advantage(
@@ -215,18 +201,3 @@ class CurveWhenRead(TradeOff):
 
     def __repr__(self) -> str:
         return f"CurveWhenRead(advantage={self.advantage!r})"
-
-
-def _epsilon(curve: TradeOff, log_delta: float) -> float:
-    """Bisection on epsilon, the upper end returned: delta does not exceed the target there."""
-    if float(curve.log_delta(0.0)) <= log_delta:
-        return 0.0
-    low, high = 0.0, 1.0
-    while float(curve.log_delta(high)) > log_delta:
-        low, high = high, 2.0 * high
-        if high > 1e6:
-            return math.inf
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if float(curve.log_delta(middle)) > log_delta else (low, middle)
-    return high
