@@ -258,5 +258,6 @@ def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, f
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent)."""
     logs = logsumexp(log_mass + np.multiply.outer(_CHERNOFF, losses), axis=1)
     ends = (steps * logs - np.log(_TAIL)) / _CHERNOFF
-    best = int(np.nanargmin(ends))
+    ends[np.isnan(ends)] = np.inf  # no bound
+    best = int(np.argmin(ends))
     return float(ends[best]), float(_CHERNOFF[best])
