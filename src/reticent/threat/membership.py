@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent.composition import closed_forms, mu_limits, worst_case
 from reticent.errors import UnsupportedError
-from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism import Ledger, Mechanism, Neighbouring
 from reticent.mechanism.dpsgd import one_record, singly_sampled
 from reticent.mechanism.ledger import parts_of
 from reticent.references import cite
@@ -87,7 +87,8 @@ def _closed_form(
     one_record(mechanism, f"method {method.value}")
     parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
     if len(parts) < len(parts_of(mechanism)):
-        raise UnsupportedError(f"method {method.value} is known for Poisson-sampled DP-SGD only; use exact")
+        needed = "Poisson-sampled DP-SGD" + (" with noise in every part" if isinstance(mechanism, Ledger) else "")
+        raise UnsupportedError(f"method {method.value} is known for {needed} only; use exact")
     if any(part.noise_multiplier == 0.0 for part in parts):
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
     if method is Method.PROVEN:
