@@ -101,3 +101,11 @@ def test_what_the_attacker_answers() -> None:
     assert once.curve.delta(0.1) == pytest.approx(float(symmetrised(RelaxedLaplaceTradeOff(1.0)).delta(0.1)))
     with pytest.raises(UnsupportedError):
         laplace_sign(Laplace(2.0, 3, 0.2), REPLACE)
+
+
+@pytest.mark.parametrize("run", [Laplace(0.02, 300), Laplace(1e-3, 2, 0.001)])
+def test_where_the_sign_cannot_be_followed_the_worst_case_answers_and_a_note_says_why(run: Laplace) -> None:
+    found = laplace_sign(run, ADD)
+    assert advantage(found.pessimistic) == advantage(compose(run, ADD).pessimistic)
+    assert "sign lattice" in found.notes[0]
+    assert found.notes[0] in Relaxed().assess(run, ADD).notes

@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.composition.pairs.gaussian import PlainGaussian
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian, sinc_envelope
+from reticent.composition.pairs.transforms import PlainGaussian
 
 CASES = [
     (1e-3, 1.0, False, 0.5),

@@ -6,7 +6,7 @@ import numpy as np
 
 from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
 from reticent.composition.pairs.whole_user import WholeUserPair
-from reticent.composition.stochastic import DistributionFreeTradeOff, GaussianMixtureTradeOff
+from reticent.composition.stochastic import DistributionFreeTradeOff
 from reticent.tradeoff import (
     GaussianTradeOff,
     LaplaceTradeOff,
@@ -48,7 +48,7 @@ SIMPLE: dict[str, TradeOff] = {
     "membership-step-d2": MembershipStepTradeOff(5.0, 2, 2.0),
     "membership-step-d650": MembershipStepTradeOff(500.0, 650, 650.0),
     "gaussian-gradients-d2": GaussianGradientTradeOff(2, 5.0),
-    "gaussian-mixture": GaussianMixtureTradeOff([0.0, 0.4, 2.0], [0.2, 0.5, 0.3]),
+    "gaussian-mixture": Mixture([GaussianTradeOff(mu) for mu in (0.0, 0.4, 2.0)], [0.2, 0.5, 0.3]),
     "distribution-free": DistributionFreeTradeOff(0.3),
     "advantage-0.3": from_advantage(0.3),
     "no-privacy": no_privacy(),

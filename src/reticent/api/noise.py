@@ -15,16 +15,7 @@ from reticent.calibrate.solve import Calibration, UnreachableError
 from reticent.calibrate.solve import calibrate as solve
 from reticent.calibrate.spelling import MEANT
 from reticent.calibrate.spelling import target_of as spelt
-from reticent.calibrate.targets import (
-    Advantage,
-    BayesSecurity,
-    EpsilonAtDelta,
-    Mu,
-    Reconstruction,
-    Success,
-    Target,
-    TprAtFpr,
-)
+from reticent.calibrate.targets import TARGETS, Target
 from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.certificate.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
@@ -32,13 +23,7 @@ from reticent.mechanism import Mechanism, Neighbouring
 from reticent.threat import Method
 
 _TARGETS: dict[str, tuple[Any, str | None]] = {
-    "advantage": (Advantage, None),
-    "bayes_security": (BayesSecurity, None),
-    "mu": (Mu, None),
-    "success": (Success, "prior"),
-    "tpr": (TprAtFpr, "fpr"),
-    "epsilon": (EpsilonAtDelta, "delta"),
-    "reconstruction": (Reconstruction, "baseline"),
+    name.replace("-", "_"): (kind, kind.place and kind.place[0]) for name, kind in TARGETS.items()
 }
 _UNKNOWNS: dict[str, Any] = {
     "noise_multiplier": NoiseMultiplier,

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from reticent.api.names import Who, adversaries, asks_for_all, choice, one_of, relation
 from reticent.api.table import Cell, Table
-from reticent.certificate.numbers import Number, Questions, RiskDocument, risk_document
+from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
 from reticent.threat import Assessment, Method, assess_answerable
 from reticent.threat import assess as assess_each
+from reticent.tradeoff import TradeOff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,16 +91,14 @@ class Assessments(Table, Sequence[Assessment]):
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
+        measures: list[Callable[[TradeOff], float]] = [
+            advantage,
+            *(partial(tpr_at_fpr, fpr=fpr) for fpr in self.questions.fprs),
+            *(partial(epsilon_at_delta, delta=delta) for delta in self.questions.deltas),
+        ]
         return [
-            (
-                record.adversary,
-                record.neighbouring,
-                record.claim,
-                _value(record.advantage),
-                *(_value(record.tpr_at_fpr[repr(fpr)]) for fpr in self.questions.fprs),
-                *(_value(record.epsilon_at_delta[repr(delta)]) for delta in self.questions.deltas),
-            )
-            for record in self.document.assessments
+            (one.adversary.name, one.neighbouring.value, one.claim.value, *(one.measure(m).value for m in measures))
+            for one in self.assessments
         ]
 
     def notes(self) -> list[str]:
@@ -182,10 +182,6 @@ def mechanism_of(what: Any) -> Mechanism:
 
 def _several(values: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(float(x) for x in values) if isinstance(values, Sequence) else (float(values),)
-
-
-def _value(number: Number) -> float:
-    return float("inf") if number.value is None else number.value
 
 
 def _in_short(mechanism: Mechanism) -> str:

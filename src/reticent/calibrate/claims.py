@@ -10,21 +10,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeGuard
 
 import numpy as np
 
 from reticent.calibrate.targets import Advantage, Mu, Target, mapped
-from reticent.composition import Composed, WorstCaseProfile, certified_advantage, closed_forms, mu_limits
-from reticent.mechanism import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
+from reticent.composition import Composed, WorstCaseProfile, closed_forms, mu_limits
+from reticent.mechanism import DPSGD, Gaussian, Mechanism, Neighbouring
+from reticent.mechanism.dpsgd import singly_sampled
 from reticent.threat import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.threat.membership import MU_FORMS
 from reticent.tradeoff import from_advantage
 
-FORMS = {
-    Method.CLT: closed_forms.clt_mu,
-    Method.CLOSED_FORM: closed_forms.rho_form_mu,
-    Method.PUBLISHED: closed_forms.published_mu,
-}
 _LEAST_NOISE = 0.1
 _SMOOTH = 1.0  # kurtosis of the loss above which points other than 0 cost as much as the curve
 _ROUGHEST = 5.0  # and above which the curve has routes of its own
@@ -52,7 +48,7 @@ class Attack:
         """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
         if isinstance(target, Mu):
             return self._mu(release)
-        if not (_plain(release) and release.noise_multiplier > 0.0):
+        if not (singly_sampled(release) and release.noise_multiplier > 0.0):
             return None
         if not self.exact:
             value = self._by_formula(release, target)
@@ -63,10 +59,10 @@ class Attack:
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
         """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none."""
-        noisy = _plain(release) and release.noise_multiplier > 0.0
-        if not (noisy and isinstance(self.adversary, Membership) and self.method in FORMS):
+        noisy = singly_sampled(release) and release.noise_multiplier > 0.0
+        if not (noisy and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
             return None
-        return lambda noise, rate, steps: float(FORMS[self.method](noise, rate, steps, self.neighbouring))
+        return lambda noise, rate, steps: float(MU_FORMS[self.method][0](noise, rate, steps, self.neighbouring))
 
     def _by_formula(self, release: DPSGD, target: Target) -> float | None:
         run = release.noise_multiplier, release.sample_rate, release.steps
@@ -74,7 +70,7 @@ class Attack:
         if form is not None:
             return target.of_mu(max(form(*run), 1e-300))
         if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
-            upper = float(closed_forms.proven_bracket(*run, self.neighbouring).upper)
+            upper = closed_forms.proven_upper([release], self.neighbouring)
             return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
         return None
 
@@ -88,11 +84,6 @@ class Attack:
             return None
         lower, upper = mu_limits(release, self.neighbouring)
         return Interval(lower, upper, upper)
-
-
-def _plain(release: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether formulas and single points speak about this run: single records, drawn by coins of their own."""
-    return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
 
 
 class Points:
@@ -116,8 +107,7 @@ class Points:
         if not self.profile.reliable or self.profile.kurtosis > (_ROUGHEST if epsilon == 0.0 else _SMOOTH):
             return None
         with np.errstate(all="ignore"):
-            certified = certified_advantage(*self.run, self.neighbouring) if epsilon == 0.0 else None
-            ends = certified or self.composed.delta(epsilon)
+            ends = self.composed.delta(epsilon)
         if ends[1] - ends[0] > 1e-6:
             return None
         allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO

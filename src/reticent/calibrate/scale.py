@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -13,6 +12,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.mechanism.base import LARGEST, SMALLEST
 from reticent.mechanism.dpsgd import accountable
+from reticent.mechanism.ledger import parts_of
 
 _HALVINGS = 60
 
@@ -54,11 +54,6 @@ class NoiseScale(Unknown):
         if low > high:
             raise ParameterError("noise_multiplier", max(noises), "within thirty orders of magnitude of the others")
         return low, high
-
-
-def parts_of(mechanism: Mechanism) -> Sequence[Mechanism]:
-    """The mechanisms of a ledger, or the one that it is."""
-    return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
 
 
 def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scipy.special import erfcinv, ndtr, ndtri
 
@@ -27,12 +27,14 @@ class Target(ABC):
 
     Attributes:
         name: as the command line spells it.
+        place: the field that says where the risk is read, and an example of it; None where there is none.
         value: the limit, in the units of the risk.
         threshold: the epsilon >= 0 whose delta says by how much the limit is kept; None where a rate does.
         at_fpr: the false positive rate that it asks about otherwise.
     """
 
     name: ClassVar[str]
+    place: ClassVar[tuple[str, str] | None] = None
     value: float
 
     @property
@@ -144,6 +146,7 @@ class Success(_AtThreshold):
     value: float
     prior: float
     name: ClassVar[str] = "success"
+    place: ClassVar[tuple[str, str] | None] = ("prior", "0.5")
 
     def __post_init__(self) -> None:
         prior = _check.open_fraction(prior=self.prior)
@@ -194,6 +197,7 @@ class TprAtFpr(_AtRate):
     value: float
     fpr: float
     name: ClassVar[str] = "tpr"
+    place: ClassVar[tuple[str, str] | None] = ("fpr", "0.01")
 
     def __post_init__(self) -> None:
         _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
@@ -216,6 +220,7 @@ class Reconstruction(_AtRate):
     value: float
     baseline: float
     name: ClassVar[str] = "reconstruction"
+    place: ClassVar[tuple[str, str] | None] = ("baseline", "0.1")
 
     def __post_init__(self) -> None:
         _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
@@ -235,6 +240,7 @@ class EpsilonAtDelta(Target):
     value: float
     delta: float
     name: ClassVar[str] = "epsilon"
+    place: ClassVar[tuple[str, str] | None] = ("delta", "1e-5")
 
     def __post_init__(self) -> None:
         _check.positive(epsilon=self.value)
@@ -281,6 +287,11 @@ class Mu(Target):
 
     def equivalent_mu(self, achieved: float) -> float:
         return clipped(achieved)
+
+
+_KINDS: tuple[type[Target], ...] = (Advantage, BayesSecurity, Mu, Success, TprAtFpr, EpsilonAtDelta, Reconstruction)
+TARGETS: dict[str, Any] = {kind.name: kind for kind in _KINDS}
+"""Every target by name; those that are read at a place come last."""
 
 
 def _limit(name: str, value: float, least: float) -> None:

@@ -1,28 +1,30 @@
-"""Point values of a composition, each as (lower, upper) around the truth."""
+"""Point values of a composition, each as (lower, upper) around the truth; a curve that is composed when it is read."""
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.composition.bracket import Bracket
+from reticent.composition.bracket import Bracket, Route
 from reticent.composition.compose import compose
 from reticent.composition.routes.advantage import enclose_advantage
 from reticent.composition.routes.transform import SpectralComposition, transform_of
 from reticent.composition.steps import steps_of
 from reticent.errors import NumericalError
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.tradeoff import TradeOff
+from reticent.mechanism import DPSGD, Mechanism, Neighbouring
+from reticent.mechanism.dpsgd import singly_sampled
+from reticent.tradeoff import LogErrors, TradeOff
 
 Interval = tuple[float, float]
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _WIDE_ADVANTAGE = 1e-7
 _ROOMS = (1.0, 2.0)  # of the certified advantage: what its nodes are planned for
+_KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
 class Composed:
@@ -30,7 +32,8 @@ class Composed:
 
     ``advantage`` and ``delta`` use the characteristic function at the one threshold asked for, so they are
     tighter than the polygons of ``compose`` (on the five reference runs relative 1e-6 down to delta 1e-12);
-    where that route does not apply they fall back to the polygons. Nothing is computed before it is asked for.
+    where that route does not apply they fall back to the polygons. Nothing is computed before it is
+    asked for; all else is read from ``bracket``.
 
     Attributes:
         mechanism: what was run.
@@ -55,43 +58,53 @@ class Composed:
 
     def advantage(self) -> Interval:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
-        run = self.mechanism
-        if isinstance(run, DPSGD) and run.sampler is Sampler.POISSON and run.records == 1:
-            return certified_advantage(run.noise_multiplier, run.sample_rate, run.steps, self.neighbouring)
         return self.delta(0.0)
 
     def delta(self, epsilon: float) -> Interval:
         """The smallest delta at ``epsilon`` >= 0 that holds in both directions."""
         epsilon = _check.non_negative(epsilon=epsilon)
-        spectral = self._spectral
-        if spectral is not None and spectral.steps:
+        found = self.certified if epsilon == 0.0 and singly_sampled(self.mechanism) else self._at_threshold(epsilon)
+        if found is not None:
+            return found
+        lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
+        return min(lower, upper), upper  # rounding may exchange equal ends
+
+    @cached_property
+    def certified(self) -> Interval | None:
+        """The advantage of a Poisson-sampled run by its own certificate, mostly within 1e-8; None where it gives up."""
+        run = self.mechanism
+        if not singly_sampled(run) or run.noise_multiplier == 0.0 or run.sample_rate == 1.0:
+            return None  # without sampling or noise the curve itself is a formula
+        antipodal = self.neighbouring is Neighbouring.REPLACE
+        for room in _ROOMS:
             try:
-                with np.errstate(all="ignore"):
-                    ways = [spectral.delta(epsilon)]
-                    if epsilon > 0.0 and not spectral.symmetric:
-                        ways.append(spectral.reversed_delta(epsilon))
+                lower, upper = enclose_advantage(run.noise_multiplier, run.sample_rate, run.steps, antipodal, room)
             except NumericalError as error:
-                self.refused.append(f"delta at {epsilon:g}: {error}")
-            else:
-                lower, upper = max(way[0] for way in ways), max(way[1] for way in ways)
-                if min(upper - lower, upper) < _WIDE:
-                    return lower, upper
-                self.refused.append(f"delta at {epsilon:g}: known within {upper - lower:.1g} only")
-        return self._read(lambda curve: float(curve.delta(epsilon)))
+                self.refused.append(str(error))
+                continue
+            if upper - lower < _WIDE_ADVANTAGE:
+                return lower, upper
+            self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
+        return None
 
-    def beta(self, alpha: float) -> Interval:
-        """Smallest false negative rate at false positive rate ``alpha``."""
-        alpha = _check.fraction(alpha=alpha)
-        return self._read(lambda curve: float(curve.beta(alpha)))[::-1]
-
-    def epsilon(self, delta: float) -> Interval:
-        """The smallest epsilon >= 0 at ``delta``; infinite where no epsilon has so small a delta."""
-        delta = _check.open_fraction(delta=delta)
-        return self._read(lambda curve: _epsilon(curve, math.log(delta)))
-
-    def _read(self, value: Callable[[TradeOff], float]) -> Interval:
-        """What the optimistic and the pessimistic curve say."""
-        return value(self.bracket.optimistic), value(self.bracket.pessimistic)
+    def _at_threshold(self, epsilon: float) -> Interval | None:
+        """delta by the characteristic function at this threshold alone; None where it cannot say it."""
+        spectral = self._spectral
+        if spectral is None or not spectral.steps:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                ways = [spectral.delta(epsilon)]
+                if epsilon > 0.0 and not spectral.symmetric:
+                    ways.append(spectral.reversed_delta(epsilon))
+        except NumericalError as error:
+            self.refused.append(f"delta at {epsilon:g}: {error}")
+            return None
+        lower, upper = max(way[0] for way in ways), max(way[1] for way in ways)
+        if min(upper - lower, upper) < _WIDE:
+            return lower, upper
+        self.refused.append(f"delta at {epsilon:g}: known within {upper - lower:.1g} only")
+        return None
 
 
 def certified_advantage(
@@ -99,31 +112,92 @@ def certified_advantage(
 ) -> Interval:
     """(lower, upper) around the worst-case advantage of a Poisson-sampled DP-SGD run, proven.
 
-    The width is mostly below 1e-8, never above that of ``compose``.
+    The width is mostly below 1e-8, never above that of ``compose``. ``Composed.refused`` of the same run says why it
+    is wider where it is.
     """
-    noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
-    _check.count(steps=steps)
-    if noise > 0.0 and rate < 1.0:
-        for room in _ROOMS:
-            with contextlib.suppress(NumericalError):
-                lower, upper = enclose_advantage(noise, rate, steps, neighbouring is Neighbouring.REPLACE, room)
-                if upper - lower < _WIDE_ADVANTAGE:
-                    return lower, upper
-    bracket = compose(DPSGD(noise, rate, steps), neighbouring)
-    upper = float(bracket.pessimistic.delta(0.0))
-    return min(float(bracket.optimistic.delta(0.0)), upper), upper  # rounding may exchange equal ends
+    return Composed(DPSGD(noise_multiplier, sample_rate, steps), neighbouring).advantage()
 
 
-def _epsilon(curve: TradeOff, log_delta: float) -> float:
-    """Bisection on epsilon, the upper end returned: delta does not exceed the target there."""
-    if float(curve.log_delta(0.0)) <= log_delta:
-        return 0.0
-    low, high = 0.0, 1.0
-    while float(curve.log_delta(high)) > log_delta:
-        low, high = high, 2.0 * high
-        if high > 1e6:
-            return math.inf
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if float(curve.log_delta(middle)) > log_delta else (low, middle)
-    return high
+@lru_cache(maxsize=64)  # as ``compose``
+def worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
+    """``compose``, put off until a reader needs more than the advantage or Bayes security of a Poisson-sampled run.
+
+    The advantage is then that of ``certified_advantage``, always: whether the curve was composed before makes no
+    difference. Where that certificate gave up, ``routes`` begin with its reason, which joins the notes of a wide curve.
+
+    Raises:
+        UnsupportedError: as for ``compose``.
+    """
+    composed = Composed(mechanism, neighbouring)
+    ends = composed.certified
+    if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]):
+        return _ComposedWhenRead(composed, ends)
+    found, reasons = composed.bracket, tuple(dict.fromkeys(composed.refused))
+    if not reasons:
+        return found
+    tried = Route("threshold 0 alone", failure="; ".join(reasons))
+    return replace(found, notes=(*found.notes, *(reasons if found.notes else ())), routes=(tried, *found.routes))
+
+
+class _ComposedWhenRead(Bracket):
+    """The enclosure of a run whose advantage is certified within ``ends``."""
+
+    composed: Composed
+
+    def __init__(self, composed: Composed, ends: Interval) -> None:
+        self.__dict__.update(
+            pessimistic=CurveWhenRead(ends[1], composed, pessimistic=True),
+            optimistic=CurveWhenRead(ends[0], composed, pessimistic=False),
+            composed=composed,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.composed.bracket.notes
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        return self.composed.bracket.routes
+
+
+class CurveWhenRead(TradeOff):
+    """One end of a symmetric enclosure, whose delta at 0 is known; for everything else it is composed, once."""
+
+    def __init__(self, advantage: float, release: Composed, *, pessimistic: bool) -> None:
+        self.advantage, self._release, self._pessimistic = advantage, release, pessimistic
+
+    @property
+    def composed(self) -> TradeOff:
+        """The curve itself."""
+        bracket = self._release.bracket
+        return bracket.pessimistic if self._pessimistic else bracket.optimistic
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        if np.any(log_ratio):
+            return self.composed.errors(log_ratio)
+        # A symmetric curve touches its tangent of slope -1 where both errors are equal.
+        error, shape = 0.5 * (1.0 - self.advantage), np.shape(log_ratio)
+        wrong, right = np.full(shape, math.log(error)), np.full(shape, math.log1p(-error))
+        return LogErrors(fpr=wrong, tnr=right, fnr=wrong, tpr=right)
+
+    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
+        if np.any(epsilon):
+            return self.composed.log_delta(epsilon)
+        return np.full(np.shape(epsilon), math.log(self.advantage))
+
+    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
+        return self.composed.log_beta(log_alpha)
+
+    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
+        return self.composed.log_power(log_alpha)
+
+    @property
+    def reversed(self) -> TradeOff:
+        return self.composed.reversed
+
+    @property
+    def proven_mu(self) -> float:
+        return self.composed.proven_mu
+
+    def __repr__(self) -> str:
+        return f"CurveWhenRead(advantage={self.advantage!r})"

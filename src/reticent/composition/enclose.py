@@ -97,7 +97,7 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     exact = None if transform is None else found.ask("transform", transform.polygons)
     if exact is not None and transform is not None and transform.refused:
         found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
-    if exact is None or found.width > _WIDTH or not _reaches(exact[0]):
+    if exact is None or found.width > _WIDTH or not exact[0].reaches(_DEEP):
         coarse, split = lattice(_FIRST_POINTS, _MISSED), None
         if found.width > _WIDTH:
             points = _finer(coarse)
@@ -116,11 +116,6 @@ def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
 
 def _pair_width(pair: _Pair) -> float:
     return _width([pair[0]], [pair[1]])
-
-
-def _reaches(curve: Polygon) -> bool:
-    """Whether delta is followed far down in both directions: contours that cannot be had are left out."""
-    return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
 def _finest(coarse: _Pair | None, split: _Pair | None, count: int) -> bool:

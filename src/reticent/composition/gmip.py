@@ -8,6 +8,11 @@ the target is drawn like them. ``d`` is the number of released coordinates and
 Noise is given as ``noise_multiplier`` = n tau / C: the standard deviation on the sum over the clip norm,
 where tau is the paper's noise on the mean. All values of mu here are estimates: they replace the mean of
 the batch by a Gaussian (central limit theorem) and keep the leading order in n.
+
+All arguments are single finite numbers: ``batch_size``, ``dimension``, ``susceptibility``, ``mu`` and ``steps`` > 0,
+``noise_multiplier`` >= 0, ``sample_rate`` in (0, 1]; else ParameterError. Each function returns one float; of mu and of
+noise it is >= 0. A larger mu is less private; more noise is more private. What no source is named for is derived in
+docs/membership-game.md.
 """
 
 from __future__ import annotations

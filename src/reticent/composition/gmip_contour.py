@@ -15,8 +15,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from reticent.tradeoff import LogErrors
+from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
 _SPACING = 0.05
@@ -46,6 +47,15 @@ class LogRatioLaw(ABC):
     @abstractmethod
     def slopes(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """First and second derivative of Lambda at real ``s``."""
+
+
+class ContourTradeOff(TradeOff):
+    """A curve whose log likelihood ratio has a known cumulant function, its law ``_law``."""
+
+    _law: LogRatioLaw
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        return log_errors(self._law, np.asarray(log_ratio, dtype=float))
 
 
 def log_errors(law: LogRatioLaw, log_ratio: np.ndarray) -> LogErrors:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.composition.gmip_contour import LogRatioLaw, log_errors
+from reticent.composition.gmip_contour import ContourTradeOff, LogRatioLaw
 from reticent.errors import ParameterError
-from reticent.tradeoff import LogErrors, TradeOff
 
 
-class GaussianGradientTradeOff(TradeOff):
+class GaussianGradientTradeOff(ContourTradeOff):
     """The exact curve of one step of the membership game for Gaussian gradients; docs/membership-game.md.
 
     Target and batch mean are, after whitening, ``dimension`` independent pairs of normal variables,
@@ -34,9 +32,6 @@ class GaussianGradientTradeOff(TradeOff):
         if self.effective_batch <= 1.0:
             raise ParameterError("effective_batch", effective_batch, "a finite number > 1")
         self._law = _PairsLaw(self.dimension, self.effective_batch)
-
-    def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        return log_errors(self._law, np.asarray(log_ratio, dtype=float))
 
     def __repr__(self) -> str:
         return f"GaussianGradientTradeOff(dimension={self.dimension!r}, effective_batch={self.effective_batch!r})"

@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.composition.gmip_contour import LogRatioLaw, log_errors
+from reticent.composition.gmip_contour import ContourTradeOff, LogRatioLaw
 from reticent.errors import ParameterError
-from reticent.tradeoff import LogErrors, TradeOff
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ class GradientSpectrum:
         return root
 
 
-class SpectrumTradeOff(TradeOff):
+class SpectrumTradeOff(ContourTradeOff):
     """The exact curve of one noisy step for a known spectrum, Gaussian sum assumed; docs/membership-game.md.
 
     Direction i has N_i = n + noise_multiplier^2/lambda_i and k_i = deviation_i/lambda_i; the log likelihood
@@ -98,9 +96,6 @@ class SpectrumTradeOff(TradeOff):
         if np.min(sizes) <= 1.0:
             raise ParameterError("batch_size", batch_size, "> 1 without noise")
         self._law = _SpectrumLaw(sizes, spectrum._squares / spectrum.eigenvalues)
-
-    def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        return log_errors(self._law, np.asarray(log_ratio, dtype=float))
 
     def __repr__(self) -> str:
         return (

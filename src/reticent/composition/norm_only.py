@@ -12,8 +12,9 @@ from reticent.composition.bracket import Bracket
 from reticent.composition.polygon import hull
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.errors import UnsupportedError
-from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Mechanism, Sampler
 from reticent.mechanism.dpsgd import one_record
+from reticent.mechanism.ledger import parts_of
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, TradeOff
 
 
@@ -29,8 +30,7 @@ def norm_only(mechanism: Mechanism) -> Bracket:
     Raises:
         UnsupportedError: another release or sampler, several records per person, or no noise.
     """
-    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
-    above, below = compose_lattice([_step(part) for part in parts])
+    above, below = compose_lattice([_step(part) for part in parts_of(mechanism)])
     return Bracket(pessimistic=above, optimistic=below)
 
 

@@ -48,6 +48,10 @@ class Polygon(PolygonTradeOff):
         fpr, tnr, fnr, tpr = (rate[::-1] for rate in self.vertices)
         return Polygon(LogErrors(fpr=fnr, tnr=tpr, fnr=fpr, tpr=tnr), -self.log_slopes[::-1])
 
+    def reaches(self, log_delta: float) -> bool:
+        """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
+        return bool(max(self.vertices.tpr[0], self.reversed.vertices.tpr[0]) < log_delta)
+
     def __repr__(self) -> str:
         return f"Polygon(<{len(self.log_slopes)} edges>)"
 

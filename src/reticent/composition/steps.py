@@ -1,4 +1,4 @@
-"""What ran, as kinds of noisy steps: each with its dominating pair and how often it ran."""
+"""What ran, as kinds of noisy steps: each with its dominating pair, the curve of that pair, and how often it ran."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from reticent.composition.pairs import curve_of
+from reticent.composition.pairs.antipodal import AntipodalPair
+from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.pairs import Disclosure, GaussianPair, Pair
-from reticent.tradeoff import TradeOff
+from reticent.mechanism.pairs import (
+    AntipodalGaussianPair,
+    CurvePair,
+    Disclosure,
+    GaussianPair,
+    LaplacePair,
+    Pair,
+    SymmetrisedGaussianPair,
+    WholeUserGaussianPair,
+)
+from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,33 @@ class Step:
     def curve(self) -> TradeOff:
         """The pair as a curve, H0 = absent."""
         return curve_of(self.pair)
+
+
+def curve_of(pair: Pair) -> TradeOff:
+    """``pair`` as a curve, H0 = absent.
+
+    Raises:
+        TypeError: this kind of pair has no curve here; whatever brings its own is a ``CurvePair``.
+    """
+    match pair:
+        case CurvePair(curve=curve):
+            return curve
+        case GaussianPair(noise, rate, shift):
+            return _sampled(GaussianTradeOff(shift / noise), rate)
+        case SymmetrisedGaussianPair(noise, rate, shift):
+            return symmetrised(_sampled(GaussianTradeOff(shift / noise), rate))
+        case LaplacePair(noise, rate, shift):
+            return _sampled(LaplaceTradeOff(shift / noise), rate)
+        case AntipodalGaussianPair(noise, rate):
+            return AntipodalPair(noise, rate)
+        case WholeUserGaussianPair(noise, rate, records, antipodal):
+            return WholeUserPair(noise, rate, records, antipodal)
+    raise TypeError(pair)
+
+
+def _sampled(curve: TradeOff, sample_rate: float) -> TradeOff:
+    """``curve`` seen with probability ``sample_rate``."""
+    return curve if sample_rate == 1.0 else Subsampled(curve, sample_rate)
 
 
 def steps_of(

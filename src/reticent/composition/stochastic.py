@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh_tridiagonal
-from scipy.special import erfcx, log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, Mixture, TradeOff
+from reticent.tradeoff.gaussian import mills_ratio
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +71,6 @@ class SusceptibilityLaw:
         """The stochastic composition of ``curve(K)`` over this law."""
         return stochastic_composition([curve(float(k)) for k in self.values], self.weights)
 
-    def compose_gaussian(self, mu: Callable[[np.ndarray], np.ndarray]) -> GaussianMixtureTradeOff:
-        """The same for Gaussian curves with parameters ``mu(K)``, vectorised."""
-        return GaussianMixtureTradeOff(mu(self.values), self.weights)
-
 
 def stochastic_composition(curves: Sequence[TradeOff], weights: ArrayLike | None = None) -> TradeOff:
     """The composition of any finite family of curves; ``weights`` None means equally likely ones.
@@ -88,46 +85,6 @@ def stochastic_composition(curves: Sequence[TradeOff], weights: ArrayLike | None
     if weights is None:
         weights = np.full(len(curves), 1.0 / len(curves))
     return Mixture(curves, weights)
-
-
-class GaussianMixtureTradeOff(TradeOff):
-    """Stochastic composition of Gaussian curves: alpha(t) = sum_i w_i Phi(-t/mu_i - mu_i/2), and so on.
-
-    Attributes:
-        mus: GDP parameters of the components, finite, >= 0.
-        weights: their probabilities.
-    """
-
-    def __init__(self, mus: ArrayLike, weights: ArrayLike) -> None:
-        mus, weights = np.array(mus, dtype=float), _check.probabilities(weights=weights)
-        if mus.ndim != 1 or mus.size == 0 or not np.all(np.isfinite(mus) & (mus >= 0.0)):
-            raise ParameterError("mus", mus.tolist(), "a list of finite numbers >= 0")
-        if weights.shape != mus.shape or abs(weights.sum() - 1.0) > 1e-9:
-            raise ParameterError("weights", weights.tolist(), "one probability per component, adding up to 1")
-        keep = weights > 0.0
-        self.mus, self.weights = mus[keep], weights[keep] / weights.sum()
-
-    @property
-    def reversed(self) -> TradeOff:
-        """The curve itself: every component is symmetric and its index is public."""
-        return self
-
-    @property
-    def proven_mu(self) -> float:
-        """The largest component's; no smaller one holds at every error rate."""
-        return float(np.max(self.mus))
-
-    def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        ratio = np.asarray(log_ratio, dtype=float)[..., None]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            lifted = np.where(self.mus > 0.0, ratio / self.mus, np.where(ratio < 0.0, -np.inf, np.inf))
-        low, high = lifted - 0.5 * self.mus, lifted + 0.5 * self.mus
-        logs = np.log(self.weights)
-        rates = (log_ndtr(-high), log_ndtr(high), log_ndtr(low), log_ndtr(-low))
-        return LogErrors(*(np.minimum(logsumexp(rate + logs, axis=-1), 0.0) for rate in rates))
-
-    def __repr__(self) -> str:
-        return f"GaussianMixtureTradeOff(components={len(self.mus)})"
 
 
 class DistributionFreeTradeOff(TradeOff):
@@ -197,8 +154,4 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
 def _excess(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
     """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
     a = epsilon / mu - 0.5 * mu
-    return _mills(a) - _mills(a + mu) - 0.5 * mu
-
-
-def _mills(x: np.ndarray) -> np.ndarray:
-    return 1.2533141373155001 * erfcx(x / 1.4142135623730951)
+    return mills_ratio(a) - mills_ratio(a + mu) - 0.5 * mu

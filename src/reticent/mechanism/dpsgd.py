@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check
 from reticent._registry import Parameter, described
@@ -235,6 +235,11 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
     relation.
     """
     return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity
+
+
+def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
+    """Whether single records are protected, each drawn by a coin of its own: what closed forms speak about."""
+    return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
 
 
 def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:

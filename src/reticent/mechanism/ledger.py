@@ -47,3 +47,8 @@ class Ledger(Mechanism):
         """Those of all parts, each once; what is said about the noise comes last."""
         notes = dict.fromkeys(note for part in self.parts for note in part.notes)
         return tuple(sorted(notes, key=lambda note: note == NOISE_NOTE))
+
+
+def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
+    """The mechanisms of a ledger, or the one that it is."""
+    return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)

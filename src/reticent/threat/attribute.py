@@ -16,6 +16,7 @@ from reticent.composition import Bracket, compose, mu_limits
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable, one_record
+from reticent.mechanism.ledger import parts_of
 from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
@@ -137,7 +138,7 @@ class Attribute(Adversary):
         """
         if self.gradient_change is None:
             raise ParameterError("gradient_change", None, "given (a number >= 0) for the attribute adversary")
-        for part in _parts(mechanism):
+        for part in parts_of(mechanism):
             one_record(part, "attribute inference")
         case = _case(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
@@ -266,7 +267,7 @@ class _Constant:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
         if any(part.change < _SMALLEST_ATTAINED for part in self.parts):
             return GaussianTradeOff(0.0)
-        scaled = [_scaled(m, p) for m, p in zip(_parts(self.mechanism), self.parts, strict=True)]
+        scaled = [_scaled(m, p) for m, p in zip(parts_of(self.mechanism), self.parts, strict=True)]
         whole: Mechanism = Ledger(tuple(scaled)) if len(scaled) > 1 else scaled[0]
         return compose(whole, Neighbouring.REPLACE).optimistic
 
@@ -348,7 +349,7 @@ class _Recorded:
 
 def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant | _Recorded:
     if not isinstance(change, SensitivityRecord):
-        return _Constant(tuple(_part(m, change) for m in _parts(mechanism)), mechanism)
+        return _Constant(tuple(_part(m, change) for m in parts_of(mechanism)), mechanism)
     if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     if mechanism.steps != change.steps:
@@ -356,10 +357,6 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
     if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=1e-9):
         raise ParameterError("noise_multiplier", mechanism.noise_multiplier, f"{change.noise_multiplier}, as recorded")
     return _Recorded(change, mechanism)
-
-
-def _parts(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
 
 
 def _part(mechanism: Mechanism, change: float) -> _Part:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
@@ -58,6 +58,19 @@ class Interval:
     upper: float
 
 
+class _Notes:
+    """What the adversary has to say, and then what the enclosure has: known once its curves are composed."""
+
+    def __get__(self, assessment: Assessment | None, owner: type[Assessment]) -> tuple[str, ...]:
+        if assessment is None:
+            return ()
+        own: tuple[str, ...] = assessment.__dict__["_notes"]
+        return tuple(dict.fromkeys((*own, *(assessment.truth.notes if assessment.truth is not None else ()))))
+
+    def __set__(self, assessment: Assessment, notes: tuple[str, ...]) -> None:
+        assessment.__dict__["_notes"] = notes
+
+
 @dataclass(frozen=True, repr=False)
 class Assessment(Brief):
     """One adversary against one release.
@@ -83,14 +96,9 @@ class Assessment(Brief):
     curve: TradeOff
     truth: Bracket | None
     theorems: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: _Notes = _Notes()
     mu_limits: tuple[float, float] = (0.0, math.inf)
     data_dependent: bool = False
-
-    def __post_init__(self) -> None:
-        """What the enclosure has to say belongs to the notes."""
-        if self.truth is not None:
-            object.__setattr__(self, "notes", tuple(dict.fromkeys((*self.notes, *self.truth.notes))))
 
     def _lines(self) -> list[str]:
         strength = {Claim.BOUND: "at most", Claim.ESTIMATE: "about", Claim.EMPIRICAL: "as measured"}[self.claim]
@@ -119,6 +127,8 @@ class Assessment(Brief):
         An estimate states the mu of its own curve.
         """
         low, high = self.mu_limits
+        if low == high and self.truth is not None and self.curve is self.truth.pessimistic:
+            return Interval(low, high, high)
         value = risk.mu(self.curve)
         if self.claim is Claim.BOUND or not math.isfinite(value):
             value = min(value, high)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import closed_forms, compose, mu_limits
-from reticent.composition.schedules import FORMS, added_mu, proven_upper
+from reticent.composition import closed_forms, mu_limits, worst_case
 from reticent.errors import UnsupportedError
-from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import one_record
+from reticent.mechanism import Ledger, Mechanism, Neighbouring
+from reticent.mechanism.dpsgd import one_record, singly_sampled
+from reticent.mechanism.ledger import parts_of
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
@@ -17,7 +17,15 @@ from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 
 _SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
+_UNSAFE = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
 _LOOSE = "A bound on the advantage; other rates follow from it alone and are loose."
+
+MU_FORMS: dict[Method, tuple[closed_forms.MuForm, str]] = {
+    Method.CLOSED_FORM: (closed_forms.rho_form_mu, "RETICENT:rho-form"),
+    Method.CLT: (closed_forms.clt_mu, "RETICENT:clt"),
+    Method.PUBLISHED: (closed_forms.published_mu, "CHERUBIN2024:Corollary 7"),
+}
+"""Closed forms that state a mu, with the key of what each stands on."""
 
 
 @ADVERSARIES.add
@@ -52,7 +60,7 @@ class Membership(Adversary):
             UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD, or the published one
                 for steps that differ.
         """
-        truth = compose(mechanism, neighbouring)
+        truth = worst_case(mechanism, neighbouring)
         curve: TradeOff
         if method is Method.EXACT:
             curve, claim, keys = truth.pessimistic, Claim.BOUND, worst_case_theorems(mechanism, neighbouring)
@@ -75,45 +83,19 @@ class Membership(Adversary):
 def _closed_form(
     mechanism: Mechanism, neighbouring: Neighbouring, method: Method
 ) -> tuple[TradeOff, Claim, tuple[str, ...], tuple[str, ...]]:
+    """The curve, its claim, the keys that it stands on and notes. Steps may differ where squares of mu add up."""
     one_record(mechanism, f"method {method.value}")
-    if isinstance(mechanism, Ledger):
-        return _of_schedule(mechanism, neighbouring, method)
-    if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON):
-        raise UnsupportedError(f"method {method.value} is known for Poisson-sampled DP-SGD only; use exact")
-    if mechanism.noise_multiplier == 0.0:
+    parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
+    if len(parts) < len(parts_of(mechanism)):
+        needed = "Poisson-sampled DP-SGD" + (" with noise in every part" if isinstance(mechanism, Ledger) else "")
+        raise UnsupportedError(f"method {method.value} is known for {needed} only; use exact")
+    if any(part.noise_multiplier == 0.0 for part in parts):
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
-    sigma, rate, steps = mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps
-    match method:
-        case Method.CLOSED_FORM:
-            mu = float(closed_forms.rho_form_mu(sigma, rate, steps, neighbouring))
-            return GaussianTradeOff(mu), Claim.ESTIMATE, ("RETICENT:rho-form",), (_SHAPE,)
-        case Method.CLT:
-            mu = float(closed_forms.clt_mu(sigma, rate, steps, neighbouring))
-            return GaussianTradeOff(mu), Claim.ESTIMATE, ("RETICENT:clt",), (_SHAPE,)
-        case Method.PROVEN:
-            upper = float(closed_forms.proven_bracket(sigma, rate, steps, neighbouring)[1])
-            return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (_LOOSE,)
-        case _:
-            mu = float(closed_forms.published_mu(sigma, rate, steps, neighbouring))
-            note = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
-            return GaussianTradeOff(mu), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 7",), (note, _SHAPE)
-
-
-def _of_schedule(
-    ledger: Ledger, neighbouring: Neighbouring, method: Method
-) -> tuple[TradeOff, Claim, tuple[str, ...], tuple[str, ...]]:
-    """The forms for steps that differ: affinities multiply, variances add up."""
-    parts = [
-        p for p in ledger.parts if isinstance(p, DPSGD) and p.sampler is Sampler.POISSON and p.noise_multiplier > 0
-    ]
-    if len(parts) < len(ledger.parts):
-        needs = "Poisson-sampled DP-SGD with noise in every part"
-        raise UnsupportedError(f"method {method.value} is known for {needs} only; use exact")
     if method is Method.PROVEN:
-        upper = proven_upper(parts, neighbouring)
+        upper = closed_forms.proven_upper(parts, neighbouring)
         return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (_LOOSE,)
-    if method.value not in FORMS:
+    if method is Method.PUBLISHED and len(parts) > 1:
         raise UnsupportedError(f"method {method.value} is printed for equal steps only; use exact")
-    mu = added_mu(FORMS[method.value], parts, neighbouring)
-    key = "RETICENT:rho-form" if method is Method.CLOSED_FORM else "RETICENT:clt"
-    return GaussianTradeOff(mu), Claim.ESTIMATE, (key,), (_SHAPE,)
+    form, key = MU_FORMS[method]
+    notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
+    return GaussianTradeOff(closed_forms.added_mu(form, parts, neighbouring)), Claim.ESTIMATE, (key,), notes

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.composition import Bracket
+from reticent.composition import Bracket, compose, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
 from reticent.threat.relaxed import Relaxed
-from reticent.threat.worst_case import WorstCase
 from reticent.tradeoff import Mixture, TradeOff
 
 
@@ -67,11 +66,15 @@ class Mixed(Adversary):
     ) -> Assessment:
         """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes."""
         relaxed = Relaxed().assess(mechanism, neighbouring)
-        worst = WorstCase().assess(mechanism, neighbouring)
-        bracket = Bracket(
-            pessimistic=self._mix(relaxed.curve, worst.curve),
-            optimistic=self._mix(_truth(relaxed).optimistic, _truth(worst).optimistic),
-        )
+        known = relaxed.truth or Bracket.exact(relaxed.curve)
+        if known is worst_case(mechanism, neighbouring):  # both types are the worst case
+            bracket = known
+        else:
+            worst = compose(mechanism, neighbouring)
+            bracket = Bracket(
+                pessimistic=self._mix(known.pessimistic, worst.pessimistic),
+                optimistic=self._mix(known.optimistic, worst.optimistic),
+            )
         coin = (
             f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
             "are the worst case. They know which of the two they are."
@@ -90,7 +93,3 @@ class Mixed(Adversary):
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
         return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])
-
-
-def _truth(assessment: Assessment) -> Bracket:
-    return assessment.truth or Bracket.exact(assessment.curve)

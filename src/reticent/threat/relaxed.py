@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.composition import Bracket, compose, mu_limits, noncentrality, relaxed_dpsgd
+from reticent.composition import Bracket, mu_limits, noncentrality, relaxed_dpsgd, worst_case
 from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
@@ -229,7 +229,7 @@ def _unsampled(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
 def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
     what = "a ledger of several mechanisms" if isinstance(mechanism, Ledger) else "this release and relation"
     note = f"No relaxed curve is proven for {what}: the answer is the worst case, which is always safe."
-    return compose(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
+    return worst_case(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
 
 
 def _coordinates(mechanism: Mechanism) -> int | None:

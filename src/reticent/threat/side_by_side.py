@@ -84,6 +84,8 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
     """
     if result.truth is None and result.claim is not Claim.BOUND:
         return
+    if result.truth is not None and result.truth is worst.truth:  # it is the worst case, whose curve nobody may need
+        return
     curve = result.truth.optimistic if result.truth is not None else result.curve
     excess = curve.delta(_THRESHOLDS) - worst.curve.delta(_THRESHOLDS)
     if np.max(excess) > _TOLERANCE:

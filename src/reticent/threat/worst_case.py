@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from reticent.composition import compose, mu_limits
+from reticent.composition import mu_limits, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
@@ -40,10 +40,12 @@ class WorstCase(Adversary):
     ) -> Assessment:
         """The composed curve of the dominating pair, enclosed; ``method`` is always answered exactly.
 
+        Of a Poisson-sampled run it is composed when more than its advantage or Bayes security is read.
+
         Raises:
             UnsupportedError: no dominating pair is proven for this sampler and relation.
         """
-        truth = compose(mechanism, neighbouring)
+        truth = worst_case(mechanism, neighbouring)
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,

@@ -78,7 +78,7 @@ def _log_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
     result[deep] = np.log1p(-np.exp(log_ndtr(a[deep])) - np.exp(epsilon[deep] + log_ndtr(-(a[deep] + mu))))
     result[small] = np.log(_mills_drop(a[small], mu)) + _log_density(a[small])
     with np.errstate(divide="ignore"):
-        result[near] = np.log(_mills(a[near]) - _mills(a[near] + mu)) + _log_density(a[near])
+        result[near] = np.log(mills_ratio(a[near]) - mills_ratio(a[near] + mu)) + _log_density(a[near])
     return result
 
 
@@ -86,7 +86,7 @@ def _log_density(x: np.ndarray) -> np.ndarray:
     return -0.5 * x * x - _HALF_LOG_TWO_PI
 
 
-def _mills(x: np.ndarray) -> np.ndarray:
+def mills_ratio(x: np.ndarray) -> np.ndarray:
     """(1 - Phi(x)) / phi(x)."""
     return 1.2533141373155001 * erfcx(x / 1.4142135623730951)
 
@@ -103,4 +103,4 @@ def _one_minus_x_mills(x: np.ndarray) -> np.ndarray:
     positive = np.where(x > 2.0, x, 2.0)
     for n in range(160, 0, -1):
         fraction = n / (positive + fraction)
-    return np.where(x > 2.0, fraction / (positive + fraction), 1.0 - x * _mills(x))
+    return np.where(x > 2.0, fraction / (positive + fraction), 1.0 - x * mills_ratio(x))

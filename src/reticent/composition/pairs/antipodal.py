@@ -9,15 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
-from reticent.composition.pairs.curves import curve_of
-from reticent.mechanism.pairs import AntipodalGaussianPair
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
-
-
-@curve_of.register
-def _(pair: AntipodalGaussianPair) -> TradeOff:
-    return AntipodalPair(pair.noise_multiplier, pair.sample_rate)
 
 
 @dataclass(frozen=True, slots=True)

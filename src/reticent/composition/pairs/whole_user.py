@@ -9,19 +9,12 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, logsumexp
 
 from reticent import _check
-from reticent.composition.pairs.curves import curve_of
-from reticent.mechanism.pairs import WholeUserGaussianPair
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log_sub
 
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
 _SETTLED = 4e-15
-
-
-@curve_of.register
-def _(pair: WholeUserGaussianPair) -> TradeOff:
-    return WholeUserPair(pair.noise_multiplier, pair.rate, pair.records, pair.antipodal)
 
 
 @dataclass(frozen=True, slots=True)

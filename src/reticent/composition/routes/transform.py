@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.composition.pairs.gaussian import PlainGaussian
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
-from reticent.composition.pairs.transforms import Law
+from reticent.composition.pairs.transforms import Law, PlainGaussian
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.routes.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.composition.steps import Step

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from reticent.errors import UnsupportedError
 from reticent.mechanism import Gaussian, Ledger, Neighbouring
+from reticent.mechanism.ledger import parts_of
 from reticent.tradeoff import RelaxedGaussianTradeOff
 
 
@@ -19,7 +20,7 @@ def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> fl
     Raises:
         UnsupportedError: a part is sampled, not Gaussian, or without noise.
     """
-    parts = releases.parts if isinstance(releases, Ledger) else (releases,)
+    parts = parts_of(releases)
     total = 0.0
     for part in parts:
         if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
@@ -36,7 +37,7 @@ def common_direction(releases: Gaussian | Ledger, neighbouring: Neighbouring) ->
     Raises:
         UnsupportedError: see ``noncentrality``; or the dimensions differ.
     """
-    parts = releases.parts if isinstance(releases, Ledger) else (releases,)
+    parts = parts_of(releases)
     dimensions = {part.dimension for part in parts if isinstance(part, Gaussian)}
     if len(dimensions) != 1:
         raise UnsupportedError("a common direction needs releases of one dimension")

@@ -40,7 +40,7 @@ _LEAST_NOISE = 0.1
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
-_UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
+UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
@@ -61,11 +61,8 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     if mechanism.sampler is Sampler.FIXED_SIZE:
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     add = common_sign(accountable(mechanism))
-    above, below = both_directions(add.pessimistic, safest), both_directions(add.optimistic, hull)
-    worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-    if isinstance(above, Polygon) and isinstance(worst, PolygonTradeOff):
-        above = strictest([above, worst])
-    return Bracket(above, below, add.notes)
+    above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
+    return Bracket(above, both_directions(add.optimistic, hull), add.notes)
 
 
 def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray] | None:
@@ -113,7 +110,7 @@ def common_sign(mechanism: DPSGD) -> Bracket:
         return _enclosure(step, steps)
     except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(worst, two_sided(loudest_step([(known, steps)])), (_UNRESOLVED.format(error),))
+        return Bracket(worst, two_sided(loudest_step([(known, steps)])), (UNRESOLVED.format(error),))
 
 
 def _step(mechanism: DPSGD) -> SignStep:
@@ -131,8 +128,8 @@ def _enclosure(step: SignStep, steps: int) -> Bracket:
     try:
         fine = latticed(GaussianSign(step.rate, step.slope), steps) if bounds is None else bounds.pair()
     except NumericalError as error:
-        return Bracket(*_coarse(step, steps), (_UNRESOLVED.format(error),))
-    if _reaches(fine.above):
+        return Bracket(*_coarse(step, steps), (UNRESOLVED.format(error),))
+    if fine.above.reaches(_DEEP):
         return Bracket(*fine)
     coarse = _coarse(step, steps)
     return Bracket(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
@@ -154,11 +151,6 @@ def latticed(noise: SignNoise, steps: int, points: int = 2**21) -> Pair:
     """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         return lattice.enclose(noise, steps, points=points).pair()
-
-
-def _reaches(curve: Polygon) -> bool:
-    """Whether delta is followed down to ``_DEEP`` in both directions."""
-    return bool(max(curve.vertices.tpr[0], curve.reversed.vertices.tpr[0]) < _DEEP)
 
 
 def _coarse(step: SignStep, steps: int) -> Pair:
@@ -196,6 +188,13 @@ def _halved(worst: Polygon, step: SignStep, steps: int) -> Polygon:
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
     return tangents(ratio, log_delta)
+
+
+def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
+    """Both directions of ``above``, or the worst case wherever that is the smaller bound."""
+    curve = both_directions(above, safest)
+    polygons = isinstance(curve, Polygon) and isinstance(worst, PolygonTradeOff)
+    return strictest([curve, worst]) if polygons else curve
 
 
 def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:

@@ -6,29 +6,28 @@ with a fair random sign", the maximin test over both signs; docs/relaxed-laplace
 
 from __future__ import annotations
 
-import contextlib
 from functools import lru_cache
 
 import numpy as np
 
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
-from reticent.composition.pairs.curves import curve_of
-from reticent.composition.polygon import Polygon, hull, safest, strictest
+from reticent.composition.polygon import hull
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
-from reticent.composition.sign.join import both_directions, latticed, two_sided
+from reticent.composition.sign.join import UNRESOLVED, both_directions, latticed, no_more_than, two_sided
 from reticent.composition.sign.noise import LaplaceSign
+from reticent.composition.steps import curve_of
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import Laplace, Neighbouring
 from reticent.mechanism.pairs import LaplacePair
-from reticent.tradeoff import PolygonTradeOff, RelaxedLaplaceTradeOff, Subsampled, symmetrised
+from reticent.tradeoff import RelaxedLaplaceTradeOff, Subsampled, symmetrised
 
 
 @lru_cache(maxsize=64)
 def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
     """Enclosure of the common-sign curve, symmetrised; exact for one release.
 
-    Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below.
+    Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below; ``notes`` say why.
 
     Raises:
         UnsupportedError: no noise; or sampled releases under replacement.
@@ -46,14 +45,8 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
     step = [(curve_of(pair), mechanism.releases)]
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         below = hull([two_sided(loudest_step(step)), two_sided(CheapBounds(step, [pair.largest_losses]).below())])
-    above: list[Polygon] = []
-    with contextlib.suppress(NumericalError):
+    try:
         fine = latticed(LaplaceSign(rate, shift), mechanism.releases)
-        above, below = [fine.above], hull([fine.below, below])
-    reached = both_directions(below, hull)
-    if not above:
-        return Bracket.checked(worst, reached)
-    curve = both_directions(above[0], safest)
-    if isinstance(curve, Polygon) and isinstance(worst, PolygonTradeOff):
-        curve = strictest([curve, worst])
-    return Bracket.checked(curve, reached)
+    except NumericalError as error:
+        return Bracket.checked(worst, both_directions(below, hull), (UNRESOLVED.format(error),))
+    return Bracket.checked(no_more_than(worst, fine.above), both_directions(hull([fine.below, below]), hull))

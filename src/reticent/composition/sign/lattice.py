@@ -25,6 +25,9 @@ _FURTHEST = 200.0  # threshold
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
 _LARGEST_LOSS = 600.0
 _LONGEST = 2**31  # points of one axis
+_APART = 1e-9  # of two thresholds
+_LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
+_OVERSIZE = 1.3  # times the points aimed at
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 _Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
 _CHERNOFF = np.geomspace(1e-3, 1e6, 181)  # exponents
@@ -116,11 +119,11 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     total = np.cumsum(0.5 * (absent + present)[order])
     levels = total[-1] * np.linspace(0.0, 1.0, count // 2 + 2)[1:-1]
     quantiles = ratio[order[np.searchsorted(total, levels)]]
-    ends = ratio[order[np.searchsorted(total, [1e-11, total[-1] * (1.0 - 1e-11)])]]
+    ends = ratio[order[np.searchsorted(total, [_TAIL, total[-1] * (1.0 - _TAIL)])]]
     sides = [np.linspace(0.0, end, count // 4) for end in np.clip(ends, -_FURTHEST, _FURTHEST)]
     chosen = np.unique(np.clip(np.concatenate([quantiles, *sides]), -_FURTHEST, _FURTHEST))
-    apart = np.append(True, np.diff(chosen) > 1e-9)
-    chosen = chosen[apart & (np.abs(chosen) > 1e-9)]
+    apart = np.append(True, np.diff(chosen) > _APART)
+    chosen = chosen[apart & (np.abs(chosen) > _APART)]
     return np.sort(np.append(chosen, 0.0))
 
 
@@ -138,7 +141,7 @@ def _composed(plan: _Plan, law: _Law, masses: np.ndarray) -> _Composed:
         marginal = np.bincount(index - first, masses)
         pitch = window.pitch
         axis = Tilted(pitch * (first + np.arange(len(marginal))), marginal, plan.steps)
-        low, largest = pitch * window.first, 4e2 / (pitch * window.size)
+        low, largest = pitch * window.first, _LARGEST_TILT / (pitch * window.size)
         slack += outside([axis], low + pitch * (window.size - 1), window.up, pitch, largest)
         slack += outside([axis], low, -window.down, pitch, largest)
     if not slack < _MOST_SLACK:
@@ -246,7 +249,7 @@ def _pitches(
             next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)
         )
         pitch *= np.sqrt(rows * columns / points)
-    if rows * columns > 1.3 * points:
+    if rows * columns > _OVERSIZE * points:
         raise NumericalError(f"sign lattice: {rows} x {columns} points would be needed")
     return pitches, (rows, columns)
 
@@ -255,5 +258,6 @@ def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, f
     """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent)."""
     logs = logsumexp(log_mass + np.multiply.outer(_CHERNOFF, losses), axis=1)
     ends = (steps * logs - np.log(_TAIL)) / _CHERNOFF
-    best = int(np.nanargmin(ends))
+    ends[np.isnan(ends)] = np.inf  # no bound
+    best = int(np.argmin(ends))
     return float(ends[best]), float(_CHERNOFF[best])

@@ -30,6 +30,8 @@ _MOST_FREQUENCIES = 6_000_000
 _MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
 _OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line, outside the box
 _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
+_COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less than 1e-7
+_WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
 _EPS = 2.0**-52
 _ULPS = 1e-15  # relative rounding of sums that leave this file
@@ -208,7 +210,7 @@ def _boxed(plan: _Plan, prove: bool) -> _Plan:
         outside = 0.0 if whole or not prove else _outside(boxed)
         if outside <= _OUTSIDE:
             return replace(boxed, outside=outside)
-        tau, omega = 1.4 * boxed.box[0], 1.4 * boxed.box[1]
+        tau, omega = _WIDENED * boxed.box[0], _WIDENED * boxed.box[1]
     raise NumericalError(
         f"common-sign composition at noise_multiplier={1 / plan.step.slope:g}, sample_rate={plan.step.rate:g}, "
         f"steps={plan.steps} needs more than {_MOST_FREQUENCIES} frequencies"
@@ -235,8 +237,8 @@ def _decay(plan: _Plan) -> tuple[float, float]:
 
 
 def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> Nodes:
-    """Enough for moduli to 1e-5 (see ``TiltedLaw``): what lies beyond 5.5 deviations weighs less than 1e-7."""
-    return plan.step.nodes(_node_spacing(plan, frequencies, _COARSE, 5.5), 5.5)
+    """Enough for moduli to 1e-5 (see ``TiltedLaw``)."""
+    return plan.step.nodes(_node_spacing(plan, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
 
 
 def _outside(plan: _Plan) -> float:
