@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from reticent import _check
+from reticent._keywords import hinting
 from reticent.api.names import choice
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Sampler
 
 
+@hinting
 def dpsgd(
     *,
     noise_multiplier: float,

@@ -24,6 +24,7 @@ _PLACED: dict[str, Any] = {
     "epsilon": EpsilonAtDelta,
     "reconstruction": Reconstruction,
 }
+_PLACE_NAMES = {"success": "PRIOR", "tpr": "FPR", "epsilon": "DELTA", "reconstruction": "BASELINE"}
 _PLACES = {"success": "0.5", "tpr": "0.01", "epsilon": "1e-5", "reconstruction": "0.1"}
 """Where the risk of a target is read, in examples."""
 MEANT = {"eps": "epsilon", "e": "epsilon", "adv": "advantage", "bayes": "bayes-security", "security": "bayes-security"}
@@ -45,7 +46,7 @@ def target_of(text: str | None) -> Target:
         raise ParameterError("target", text, f"told where it is read: write {name}={rest}@{_PLACES[name]}")
     wanted = 1 if name in _PLAIN else 2
     if (name not in _PLAIN and name not in _PLACED) or len(numbers) != wanted or not rest:
-        allowed = ", ".join([f"{n}=V" for n in _PLAIN] + [f"{n}=V@W" for n in _PLACED])
+        allowed = ", ".join([f"{n}=V" for n in _PLAIN] + [f"{n}=V@{place}" for n, place in _PLACE_NAMES.items()])
         raise ParameterError("target", text, f"one of {allowed}{_nearest(name, rest)}")
     try:
         values = [float(number) for number in numbers]

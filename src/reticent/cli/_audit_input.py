@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reticent import _check
+from reticent._text import one_of
 from reticent.audit import (
     Bonferroni,
     Design,
@@ -125,7 +126,7 @@ def kind_of(source: Path, stated: str) -> str:
         ArtifactError: nothing lies there.
     """
     if stated not in _FORMATS:
-        raise ParameterError("format", stated, "one of " + ", ".join(_FORMATS))
+        raise ParameterError("format", stated, one_of(stated, _FORMATS))
     if stated != "auto":
         return stated
     if not source.exists():
@@ -152,7 +153,7 @@ def read_scores(source: Path, kind: str, attack: str, target: int, design: Desig
     if not 0 <= target < models:
         raise ParameterError("target", target, f"the number of one of {models} models, from 0")
     if attack not in (*_LIRA_ATTACKS, "loss"):
-        raise ParameterError("attack", attack, "one of " + ", ".join(_LIRA_ATTACKS))
+        raise ParameterError("attack", attack, one_of(attack, _LIRA_ATTACKS))
     compare = lira_online if attack == "lira" else lira_offline
     others = np.arange(models) != target
     score = np.mean(
@@ -169,7 +170,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
     from reticent.tasks import Dask, Local, Ray
 
     if name not in _ENGINES:
-        raise ParameterError("engine", name, "one of " + ", ".join(_ENGINES))
+        raise ParameterError("engine", name, one_of(name, _ENGINES))
     if name == "local":
         if address is not None:
             raise ParameterError("address", address, "left out for --engine local")

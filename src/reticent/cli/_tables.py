@@ -23,9 +23,11 @@ def print_json(document: BaseModel) -> None:
     typer.echo(document.model_dump_json(by_alias=True, indent=2))
 
 
-def say(line: str) -> None:
-    """A sentence, wrapped at the width of the terminal between words."""
-    typer.echo("\n".join(textwrap.wrap(line, _width(), break_long_words=False, break_on_hyphens=False)) or line)
+def say(line: str, indent: int = 0) -> None:
+    """A sentence, wrapped at the width of the terminal between words; lines after the first are indented."""
+    more = " " * indent
+    found = textwrap.wrap(line, _width(), subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+    typer.echo("\n".join(found) or line)
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:

@@ -24,6 +24,7 @@ from reticent.cli._options import (
     mechanism_options,
     method_of,
     neighbouring_of,
+    say_if_unused,
     takes,
     told_apart,
 )
@@ -143,6 +144,7 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     chosen, _ = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     document = compared(mechanism, target_of(given["target"]), chosen, relation, method, json)
+    say_if_unused(given.get("dimension"), names)
     if json:
         print_json(document)
         return

@@ -45,8 +45,6 @@ def train_command(
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
-    if out is None:
-        raise ParameterError("out", None, "given: the run directory")
     table = None
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
@@ -54,6 +52,8 @@ def train_command(
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
         settings = load_settings(config)
+    if out is None:
+        raise ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}")
     if trace or trace_masks or trace_every != 1:
         settings = _with_trace(settings, trace_every, trace_masks)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every)

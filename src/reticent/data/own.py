@@ -139,7 +139,7 @@ def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None 
     content = read_bytes(path)
     table = _read(content, path)
     if label not in table:
-        raise ParameterError("label", label, f"one of the columns {', '.join(map(printable, list(table)[:20]))}")
+        raise ParameterError("label", label, _columns(label, table))
     schema = derive_schema(table, label, declared or {})
     return encode(table, schema, path.name, hashlib.sha256(content).hexdigest())
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from reticent import _check
 from reticent._registry import Parameter, described
+from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
 from reticent.mechanism.neighbouring import Neighbouring
@@ -72,7 +73,7 @@ class DPSGD(Mechanism):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
-            raise ParameterError("sampler", self.sampler, f"one of {[s.value for s in Sampler]}")
+            raise ParameterError("sampler", self.sampler, one_of(self.sampler, Sampler))
         if self.batches_per_epoch is not None:
             self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
 
