@@ -33,6 +33,8 @@ def call(capsys, *words: str) -> tuple[int, str, str]:
         (("calibrate", "dpsgd", "--target", "tpr"), "tpr=V@FPR, epsilon=V@DELTA"),
         (("plan-audit", "--claimed-mu", "1", "--true-mu", "2", "--unit", "canary"), "did you mean canaries?"),
         (("certify", "dpsdg", "--noise-multiplier", "1"), "did you mean dpsgd?"),
+        (("risk", "dpsgd", *RUN, "--steps", "1.5"), "--steps must be a whole number, got '1.5'"),
+        (("risk", "dpsgd", *RUN, "--fpr", "x"), "--fpr must be a number, got 'x'"),
         (("train", "nothing.yaml"), "nothing.yaml: cannot be read"),
         (("risk", "dpsgd", *RUN, "--epochs", "2"), "--epochs must be left out where steps are given\n"),
     ],
@@ -52,3 +54,14 @@ def test_a_dimension_that_nobody_looks_at_is_noted(who: tuple[str, ...], noted: 
     assert code == 0
     assert ("note: --dimension 30 changes no number here" in err) == noted
     assert "note:" not in out
+
+
+def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
+    from reticent.mechanism import Gaussian, Neighbouring
+    from reticent.risk import delta_at_epsilon
+    from reticent.threat import WorstCase
+
+    curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
+    out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
+    assert f"{delta_at_epsilon(curve, 0.5):.4g}" in out
+    assert "delta" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]

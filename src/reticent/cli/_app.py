@@ -169,10 +169,14 @@ def _options_of(words: Sequence[str]) -> set[str]:
 
 
 def _usage(error: Any) -> str:
-    """What typer says, as one line; an option that is not known is answered with the nearest one."""
+    """What typer says, as one line in our form; an option that is not known is answered with the nearest one."""
+    told = " ".join(error.format_message().split())
+    for kind, words in {"valid integer": "a whole number", "valid number": "a number"}.items():
+        if kind in told and getattr(error, "param", None) is not None:
+            return f"{error.param.opts[0]} must be {words}"
     name = getattr(error, "option_name", None)
     if type(error).__name__ != "NoSuchOption" or not name:
-        return " ".join(error.format_message().split())
+        return told
     near = getattr(error, "possibilities", None)
     return f"no option {name}" + (f" (did you mean {sorted(near)[0]}?)" if near and name not in _MEANT else "")
 

@@ -130,8 +130,8 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     document = document_of(with_status(release, unknown, target, who, relation, method, json), name)
     if json:
         print_json(document)
-    else:
-        _print(document)
+        return
+    _print(document)
     say_if_unused(given.get("dimension"), [given["adversary"]])
 
 

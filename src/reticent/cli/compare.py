@@ -144,10 +144,10 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     chosen, _ = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     document = compared(mechanism, target_of(given["target"]), chosen, relation, method, json)
-    say_if_unused(given.get("dimension"), names)
     if json:
         print_json(document)
         return
+    say_if_unused(given.get("dimension"), names)
     rows = document.rows
     print_table(
         f"least noise multiplier for {document.target}",
