@@ -126,6 +126,8 @@ def keygen_command(
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
     from reticent.certificate.signature import write_key_pair
 
+    if not private.name:
+        raise ParameterError("KEY", str(private), "the name of a file to write")
     shown = public or private.with_name(private.name + ".pub")
     write_key_pair(private, shown)
     typer.echo(f"private key, for you alone: {private}")

@@ -13,7 +13,7 @@ from reticent.certificate.verify import ROUNDING, verify
 from reticent.cli._app import app
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
-from reticent.cli.verify import read_document, signature_problems
+from reticent.cli.verify import SIGNATURE_WITHOUT_KEY, read_document, signature_problems
 from reticent.errors import ArtifactError
 
 
@@ -40,6 +40,8 @@ def gate_command(
     wanted = load_policy(policy)
     if wanted.signature and key is None:
         raise ArtifactError(f"{policy} requires a signature: give --key with the public key of the issuer")
+    if signature is not None and key is None:
+        raise ArtifactError(SIGNATURE_WITHOUT_KEY)
     document, page_problems = read_document(certificate)
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)

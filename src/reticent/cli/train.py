@@ -46,6 +46,9 @@ def train_command(
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
     table = None
+    for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
+        if data is None and value is not None:
+            raise ParameterError(name, value, "left out unless --data is given")
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
     elif config is None:

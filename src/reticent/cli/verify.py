@@ -18,6 +18,7 @@ from reticent.cli._tables import say
 from reticent.errors import ArtifactError
 
 _MOST_LINES = 20
+SIGNATURE_WITHOUT_KEY = "--signature needs --key: a signature says nothing without the issuer's key"
 
 
 @app.command("verify")
@@ -39,7 +40,7 @@ def verify_command(
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
     document, page_problem = read_document(certificate)
     if signature is not None and key is None:
-        raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
+        raise ArtifactError(SIGNATURE_WITHOUT_KEY)
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
     problems = [
