@@ -46,6 +46,13 @@ def _joined(name: object) -> str:
     return str(name)[:100].strip().lower().replace("_", "-").replace(" ", "-")
 
 
+def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
+    """Name, value and explanation in rows, escaped; values that are None are left out."""
+    cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table><caption>{html.escape(printable(title))}</caption><tbody>{body}</tbody></table>"
+
+
 class Brief:
     """Shown in a few lines instead of every field; in a notebook too, escaped."""
 

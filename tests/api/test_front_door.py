@@ -299,3 +299,18 @@ def test_no_two_rows_of_an_audit_have_one_name():
     names = [row[0] for row in rt.audit([3.0, 2.0, 2.5] * 40, [0.0, 1.0, 0.5] * 40).rows()]
     assert len(set(names)) == len(names)
     assert "epsilon at delta 1e-05, if the curve is Gaussian" in names
+
+
+def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
+    found = rt.calibrate(PLAIN, "relaxed", advantage=0.1)
+    assert repr(found[0]).startswith("noise multiplier 1.5")
+    assert "advantage=0.1 against relaxed (add-remove, exact)" in repr(found[0])
+    assert len(repr(found[0])) < 160
+    page = rt.Ledger((PLAIN, rt.dpsgd(noise_multiplier=1.0, sample_rate=0.1, steps=30)))._repr_html_()
+    assert page.count("<table>") == 2
+    assert "<td>epochs</td><td>3</td>" in page
+    assert "None" not in page
+    from matplotlib.figure import Figure
+
+    (axes,) = found.plot(Figure().subplots(1, 1), "linear")
+    assert len(axes.get_lines()) >= 1

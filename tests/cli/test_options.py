@@ -1,4 +1,4 @@
-"""A bad value for every option of every verb that computes: one line, exit code 2, and nothing was printed or written."""
+"""A bad value for every option of the verbs: one line, exit code 2, and nothing was printed or written."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from reticent._text import one_of
 from reticent.api.names import Who, adversaries, choice, relation
@@ -31,6 +31,9 @@ from reticent.certificate.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.threat import Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TARGETS: dict[str, tuple[Any, str | None]] = {
     "advantage": (Advantage, None),
@@ -130,6 +133,12 @@ class Calibrations(Table, Sequence[Calibration]):
         ]
         document = {"target": str(self.target), "rows": rows, "skipped": self.skipped}
         return json.dumps(document, indent=2, allow_nan=False)
+
+    def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
+        """Draw each attacker's curve at its own answer; see ``reticent.api.plots.plot``."""
+        from reticent.api.plots import plot
+
+        return plot([one.adversary.assess(one.mechanism, one.neighbouring, one.method) for one in self], axes, panels)
 
     def _only(self) -> Calibration:
         if len(self.calibrations) != 1:

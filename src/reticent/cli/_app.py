@@ -183,13 +183,25 @@ def _usage(error: Any) -> str:
 
 def _given(error: Any, words: Sequence[str]) -> str:
     """What was typed for the option that could not be read; usage errors do not carry it."""
+    found = []
     for option in getattr(getattr(error, "param", None), "opts", ()):
         for word, following in zip(words, [*words[1:], ""], strict=True):
             if word == option and following:
-                return f", got {following!r}"
+                found.append(following)
             if word.startswith(f"{option}="):
-                return f", got {word.partition('=')[2]!r}"
-    return ""
+                found.append(word.partition("=")[2])
+    return f", got {_odd_one(found)!r}" if found else ""
+
+
+def _odd_one(texts: list[str]) -> str:
+    """Of what was typed for an option, the text that is no number, or no whole one; else the last."""
+    for kind in (float, int):
+        for text in texts:
+            try:
+                kind(text)
+            except ValueError:
+                return text
+    return texts[-1]
 
 
 def _meant(error: Any, words: Sequence[str]) -> str:

@@ -99,6 +99,13 @@ class DPSGD(Mechanism):
         """How many records are protected together: 1 where nothing is stated."""
         return self.records_per_user or 1
 
+    def _followed(self) -> list[tuple[str, Any, str]]:
+        batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
+        return [
+            ("expected batch", batch if self.batch_size is None else None, "Records per batch, on average."),
+            ("epochs", f"{self.steps * self.sample_rate:.6g}", "Passes over the data, on average."),
+        ]
+
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
         """The rate may come from batch and dataset size, the steps from epochs: each started step counts.
