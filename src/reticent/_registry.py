@@ -142,7 +142,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         known = self._kinds.setdefault(name, kind)
         if known.__qualname__ != kind.__qualname__:  # dataclasses with slots make a class twice
             raise ParameterError("name", name, f"a name that no other {self._what} has")
-        kind.__init__ = hinting(kind.__init__)  # type: ignore[misc]
+        kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
         self._kinds[name] = kind
         return kind
 
