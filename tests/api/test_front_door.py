@@ -303,8 +303,8 @@ def test_no_two_rows_of_an_audit_have_one_name():
 
 def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
     found = rt.calibrate(PLAIN, "relaxed", advantage=0.1)
-    assert repr(found[0]).startswith("noise multiplier 1.5")
-    assert "advantage=0.1 against relaxed (add-remove, exact)" in repr(found[0])
+    assert repr(found[0]).startswith(f"noise multiplier {found.value:.6g} for ")
+    assert "for advantage=0.1 against relaxed (add-remove, exact)" in repr(found[0])
     assert len(repr(found[0])) < 160
     page = rt.Ledger((PLAIN, rt.dpsgd(noise_multiplier=1.0, sample_rate=0.1, steps=30)))._repr_html_()
     assert page.count("<table>") == 2
