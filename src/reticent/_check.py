@@ -14,6 +14,8 @@ import numpy as np
 
 from reticent.errors import ParameterError
 
+_LARGEST_COUNT = 10**15
+
 
 def _one(kwargs: dict[str, Any]) -> tuple[str, Any]:
     ((name, value),) = kwargs.items()
@@ -81,10 +83,12 @@ def rate(**kwargs: Any) -> float:
 
 
 def count(**kwargs: Any) -> int:
-    """A whole number >= 1."""
+    """A whole number >= 1, and at most 1e15: whole numbers beyond are not exact in floating point."""
     name, value = _one(kwargs)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 1:
         raise ParameterError(name, value, "a whole number >= 1")
+    if value > _LARGEST_COUNT:
+        raise ParameterError(name, value, f"a whole number from 1 to {_LARGEST_COUNT:.0e}")
     return int(value)
 
 

@@ -6,7 +6,6 @@ certificates and the documentation take their lists from here, so that none of t
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -15,6 +14,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from reticent._keywords import hinting
+from reticent._text import one_of
 from reticent.errors import ParameterError
 
 Kind = TypeVar("Kind")
@@ -115,7 +116,7 @@ def typed(parameter: Parameter, value: Any) -> Any:
     try:
         return parameter.kind(value)
     except ValueError:
-        raise ParameterError(parameter.name, value, "one of " + ", ".join(parameter.kind)) from None
+        raise ParameterError(parameter.name, value, one_of(value, parameter.kind)) from None
 
 
 class Registry(Mapping[str, type[Kind]], Generic[Kind]):
@@ -141,6 +142,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         known = self._kinds.setdefault(name, kind)
         if known.__qualname__ != kind.__qualname__:  # dataclasses with slots make a class twice
             raise ParameterError("name", name, f"a name that no other {self._what} has")
+        kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
         self._kinds[name] = kind
         return kind
 
@@ -162,9 +164,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         known = self._loaded()
         if name in known:
             return known[name]
-        near = difflib.get_close_matches(name, [*known, *more], n=1)
-        question = f" (did you mean {near[0]}?)" if near else ""
-        raise ParameterError(option, name, "one of " + ", ".join([*known, *more]) + question)
+        raise ParameterError(option, name, one_of(name, [*known, *more]))
 
     def _loaded(self) -> dict[str, type[Kind]]:
         built_in = [import_module(f"{self._package}.{module}").__name__ for module in self._modules]

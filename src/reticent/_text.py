@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _LONGEST = 2000
@@ -18,6 +20,37 @@ def printable(text: object, longest: int = _LONGEST) -> str:
     found = str(text)
     cut = found if len(found) <= longest else found[: longest - 3] + "..."
     return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in cut)
+
+
+def one_of(typed: object, names: Iterable[str]) -> str:
+    """Which names are allowed, and which of them was probably meant."""
+    known = list(names)
+    return f"one of {', '.join(known)}{did_you_mean(typed, known)}"
+
+
+def did_you_mean(typed: object, names: Iterable[str]) -> str:
+    """The nearest name as a question in brackets; nothing where none is near."""
+    meant = nearest(typed, names)
+    return "" if meant is None else f" (did you mean {meant}?)"
+
+
+def nearest(typed: object, names: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The name that is spelt almost as ``typed``, whatever joins its words; None where nothing is near."""
+    plain, word = {_joined(name): name for name in names}, _joined(typed)
+    begun = [name for name in plain if len(word) > 2 and name.startswith(word)]
+    found = begun or get_close_matches(word, plain, 1, cutoff)
+    return plain[found[0]] if found else None
+
+
+def _joined(name: object) -> str:
+    return str(name)[:100].strip().lower().replace("_", "-").replace(" ", "-")
+
+
+def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
+    """Name, value and explanation in rows, escaped; values that are None are left out."""
+    cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table><caption>{html.escape(printable(title))}</caption><tbody>{body}</tbody></table>"
 
 
 class Brief:

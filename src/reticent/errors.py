@@ -23,7 +23,14 @@ class ParameterError(ReticentError, ValueError):
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         self.name, self.value, self.allowed = name, value, allowed
-        super().__init__(f"{name} must be {allowed}, got {value!r}")
+        super().__init__(f"{name} must be {allowed}{self.got(repr(value))}")
+
+    def got(self, shown: str) -> str:
+        """What was given, behind the rest of the message; nothing where the rest says it."""
+        said = self.allowed.startswith(("left out", "given together")) or (
+            self.value is None and self.allowed.startswith("given")
+        )
+        return "" if said else f", got {shown}"
 
 
 class UnsupportedError(ReticentError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent import _strict
+from reticent._keywords import hinting
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
 from reticent.certificate.build import certify as certify_mechanism
@@ -45,7 +46,14 @@ class Certified(Table):
         """Who attacks under which relation, how strong the claim is, and the numbers."""
         first = self.certificate.assessments[0]
         fprs = tuple(f"TPR@{float(key):g}" for key in first.tpr_at_fpr)
-        return ("attacker", "relation", "claim", "advantage", *fprs, *(f"epsilon@{d}" for d in first.epsilon_at_delta))
+        return (
+            "attacker",
+            "neighbouring",
+            "claim",
+            "advantage",
+            *fprs,
+            *(f"epsilon@{d}" for d in first.epsilon_at_delta),
+        )
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment."""
@@ -130,6 +138,7 @@ class Verified(Table):
         return [*self.problems, f"{declared} facts are declared: only a signature vouches for them."]
 
 
+@hinting
 def certify(
     what: Any,
     *,
@@ -175,6 +184,7 @@ def certify(
     return Certified(_of_run(source, said))
 
 
+@hinting
 def verify(certificate: Certified | Certificate | Path | str, *, tolerance: float = 0.0) -> Verified:
     """Derive a certificate again and compare every leaf.
 
@@ -211,7 +221,7 @@ class Release:
 
 
 def release_in(path: Path | str) -> Release:
-    """What the file at ``path`` says was released, read as ``certify`` reads it.
+    """What the file at ``path`` says was released, read as ``certify`` reads it; of a folder, its ``ledger.json``.
 
     Raises:
         ArtifactError: it is neither a ledger nor a mechanism nor a DpEvent, or its ledger cannot be accounted.
@@ -219,9 +229,8 @@ def release_in(path: Path | str) -> Release:
     """
     from reticent.interop.documents import read_release
 
-    if Path(path).is_dir():
-        raise ArtifactError(f"{path}: is a folder; give the ledger.json in it")
-    found = read_release(Path(path))
+    path = Path(path)
+    found = read_release(path / "ledger.json" if path.is_dir() else path)
     if isinstance(found, Mechanism):
         return Release(found, {})
     try:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from reticent._keywords import hinting
 from reticent.api.names import relation
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
-from reticent.audit.lower_bounds import LowerBound
 from reticent.audit.report import AuditReport
 from reticent.audit.report import audit as judge
 from reticent.audit.scores import Scores
@@ -52,7 +52,7 @@ class Audited(Table):
         found: list[tuple[Cell, ...]] = [("AUC", report.auc.value, report.auc.lower, report.auc.upper)]
         for fpr, rate in report.tpr.items():
             found.append((f"TPR@{fpr:g}", rate.value, rate.lower, rate.upper))
-        return found + [(_named(bound), None, bound.value, None) for bound in report.bounds]
+        return found + [(bound.title, None, bound.value, None) for bound in report.bounds]
 
     def notes(self) -> list[str]:
         """What became of each claim."""
@@ -95,18 +95,14 @@ def audit(
         scores = Scores(np.asarray(scores), np.asarray(non_member_scores))
     elif non_member_scores is not None:
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both")
-    return Audited(judge(scores, _claims(claim, neighbouring), **options))
+    return Audited(hinting(judge)(scores, _claims(claim, neighbouring), **options))
 
 
 def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:
     """Is this training loop the DP-SGD that it claims to be? See ``reticent.attack.loop.audit_loop``."""
     from reticent.attack.loop import audit_loop as run
 
-    return run(train_fn, claim, **options)
-
-
-def _named(bound: LowerBound) -> str:
-    return str(bound.quantity) if bound.delta is None else f"{bound.quantity}@{bound.delta:g}"
+    return hinting(run)(train_fn, claim, **options)
 
 
 def _claims(claim: Any, neighbouring: Neighbouring | str | None) -> dict[str, TradeOff]:

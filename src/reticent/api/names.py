@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
+from reticent._text import one_of
 from reticent.errors import ParameterError
 from reticent.mechanism import Neighbouring
 from reticent.threat import ADVERSARIES, Adversary, Relaxed, WorstCase, everybody
@@ -57,7 +57,7 @@ def choice(kind: type[Choice], text: str, name: str) -> Choice:
     try:
         return kind(text)
     except ValueError:
-        raise ParameterError(name, text, one_of(text, [str(member) for member in kind])) from None
+        raise ParameterError(name, text, one_of(text, kind)) from None
 
 
 def _adversary(who: object) -> Adversary:
@@ -74,11 +74,3 @@ def _adversary(who: object) -> Adversary:
 def asks_for_all(who: Who | Sequence[Who] | None) -> bool:
     """Whether ``"all"`` was said, alone or in a list."""
     return who == ALL if isinstance(who, str) or not isinstance(who, Sequence) else ALL in who
-
-
-def one_of(text: str, names: list[str], dash: str = "-") -> str:
-    """Which names are allowed, the nearest first; ``dash`` joins their words."""
-    plain = str(text).lower().replace("_", "-").replace(" ", "-").replace("-", dash)
-    near = get_close_matches(plain, names, 1, 0.5)
-    meant = f"{near[0]!r} (the nearest name), or " if near else ""
-    return f"{meant}one of {', '.join(names)}"

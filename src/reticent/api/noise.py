@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from reticent.api.names import Who, adversaries, choice, one_of, relation
+from reticent._text import one_of
+from reticent.api.names import Who, adversaries, choice, relation
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
@@ -21,6 +22,9 @@ from reticent.certificate.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.threat import Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TARGETS: dict[str, tuple[Any, str | None]] = {
     name.replace("-", "_"): (kind, kind.place and kind.place[0]) for name, kind in TARGETS.items()
@@ -85,7 +89,7 @@ class Calibrations(Table, Sequence[Calibration]):
     def columns(self) -> tuple[str, ...]:
         """Who attacks, the answer, what is achieved there, and what the worst case gains there."""
         unknown = self.calibrations[0].unknown.name if self.calibrations else "noise_multiplier"
-        return ("attacker", "relation", unknown, "achieved", "worst case there")
+        return ("attacker", "neighbouring", unknown, "achieved", "worst case there")
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each calibration."""
@@ -114,6 +118,12 @@ class Calibrations(Table, Sequence[Calibration]):
         ]
         document = {"target": str(self.target), "rows": rows, "skipped": self.skipped}
         return json.dumps(document, indent=2, allow_nan=False)
+
+    def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
+        """Draw each attacker's curve at its own answer; see ``reticent.api.plots.plot``."""
+        from reticent.api.plots import plot
+
+        return plot([one.adversary.assess(one.mechanism, one.neighbouring, one.method) for one in self], axes, panels)
 
     def _only(self) -> Calibration:
         if len(self.calibrations) != 1:
@@ -181,9 +191,9 @@ def compare(
         >>> import reticent as rt
         >>> print(rt.compare(rt.Gaussian(1.0), ["worst-case", "relaxed"], advantage=0.1))
         target advantage=0.1
-        attacker      relation  noise_multiplier  achieved  worst case there
-        worst-case  add-remove             3.979       0.1               0.1
-        relaxed     add-remove               1.5       0.1             0.261
+        attacker    neighbouring  noise_multiplier  achieved  worst case there
+        worst-case    add-remove             3.979       0.1               0.1
+        relaxed       add-remove               1.5       0.1             0.261
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary
@@ -208,7 +218,8 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
     for name in limits:
         if name not in _TARGETS and name not in partners:
             spelt_name = MEANT.get(name, name).replace("-", "_")
-            raise ParameterError("target", name, one_of(spelt_name, [*_TARGETS, *partners], "_"))
+            words = [*_TARGETS, *sorted(partners), "unknown", "neighbouring", "method"]
+            raise ParameterError("keyword", name, one_of(spelt_name, words))
     named = [name for name in limits if name in _TARGETS]
     if target is not None:
         if isinstance(target, str) and not limits:
@@ -241,7 +252,7 @@ def _unknown(unknown: str | Unknown) -> Unknown:
     if not isinstance(unknown, str):
         return unknown
     if unknown not in _UNKNOWNS:
-        raise ParameterError("unknown", unknown, one_of(unknown, list(_UNKNOWNS)))
+        raise ParameterError("unknown", unknown, one_of(unknown, _UNKNOWNS))
     found: Unknown = _UNKNOWNS[unknown]()
     return found
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.api.names import one_of
+from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.styles import style_of
 from reticent.threat import Assessment, Claim
@@ -56,7 +56,7 @@ def _names(panels: Sequence[str] | str | None, axes: list[Any] | None) -> list[s
     names = [panels] if isinstance(panels, str) else list(panels)
     for name in names:
         if name not in _PANELS:
-            raise ParameterError("panels", name, one_of(name, list(_PANELS)))
+            raise ParameterError("panels", name, one_of(name, _PANELS))
     return names
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from reticent import _check
+from reticent._keywords import hinting
 from reticent.api.names import choice
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Sampler
 
 
+@hinting
 def dpsgd(
     *,
     noise_multiplier: float,
@@ -73,10 +75,12 @@ def _rate(sample_rate: float | None, batch_size: int | None, dataset_size: int |
 
 
 def _steps(steps: int | None, epochs: float | None, rate: float) -> int:
-    if (steps is None) == (epochs is None):
-        raise ParameterError("epochs", epochs, "given, or steps, and not both")
-    if steps is not None:
+    if epochs is None:
+        if steps is None:
+            raise ParameterError("steps", None, "given, or epochs")
         return _check.count(steps=steps)
+    if steps is not None:
+        raise ParameterError("epochs", epochs, "left out where steps are given")
     whole = _check.positive(epochs=epochs) / rate
     if whole > 1e12:
         raise ParameterError("epochs", epochs, "so few that the run has at most 1e12 steps")

@@ -7,7 +7,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from reticent.api.names import Who, adversaries, asks_for_all, choice, one_of, relation
+from reticent._keywords import hinting
+from reticent._text import one_of
+from reticent.api.names import Who, adversaries, asks_for_all, choice, relation
 from reticent.api.table import Cell, Table
 from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
@@ -82,7 +84,7 @@ class Assessments(Table, Sequence[Assessment]):
         asked = self.questions
         return (
             "attacker",
-            "relation",
+            "neighbouring",
             "claim",
             "advantage",
             *(f"TPR@{fpr:g}" for fpr in asked.fprs),
@@ -116,6 +118,7 @@ class Assessments(Table, Sequence[Assessment]):
         return plot(self.assessments, axes, panels)
 
 
+@hinting
 def assess(
     mechanism: Mechanism | RunLedger | PublicWatchedRun | Path | str | Any,
     adversary: Who | Sequence[Who] | None = None,
@@ -145,9 +148,9 @@ def assess(
         >>> import reticent as rt
         >>> print(rt.assess(rt.Gaussian(2.0), "relaxed"))
         Gaussian: noise multiplier 2, 1 release
-        attacker      relation  claim  advantage  TPR@0.001  epsilon@1e-05
-        relaxed     add-remove  bound    0.05806   0.002706          1.313
-        worst-case  add-remove  bound     0.1974   0.004796          1.993
+        attacker    neighbouring  claim  advantage  TPR@0.001  epsilon@1e-05
+        relaxed       add-remove  bound    0.05806   0.002706          1.313
+        worst-case    add-remove  bound     0.1974   0.004796          1.993
     """
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")

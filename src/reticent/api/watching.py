@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent import _strict
+from reticent._keywords import hinting
 from reticent._text import printable
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, UnsupportedError
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from reticent.watch.session import Watch
 
 
+@hinting
 def watch(
     model: Any,
     optimizer: Any = None,
@@ -133,7 +135,7 @@ def lint(ledger: Any) -> Linted:
     """What is wrong with a watched loop or a run: each fault with its severity, the reason, and what mends it.
 
     Args:
-        ledger: of ``rt.watch`` or of a run of ``reticent train``, or the path of its file.
+        ledger: of ``rt.watch`` or of a run of ``reticent train``, or the path of its file or of the run.
 
     Raises:
         ArtifactError, ParameterError: it is no such ledger.
@@ -141,7 +143,8 @@ def lint(ledger: Any) -> Linted:
     if isinstance(ledger, (str, Path)):
         from reticent.mechanism.any_ledger import read_ledger
 
-        ledger = read_ledger(Path(ledger))
+        path = Path(ledger)
+        ledger = read_ledger(path / "ledger.json" if path.is_dir() else path)
     found = ledger if isinstance(ledger, RunLedger) else getattr(ledger, "ledger", None)
     return Linted(found if isinstance(found, RunLedger) else watched_run(ledger))
 

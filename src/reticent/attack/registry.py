@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 from reticent import _check
+from reticent._text import one_of
 from reticent.audit.scores import Scores
 from reticent.errors import ParameterError
 from reticent.tasks import Engine, Local, Progress
@@ -103,7 +104,7 @@ def find_attack(name: str) -> Attack:
         ParameterError: there is none; the message lists those there are.
     """
     if name not in _ATTACKS:
-        raise ParameterError("attack", name, "one of " + ", ".join(_ATTACKS))
+        raise ParameterError("attack", name, one_of(name, _ATTACKS))
     module, _, attack = _ATTACKS[name].partition(":")
     found: Attack = getattr(importlib.import_module(f"reticent.attack.{module}"), attack)()
     return found

@@ -38,6 +38,10 @@ class Quantity(StrEnum):
     ADVANTAGE = "advantage"
 
 
+_IF_GAUSSIAN = "DONG2022:Definition 2.3"
+"""The key of a bound that holds for Gaussian curves alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class LowerBound:
     """A quantity that the release exceeds, with a confidence.
@@ -65,6 +69,12 @@ class LowerBound:
     theorems: tuple[str, ...]
     notes: tuple[str, ...] = ()
     claim: Claim = Claim.EMPIRICAL
+
+    @property
+    def title(self) -> str:
+        """What is bounded, where, and under which condition: no two bounds of a report have the same title."""
+        where = "" if self.delta is None else f" at delta {self.delta:g}"
+        return f"{self.quantity}{where}{', if the curve is Gaussian' if _IF_GAUSSIAN in self.theorems else ''}"
 
     def to_json(self) -> dict[str, object]:
         """Plain values only: strings, finite numbers, lists and None."""
@@ -141,7 +151,7 @@ def audit_epsilon_if_gaussian(
         mu.rule,
         delta,
         mu.thresholds,
-        cite("DONG2022:Definition 2.3", *mu.theorems),
+        cite(_IF_GAUSSIAN, *mu.theorems),
         notes,
     )
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike
 
+from reticent._text import one_of
 from reticent.errors import ParameterError
 
 MetaValue = str | int | float | bool | None
@@ -55,7 +56,7 @@ class Scores:
         if lowest == max(member.max(), non_member.max()):
             raise ParameterError("scores", f"the constant {lowest:g}", "at least two different values")
         if not isinstance(self.design, Design):
-            raise ParameterError("design", self.design, f"one of {[d.value for d in Design]}")
+            raise ParameterError("design", self.design, one_of(self.design, Design))
         object.__setattr__(self, "member", member)
         object.__setattr__(self, "non_member", non_member)
         object.__setattr__(self, "meta", MappingProxyType(_plain(self.meta)))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from reticent._text import Brief
 from reticent.calibrate.claims import Attack
 from reticent.calibrate.search import Edge
 from reticent.calibrate.steer import start_of, steering
@@ -37,8 +38,8 @@ class UnreachableError(ReticentError):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+@dataclass(frozen=True, slots=True, repr=False)
+class Calibration(Brief):
     """A value of one parameter that meets a target, and how close to the edge it is.
 
     Attributes:
@@ -66,6 +67,11 @@ class Calibration:
     achieved: Interval
     slack: float
     evaluations: int
+
+    def _lines(self) -> list[str]:
+        what = f"{self.unknown.name.replace('_', ' ')} {self.value:.6g}"
+        who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
+        return [f"{what} for {self.target} against {who}: {self.achieved.value:.6g} is achieved"]
 
     def worst_case(self) -> Interval:
         """The same risk under the worst case at the answer: what was achieved, where the worst case was asked for."""

@@ -119,15 +119,7 @@ def _render(report: AuditReport, drawn: str, power: Detectable | None, *, privat
         lstrip_blocks=True,
     )
     histogram = Markup(svg(histogram_figure(report))) if private else None  # noqa: S704 (numbers only)
-    bounds = [
-        (
-            str(b.quantity) if b.delta is None else f"{b.quantity} at delta {b.delta:g}",
-            f"{b.value:.4g}",
-            f"{b.ceiling:.4g}",
-            b.rule + (", if the curve is Gaussian" if "DONG2022:Definition 2.3" in b.theorems else ""),
-        )
-        for b in report.bounds
-    ]
+    bounds = [(b.title, f"{b.value:.4g}", f"{b.ceiling:.4g}", b.rule) for b in report.bounds]
     rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
     return environment.get_template("audit.html.j2").render(
         report=report,

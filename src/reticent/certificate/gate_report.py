@@ -1,4 +1,4 @@
-"""What ``reticent gate`` says, as Markdown for people and as JUnit XML for build servers."""
+"""What ``reticent gate`` says: plain text, Markdown, and JUnit XML for build servers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,19 @@ _SPECIAL = str.maketrans(
 )
 
 
+def plain(certificate: Certificate, checks: Sequence[Check]) -> list[str]:
+    """The verdict, the headline, and a line for each requirement, for a terminal; foreign text is inert."""
+    return [
+        f"Privacy gate: {_verdict(checks)}",
+        f"{inert(certificate.declared.subject)}. {inert(certificate.headline)}",
+        *(f"{'pass  ' if c.passed else 'BREACH'}  {inert(c.name)}: {inert(c.detail)}" for c in checks),
+    ]
+
+
 def markdown(certificate: Certificate, checks: Sequence[Check]) -> str:
     """A heading, the headline and a table; foreign text cannot break out of its cell."""
-    breaches = sum(not check.passed for check in checks)
-    verdict = "passed" if breaches == 0 else f"{breaches} of {len(checks)} requirements breached"
     lines = [
-        f"## Privacy gate: {verdict}",
+        f"## Privacy gate: {_verdict(checks)}",
         "",
         f"{_cell(certificate.declared.subject)}. {_cell(certificate.headline)}",
         "",
@@ -47,6 +54,11 @@ def junit(certificate: Certificate, checks: Sequence[Check]) -> str:
             ElementTree.SubElement(case, "failure", message=inert(check.detail)).text = inert(check.detail)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _verdict(checks: Sequence[Check]) -> str:
+    breaches = sum(not check.passed for check in checks)
+    return "passed" if breaches == 0 else f"{breaches} of {len(checks)} requirements breached"
 
 
 def _cell(text: str) -> str:

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from reticent import __version__
-from reticent._text import printable
+from reticent._text import one_of, printable
 from reticent.errors import ParameterError, ReticentError
 
 # typer ships its own click in some versions and depends on click in others: ask typer which one it raises.
@@ -65,6 +65,11 @@ class Listing(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.lines())
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if not args[0].startswith("-") and args[0] not in self.lines():
+            ctx.fail(f"{args[0]!r} is not {one_of(args[0], self.lines())}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -127,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if type(error).__name__ == "NoArgsIsHelpError":
             typer.echo(error.format_message())
             sys.exit(2)
-        _fail(" ".join(error.format_message().split()) + _given(error, words) + _meant(error, words), 2)
+        _fail(_usage(error) + _given(error, words) + _meant(error, words), 2)
     except ReticentError as error:
         _fail(one_line(error, words), 2)
     except BrokenPipeError:
@@ -147,7 +152,7 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
     if isinstance(error, ParameterError):
         option = "--" + error.name.replace("_", "-")
         name = option if option in _options_of(words) else error.name
-        got = "" if error.value is None else f", got {printable(repr(error.value), 200)}"
+        got = "" if error.value is None else error.got(printable(repr(error.value), 200))
         return f"{name} must be {error.allowed}{got}"
     return " ".join(str(error).split())
 
@@ -163,15 +168,40 @@ def _options_of(words: Sequence[str]) -> set[str]:
     return found
 
 
+def _usage(error: Any) -> str:
+    """What typer says, as one line in our form; an option that is not known is answered with the nearest one."""
+    told = " ".join(error.format_message().split())
+    for kind, words in {"valid integer": "a whole number", "valid number": "a number"}.items():
+        if kind in told and getattr(error, "param", None) is not None:
+            return f"{error.param.opts[0]} must be {words}"
+    name = getattr(error, "option_name", None)
+    if type(error).__name__ != "NoSuchOption" or not name:
+        return told
+    near = getattr(error, "possibilities", None)
+    return f"no option {name}" + (f" (did you mean {sorted(near)[0]}?)" if near and name not in _MEANT else "")
+
+
 def _given(error: Any, words: Sequence[str]) -> str:
     """What was typed for the option that could not be read; usage errors do not carry it."""
+    found = []
     for option in getattr(getattr(error, "param", None), "opts", ()):
         for word, following in zip(words, [*words[1:], ""], strict=True):
             if word == option and following:
-                return f", got {following!r}"
+                found.append(following)
             if word.startswith(f"{option}="):
-                return f", got {word.partition('=')[2]!r}"
-    return ""
+                found.append(word.partition("=")[2])
+    return f", got {_odd_one(found)!r}" if found else ""
+
+
+def _odd_one(texts: list[str]) -> str:
+    """Of what was typed for an option, the text that is no number, or no whole one; else the last."""
+    for kind in (float, int):
+        for text in texts:
+            try:
+                kind(text)
+            except ValueError:
+                return text
+    return texts[-1]
 
 
 def _meant(error: Any, words: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reticent import _check
+from reticent._text import one_of
 from reticent.audit import (
     Bonferroni,
     Design,
@@ -117,6 +118,20 @@ def check_fit(kind: str, attack: str, target: int, **release: float | None) -> N
         raise ParameterError("target", target, "left out unless the source is a LiRA or Privacy Meter folder")
 
 
+_ATTACK_DEFAULTS = {"records": 1000, "models": 16, "canaries": 1000, "engine": "local", "workers": 1, "resume": False}
+
+
+def check_unused(given: Mapping[str, Any]) -> None:
+    """Refuse options of attacks, none of which runs where the scores are there already.
+
+    Raises:
+        ParameterError: one of them is not as it is by default.
+    """
+    for name, value in given.items():
+        if value != _ATTACK_DEFAULTS.get(name):
+            raise ParameterError(name, value, "left out for scores, which an attack has given already")
+
+
 def kind_of(source: Path, stated: str) -> str:
     """What lies at ``source``: run, scores, lira or privacy-meter; told by its files unless stated.
 
@@ -125,7 +140,7 @@ def kind_of(source: Path, stated: str) -> str:
         ArtifactError: nothing lies there.
     """
     if stated not in _FORMATS:
-        raise ParameterError("format", stated, "one of " + ", ".join(_FORMATS))
+        raise ParameterError("format", stated, one_of(stated, _FORMATS))
     if stated != "auto":
         return stated
     if not source.exists():
@@ -152,7 +167,7 @@ def read_scores(source: Path, kind: str, attack: str, target: int, design: Desig
     if not 0 <= target < models:
         raise ParameterError("target", target, f"the number of one of {models} models, from 0")
     if attack not in (*_LIRA_ATTACKS, "loss"):
-        raise ParameterError("attack", attack, "one of " + ", ".join(_LIRA_ATTACKS))
+        raise ParameterError("attack", attack, one_of(attack, _LIRA_ATTACKS))
     compare = lira_online if attack == "lira" else lira_offline
     others = np.arange(models) != target
     score = np.mean(
@@ -169,7 +184,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
     from reticent.tasks import Dask, Local, Ray
 
     if name not in _ENGINES:
-        raise ParameterError("engine", name, "one of " + ", ".join(_ENGINES))
+        raise ParameterError("engine", name, one_of(name, _ENGINES))
     if name == "local":
         if address is not None:
             raise ParameterError("address", address, "left out for --engine local")
@@ -195,6 +210,9 @@ def mechanism_of(
 ) -> Mechanism | None:
     """The release that scores are tested against; None if none was described."""
     if noise_multiplier is None:
+        for name, value in {"sample_rate": sample_rate, "steps": steps, "dimension": dimension}.items():
+            if value is not None:
+                raise ParameterError(name, value, "left out unless --noise-multiplier is given")
         return None
     if sample_rate is None and steps is None:
         return Gaussian(noise_multiplier, dimension=1 if dimension is None else dimension)
@@ -211,6 +229,9 @@ def claims_of(
     against = given["against"]
     if mechanism is None and against:
         raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
+    for name, value in given.items():
+        if mechanism is None and value is not None:
+            raise ParameterError(name, str(value), "left out unless --noise-multiplier is given")
     if mechanism is not None:
         names = against or ["worst-case"]
         _, attackers = told_apart(type(mechanism), names, given)

@@ -33,9 +33,13 @@ def print_audit(report: AuditReport) -> None:
     console.print(_rates(report))
     for name, verdict in report.verdicts.items():
         console.print(f"{name}: {verdict.finding.upper()}. {verdict.reason}", markup=False, highlight=False)
-    notes = dict.fromkeys(note for bound in report.bounds for note in bound.notes)
-    for note in notes:
-        console.print(f"[dim]{note}[/dim]", highlight=False)
+    notes: dict[str, list[str]] = {}
+    for bound in report.bounds:
+        for note in bound.notes:
+            notes.setdefault(note, []).append(bound.title)
+    for note, about in notes.items():
+        who = "" if len(about) == len(report.bounds) else f"{', '.join(about)}: "
+        console.print(f"{who}{note}", style="dim", highlight=False, markup=False)
 
 
 def write_page(
@@ -63,9 +67,7 @@ def _bounds(report: AuditReport) -> Table:
     table.add_column("perfect leakage would give", justify="right")
     table.add_column("by")
     for bound in report.bounds:
-        name = str(bound.quantity) if bound.delta is None else f"{bound.quantity} at delta {bound.delta:g}"
-        condition = ", if the curve is Gaussian" if "DONG2022:Definition 2.3" in bound.theorems else ""
-        table.add_row(name, f"{bound.value:.4g}", f"{bound.ceiling:.4g}", bound.rule + condition)
+        table.add_row(bound.title, f"{bound.value:.4g}", f"{bound.ceiling:.4g}", bound.rule)
     return table
 
 

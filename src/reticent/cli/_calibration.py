@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reticent._registry import parameters_of
+from reticent._text import one_of
 from reticent.calibrate import Calibration, Target, Unknown, unknowns_of
 from reticent.calibrate import calibrate as solve
 from reticent.calibrate.spelling import target_of
@@ -30,7 +31,7 @@ def unknown_of(kind: type[Mechanism], text: str | None) -> tuple[str, Unknown]:
     kinds = unknowns_of(kind)
     name = next(iter(kinds)) if text is None else text
     if name not in kinds:
-        raise ParameterError("unknown", name, "one of " + ", ".join(kinds))
+        raise ParameterError("unknown", name, one_of(name, kinds))
     return name, kinds[name]
 
 

@@ -13,6 +13,7 @@ import typer
 
 from reticent import _check
 from reticent._registry import Parameter, parameters_of, typed
+from reticent._text import one_of
 from reticent.cli._app import Listing
 from reticent.errors import ParameterError
 from reticent.mechanism import MECHANISMS, Mechanism, Neighbouring
@@ -185,7 +186,7 @@ def choice(kind: type[Choice], text: str, name: str) -> Choice:
     try:
         return kind(text)
     except ValueError:
-        raise ParameterError(name, text, "one of " + ", ".join(kind)) from None
+        raise ParameterError(name, text, one_of(text, kind)) from None
 
 
 def neighbouring_of(text: str | None) -> Neighbouring | None:
@@ -226,6 +227,17 @@ def told_apart(
         if not taken:
             attackers["dimension"] = None
     return release, attackers
+
+
+def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
+    """A note on standard error where a dimension was typed and nobody who was asked for looks at it."""
+    from reticent.threat.registry import ALL, adversary_parameters
+
+    takers = [who for who, parameter in adversary_parameters() if parameter.name == "dimension"]
+    if dimension is not None and not {*takers, _COUNTS_PARAMETERS, ALL} & set(names):
+        who = ", ".join(names)
+        note = f"note: --dimension {dimension} changes no number here, as {who} does not depend on it"
+        typer.echo(f"{note}; add --adversary {takers[0]} for an attacker who does", err=True)
 
 
 def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str = "adversary") -> Any:

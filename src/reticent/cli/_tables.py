@@ -23,9 +23,11 @@ def print_json(document: BaseModel) -> None:
     typer.echo(document.model_dump_json(by_alias=True, indent=2))
 
 
-def say(line: str) -> None:
-    """A sentence, wrapped at the width of the terminal between words."""
-    typer.echo("\n".join(textwrap.wrap(line, _width(), break_long_words=False, break_on_hyphens=False)) or line)
+def say(line: str, indent: int = 0) -> None:
+    """A sentence, wrapped at the width of the terminal between words; lines after the first are indented."""
+    more = " " * indent
+    found = textwrap.wrap(line, _width(), subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+    typer.echo("\n".join(found) or line)
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
@@ -66,27 +68,28 @@ def _width() -> int:
     return min(max(shutil.get_terminal_size().columns, _SMALL), _WIDE)
 
 
-def print_risk(document: RiskDocument) -> None:
-    """One table per neighbouring relation, then what a reader must know."""
-    print_assessments(document.assessments)
+def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
+    """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for."""
+    print_assessments(document.assessments, deltas=deltas)
     for line in (*_infinite(document.assessments), *_estimates(document.assessments), *_notes(document.assessments)):
         say(line)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
 
 
-def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False) -> None:
+def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False, deltas: bool = False) -> None:
     """The records as tables, one for each relation: values of different relations must not be compared.
 
     Args:
         records: in the order in which to print them.
         short: one FPR, no Bayes security, and of the priors and deltas those that `reticent risk` shows.
+        deltas: delta at epsilon too.
     """
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        _print_relation(relation, [r for r in records if r.neighbouring == relation], short)
+        _print_relation(relation, [r for r in records if r.neighbouring == relation], short, deltas)
 
 
-def _print_relation(relation: str, records: list[AssessmentRecord], short: bool) -> None:
+def _print_relation(relation: str, records: list[AssessmentRecord], short: bool, with_delta: bool) -> None:
     first = records[0]
     priors, fprs, deltas = list(first.success_at_prior), list(first.tpr_at_fpr), list(first.epsilon_at_delta)
     if short:
@@ -102,6 +105,8 @@ def _print_relation(relation: str, records: list[AssessmentRecord], short: bool)
     numbers += [(f"guess\n@{key}", [r.success_at_prior[key] for r in records]) for key in priors]
     numbers += [(f"TPR\n@{key}", [r.tpr_at_fpr[key] for r in records]) for key in fprs]
     numbers += [(f"epsilon\n@{key}", [r.epsilon_at_delta[key] for r in records]) for key in deltas]
+    epsilons = first.delta_at_epsilon if with_delta else ()
+    numbers += [(f"delta\n@{key}", [r.delta_at_epsilon[key] for r in records]) for key in epsilons]
     numbers += [("mu", [r.mu for r in records])]
     title = f"neighbouring data sets: {relation}"
     print_table(title, names, [(heading, [shown(n) for n in cells]) for heading, cells in numbers])

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reticent import _check
 from reticent.audit import Design, Finding, Scores, Unit, audit, plan_audit, save_scores
 from reticent.cli._app import app
 from reticent.cli._audit_input import (
     check_before_work,
     check_fit,
+    check_unused,
     claims_of,
     engine_of,
     kind_of,
@@ -107,6 +109,9 @@ def audit_command(
         steps=steps,
         dimension=dimension,
     )
+    if kind != "run":
+        left = {"records": records, "models": models, "canaries": canaries, "engine": engine, "address": address}
+        check_unused(left | {"workers": workers, "timeout": timeout, "work": work, "resume": resume})
     chosen = None if design is None else choice(Design, design, "design")
     thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
     mechanism = (
@@ -155,6 +160,8 @@ def plan_command(
 ) -> None:
     """How many canaries or models tell a feared curve from a claimed one."""
     counted = choice(Unit, unit, "unit")
+    _check.non_negative(claimed_mu=claimed_mu)
+    _check.non_negative(true_mu=true_mu)
     plan = plan_audit(GaussianTradeOff(claimed_mu), GaussianTradeOff(true_mu), counted, confidence, power)
     strict_json({"schema": "reticent.plan/1", **plan.to_json()}) if json else print_plan(plan)
 

@@ -25,6 +25,7 @@ from reticent.cli._options import (
     method_of,
     neighbouring_of,
     option,
+    say_if_unused,
     takes,
     told_apart,
 )
@@ -129,8 +130,9 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     document = document_of(with_status(release, unknown, target, who, relation, method, json), name)
     if json:
         print_json(document)
-    else:
-        _print(document)
+        return
+    _print(document)
+    say_if_unused(given.get("dimension"), [given["adversary"]])
 
 
 def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
@@ -160,7 +162,9 @@ def _print(document: CalibrationDocument) -> None:
         f"{document.adversary} ({document.neighbouring}, {document.method}) then has {measure} "
         f"{shown(document.achieved)}, asked for {document.target}"
     )
-    say(f"the worst case has {shown(document.worst_case.achieved)} at this value")
-    say(f"within a relative {document.slack:.1g} of the edge; {document.evaluations} evaluations")
+    if document.adversary != WorstCase.name:
+        say(f"the worst case has {shown(document.worst_case.achieved)} at this value")
+    many = "1 evaluation" if document.evaluations == 1 else f"{document.evaluations} evaluations"
+    say(f"within a relative {document.slack:.1g} of the edge; {many}")
     for note in document.worst_case.notes:
         say(note)

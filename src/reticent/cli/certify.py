@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
-from rich.console import Console
 
+from reticent._text import did_you_mean
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
 from reticent.certificate.build import certify_run, run_declaration
@@ -17,7 +17,7 @@ from reticent.certificate.text import inert
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
-from reticent.cli._tables import print_assessments, print_json
+from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import DPSGD
@@ -86,11 +86,12 @@ def certify(
     }
     parameters = {name: value for name, value in typed.items() if value is not None}
     alone = str(source) == PARAMETERS and not source.exists()
-    if parameters and not alone:
-        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), f"left out unless {PARAMETERS}")
     if not alone and not source.exists():
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
-        raise ArtifactError(f"{source} does not exist: {known}")
+        raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
+    if parameters and not alone:
+        only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
+        raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)
     key = None if sign is None else load_private_key(sign)
     declared = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     _check_declaration(declared)
@@ -103,18 +104,16 @@ def certify(
     if json:
         print_json(certificate if key is None else signed(certificate, key))
         return
-    console = Console(emoji=False)
-    console.print(certificate.headline, markup=False, highlight=False)
+    say(certificate.headline)
     print_assessments(certificate.assessments, short=True)
     for assessment in certificate.assessments:
-        console.print(f"- {assessment.sentence}", markup=False, highlight=False)
+        say(f"- {assessment.sentence}", indent=2)
     if certificate.ledger is None:
-        note = "! parameters only: nobody saw a run, and the certificate says so"
-        console.print(note, markup=False, highlight=False)
+        say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
     for warning in certificate.warnings:
-        console.print(f"! {warning.name}: {warning.text}", markup=False, highlight=False)
-    console.print(f"\nopen {files.page}", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"complete, not for publication: {files.complete}", markup=False, highlight=False, soft_wrap=True)
+        say(f"! {warning.name}: {warning.text}", indent=2)
+    typer.echo(f"\nopen {files.page}")
+    typer.echo(f"complete, not for publication: {files.complete}")
 
 
 @app.command("keygen")
@@ -127,6 +126,8 @@ def keygen_command(
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
     from reticent.certificate.signature import write_key_pair
 
+    if not private.name:
+        raise ParameterError("KEY", str(private), "the name of a file to write")
     shown = public or private.with_name(private.name + ".pub")
     write_key_pair(private, shown)
     typer.echo(f"private key, for you alone: {private}")

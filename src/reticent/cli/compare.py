@@ -24,6 +24,7 @@ from reticent.cli._options import (
     mechanism_options,
     method_of,
     neighbouring_of,
+    say_if_unused,
     takes,
     told_apart,
 )
@@ -146,6 +147,7 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     if json:
         print_json(document)
         return
+    say_if_unused(given.get("dimension"), names)
     rows = document.rows
     print_table(
         f"least noise multiplier for {document.target}",

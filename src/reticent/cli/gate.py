@@ -12,7 +12,8 @@ from reticent._strict import write_atomic
 from reticent.certificate.verify import ROUNDING, verify
 from reticent.cli._app import app
 from reticent.cli._progress import waiting
-from reticent.cli.verify import read_document, signature_problems
+from reticent.cli._tables import say
+from reticent.cli.verify import SIGNATURE_WITHOUT_KEY, read_document, signature_problems
 from reticent.errors import ArtifactError
 
 
@@ -24,7 +25,9 @@ def gate_command(
     signature: Annotated[
         Path | None, typer.Option("--signature", help="A detached signature; default: the embedded one.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option("--markdown", help="Write the outcome as Markdown.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option("--markdown", help="Write the outcome as Markdown; - prints it.")
+    ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
@@ -37,6 +40,8 @@ def gate_command(
     wanted = load_policy(policy)
     if wanted.signature and key is None:
         raise ArtifactError(f"{policy} requires a signature: give --key with the public key of the issuer")
+    if signature is not None and key is None:
+        raise ArtifactError(SIGNATURE_WITHOUT_KEY)
     document, page_problems = read_document(certificate)
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
@@ -44,10 +49,15 @@ def gate_command(
     checks = check(document, outcome, wanted, signed=signed, now=datetime.now(UTC))
     checks += [Check("the page shows its document", False, problem) for problem in page_problems]
     report = gate_report.markdown(document, checks)
-    for path, text in ((markdown, report), (junit, gate_report.junit(document, checks))):
+    printed = str(markdown) == "-"
+    for path, text in ((None if printed else markdown, report), (junit, gate_report.junit(document, checks))):
         if path is not None:
             _write(path, text)
-    typer.echo(report, nl=False)
+    if printed:
+        typer.echo(report, nl=False)
+    else:
+        for line in gate_report.plain(document, checks):
+            say(line, indent=8 if line.startswith(("pass", "BREACH")) else 0)
     if not all(found.passed for found in checks):
         raise typer.Exit(1)
 

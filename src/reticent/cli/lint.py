@@ -10,18 +10,21 @@ import typer
 from reticent.api.watching import lint
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption
+from reticent.cli._tables import say
 from reticent.mechanism.watch_faults import Severity
 
 
 @app.command("lint")
 def lint_command(
-    ledger: Annotated[
-        Path, typer.Argument(metavar="LEDGER", help="The ledger that rt.watch saved, or ledger.json of a run.")
-    ],
+    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger that rt.watch saved, or a run.")],
     json: JsonOption = False,
 ) -> None:
     """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""
     found = lint(ledger)
-    typer.echo(found.to_json().rstrip() if json else repr(found))
+    if json:
+        typer.echo(found.to_json().rstrip())
+    else:
+        for line in repr(found).splitlines():
+            say(line, indent=5 if line.startswith("  ->") else 2)
     if found.worst is Severity.ERROR:
         raise typer.Exit(1)

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
+from reticent.cli._tables import say
 from reticent.errors import ParameterError
 
 
@@ -87,12 +87,8 @@ def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
 def _print_list() -> None:
     from reticent import gallery
 
-    table = Table(
-        title="Figures and tables of the four papers, and what they buy, from stored results", title_justify="left"
-    )
-    for heading in ("id", "verdict", "why"):
-        table.add_column(heading, no_wrap=heading == "id")
+    typer.echo("Figures and tables of the four papers, and what they buy, from stored results")
     for name in gallery.stored_ids():
         result = gallery.stored(name)
-        table.add_row(name, result.verdict.value, gallery.sentence(result))
-    Console(emoji=False).print(table, markup=False)
+        typer.echo(f"{name}: {result.verdict.value}")
+        say(f"  {gallery.sentence(result)}", indent=2)

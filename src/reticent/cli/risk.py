@@ -21,6 +21,7 @@ from reticent.cli._options import (
     method_of,
     neighbouring_of,
     option,
+    say_if_unused,
     takes,
     told_apart,
 )
@@ -70,6 +71,8 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     names = given["adversary"] or ["worst-case"]
     release, attackers = told_apart(kind, names, given)
     _assess(mechanism_given(kind, release), names, attackers, json, given, None)
+    if not json:
+        say_if_unused(given.get("dimension"), names)
 
 
 def _assess(
@@ -96,4 +99,4 @@ def _assess(
     if json:
         print_json(document if warnings is None else with_warnings(document, warnings))
     else:
-        print_risk(document)
+        print_risk(document, deltas=bool(given["epsilon"]))

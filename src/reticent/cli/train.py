@@ -60,27 +60,36 @@ def train_command(
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
-    if out is None:
-        raise ParameterError("out", None, "given: the run directory")
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
     if sweep or asks_for_sweep(config):
         if config is None or data is not None or checkpoint is not None:
             raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
+        if out is None:
+            raise _no_folder(config)
         _sweep(config, sweep or [], traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep")
     table = None
+    for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
+        if data is None and value is not None:
+            raise ParameterError(name, value, "left out unless --data is given")
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
     elif config is None:
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
         settings = load_settings(config)
+    if out is None:
+        raise _no_folder(config)
     if traced is not None:
         settings = _with_trace(settings, *traced)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every)
     typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
+
+
+def _no_folder(config: Path) -> ParameterError:
+    return ParameterError("out", None, f"given: the folder to write, such as runs/{config.stem}")
 
 
 def _sweep(

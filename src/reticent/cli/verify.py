@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +14,11 @@ from reticent.certificate.text import inert
 from reticent.certificate.verify import ROUNDING, State, Verification, verify
 from reticent.cli._app import app
 from reticent.cli._progress import waiting
+from reticent.cli._tables import say
 from reticent.errors import ArtifactError
 
 _MOST_LINES = 20
+SIGNATURE_WITHOUT_KEY = "--signature needs --key: a signature says nothing without the issuer's key"
 
 
 @app.command("verify")
@@ -37,7 +40,7 @@ def verify_command(
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
     document, page_problem = read_document(certificate)
     if signature is not None and key is None:
-        raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
+        raise ArtifactError(SIGNATURE_WITHOUT_KEY)
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
     problems = [
@@ -46,13 +49,19 @@ def verify_command(
         *signature_problems(document, key, signature),
         *_weights_problems(document, weights),
     ]
-    _print(document, outcome, problems)
-    if problems or not outcome.accepted:
-        typer.echo(f"{certificate}: REFUSED")
+    accepted = outcome.accepted and not problems
+    say(_verdict(certificate, document, outcome) if accepted else f"{certificate}: REFUSED")
+    for line in _reservations(document, outcome, key) if accepted else _reasons(outcome, problems):
+        say(line, indent=2)
+    for line in _declared(document, outcome):
+        say(line, indent=2)
+    if not accepted:
         raise typer.Exit(1)
-    typer.echo(
-        f"{certificate}: every one of {outcome.equal} derived leaves agrees{_reservations(document, outcome, key)}"
-    )
+
+
+def _verdict(path: Path, document: Certificate, outcome: Verification) -> str:
+    what = "the mechanism that it declares" if document.ledger is None else "the ledger in it"
+    return f"{path}: ACCEPTED. All {outcome.equal} numbers and sentences that follow from {what} were derived again."
 
 
 def read_document(path: Path) -> tuple[Certificate, list[str]]:
@@ -100,43 +109,46 @@ def _weights_problems(document: Certificate, weights: Path | None) -> list[str]:
     return [] if found == document.declared.weights_sha256 else [f"{weights} is another model: SHA-256 {found}"]
 
 
-def _print(document: Certificate, outcome: Verification, problems: list[str]) -> None:
-    for problem in problems:
-        typer.echo(f"refused: {inert(problem)}")
+def _reasons(outcome: Verification, problems: list[str]) -> Iterator[str]:
+    """Why a document is refused."""
+    yield from (f"refused: {inert(problem)}" for problem in problems)
     refused = [difference for difference in outcome.differences if outcome.refuses(difference)]
     rounded = [difference for difference in refused if difference.state is State.ROUNDED]
     for difference in [d for d in refused if d not in rounded][:_MOST_LINES]:
         line = f"{difference.leaf} is {difference.stated}, derived {difference.found}"
-        typer.echo(f"{difference.state.value}: {inert(line)}{f' ({difference.why})' if difference.why else ''}")
+        yield f"{difference.state.value}: {inert(line)}{f' ({difference.why})' if difference.why else ''}"
     if len(refused) - len(rounded) > _MOST_LINES:
-        typer.echo(f"... and {len(refused) - len(rounded) - _MOST_LINES} more")
+        yield f"... and {len(refused) - len(rounded) - _MOST_LINES} more"
     if rounded:
-        typer.echo(
+        yield (
             f"rounded: {len(rounded)} numbers differ in their last digits, such as {rounded[0].leaf}. Another kind of "
             f"processor rounds that way. If that is acceptable, say --tolerance {ROUNDING:g}"
         )
-    for name, value in sorted(document.declared.model_dump(mode="json").items()):
-        if value is not None:
-            typer.echo(f"declared: {name} = {inert(str(value))}")
-    facts = sum(not leaf.startswith("declared.") for leaf in outcome.declared)
-    if facts:
-        where = "ledger of the run" if document.ledger is not None else "mechanism"
-        typer.echo(f"declared: {facts} facts of the {where}")
 
 
-def _reservations(document: Certificate, outcome: Verification, key: Path | None) -> str:
+def _reservations(document: Certificate, outcome: Verification, key: Path | None) -> Iterator[str]:
     """What a reader must know about a document that agrees."""
-    found = []
+    if key is None:
+        yield "! No signature was checked: whoever wrote the document may have declared anything."
+    if document.ledger is None:
+        yield "! The mechanism is declared: no ledger of a run stands behind it."
+    if outcome.private:
+        who = ", ".join(outcome.private)
+        yield f"! Resting on private measurements that nobody can check from here: {who}."
     accepted = [d for d in outcome.differences if not outcome.refuses(d)]
     changed = sum(d.state is State.CHANGED for d in accepted)
     if len(accepted) > changed:
-        found.append(f"{len(accepted) - changed} within --tolerance {outcome.tolerance:g}")
+        yield f"! {len(accepted) - changed} numbers agree only within --tolerance {outcome.tolerance:g}."
     if changed:
-        found.append(f"{changed} differ as the changelog of a newer version explains: certify again")
-    if outcome.private:
-        found.append(f"resting on private measurements that nobody can check from here: {', '.join(outcome.private)}")
-    if document.ledger is None:
-        found.append("the mechanism is declared, no ledger of a run stands behind it")
-    if key is None:
-        found.append("no signature was checked: whoever wrote it may have declared anything")
-    return "".join(f"; {text}" for text in found)
+        yield f"! {changed} differ as the changelog of a newer version explains: certify again."
+
+
+def _declared(document: Certificate, outcome: Verification) -> Iterator[str]:
+    """What nobody can derive."""
+    for name, value in sorted(document.declared.model_dump(mode="json").items()):
+        if value is not None:
+            yield f"declared: {name} = {inert(str(value))}"
+    facts = sum(not leaf.startswith("declared.") for leaf in outcome.declared)
+    if facts:
+        where = "ledger of the run" if document.ledger is not None else "mechanism"
+        yield f"declared: {facts} facts of the {where}"

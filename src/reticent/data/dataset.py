@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from reticent import _check
+from reticent._text import one_of
 from reticent.errors import ParameterError
 
 
@@ -121,7 +122,7 @@ class Dataset:
         for group in self.groups:
             if group.name == name:
                 return group
-        raise ParameterError("attribute", name, f"one of {[g.name for g in self.groups]}")
+        raise ParameterError("attribute", name, one_of(name, [g.name for g in self.groups]))
 
     def split(self, train_fraction: float, seed: int) -> Dataset:
         """Split the pool anew at random.

@@ -19,7 +19,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from reticent import _strict
-from reticent._text import printable
+from reticent._text import did_you_mean, printable
 from reticent.data.dataset import ColumnGroup, Dataset, numeric_group, one_hot_group
 from reticent.data.files import read_bytes
 from reticent.errors import ArtifactError, DataError, ParameterError
@@ -139,7 +139,8 @@ def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None 
     content = read_bytes(path)
     table = _read(content, path)
     if label not in table:
-        raise ParameterError("label", label, f"one of the columns {', '.join(map(printable, list(table)[:20]))}")
+        columns = list(table)[:20]
+        raise ParameterError("label", label, f"one of the columns {', '.join(columns)}{did_you_mean(label, columns)}")
     schema = derive_schema(table, label, declared or {})
     return encode(table, schema, path.name, hashlib.sha256(content).hexdigest())
 

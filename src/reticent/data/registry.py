@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reticent._text import one_of
 from reticent.data.adult import load_adult
 from reticent.data.bundled import load_breast_cancer, load_digits
 from reticent.data.cifar10 import load_cifar10
@@ -32,5 +33,5 @@ def load(name: str) -> Dataset:
         DataError: its file is missing or corrupt.
     """
     if name not in _LOADERS:
-        raise ParameterError("data.name", name, f"one of {list(NAMES)}")
+        raise ParameterError("data.name", name, one_of(name, NAMES))
     return _LOADERS[name]()

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reticent._text import did_you_mean
 from reticent.errors import ArtifactError, ParameterError
 from reticent.gallery.entry import GROUPS, Entry, Result, result_of
 from reticent.gallery.store import document, file_name, in_order
@@ -71,7 +72,9 @@ def load_entry(entry_id: str) -> Entry:
         ParameterError: there is no such script, or it declares another id.
     """
     if entry_id not in scripted_ids():
-        raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
+        raise ParameterError(
+            "id", entry_id, "an id that `reticent reproduce` lists, or all" + did_you_mean(entry_id, scripted_ids())
+        )
     path = script_of(entry_id)
     spec = importlib.util.spec_from_file_location(f"reticent_gallery_{path.parent.name}_{path.stem}", path)
     if spec is None or spec.loader is None:  # for the type checker: a file that ends in .py has a loader

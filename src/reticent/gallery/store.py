@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from reticent._text import did_you_mean
 from reticent.errors import ArtifactError, ParameterError
 from reticent.gallery.entry import GROUPS, Measured, Published, Relation, Result
 
@@ -32,7 +33,9 @@ def stored(entry_id: str) -> Result:
         ArtifactError: the file is damaged.
     """
     if entry_id not in stored_ids():
-        raise ParameterError("id", entry_id, "an id that `reticent reproduce` lists, or all")
+        raise ParameterError(
+            "id", entry_id, "an id that `reticent reproduce` lists, or all" + did_you_mean(entry_id, stored_ids())
+        )
     try:
         return _from_json(json.loads((_RESULTS / file_name(entry_id)).read_text(encoding="utf-8")))
     except (ValueError, TypeError, KeyError) as error:

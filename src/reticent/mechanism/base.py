@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reticent import _check
-from reticent._registry import Parameter, Registry
+from reticent._registry import Parameter, Registry, parameters_of
+from reticent._text import html_table
 from reticent.errors import ParameterError
 from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.pairs import Pair
@@ -75,6 +76,15 @@ class Mechanism(ABC):
     def notes(self) -> tuple[str, ...]:
         """See the class."""
         return ()
+
+    def _repr_html_(self) -> str:
+        """What is stated, as a table for notebooks, without colours of its own."""
+        rows = [(p.name, getattr(self, p.name), p.help) for p in parameters_of(type(self))]
+        return html_table(type(self).__name__, [*rows, *self._followed()])
+
+    def _followed(self) -> list[tuple[str, Any, str]]:
+        """What follows from the fields and helps to read them: name, value, explanation."""
+        return []
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check
 from reticent._registry import Parameter, described
+from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
 from reticent.mechanism.neighbouring import Neighbouring
@@ -72,7 +73,7 @@ class DPSGD(Mechanism):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
-            raise ParameterError("sampler", self.sampler, f"one of {[s.value for s in Sampler]}")
+            raise ParameterError("sampler", self.sampler, one_of(self.sampler, Sampler))
         if self.batches_per_epoch is not None:
             self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
 
@@ -97,6 +98,13 @@ class DPSGD(Mechanism):
     def records(self) -> int:
         """How many records are protected together: 1 where nothing is stated."""
         return self.records_per_user or 1
+
+    def _followed(self) -> list[tuple[str, Any, str]]:
+        batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
+        return [
+            ("expected batch", batch if self.batch_size is None else None, "Records per batch, on average."),
+            ("epochs", f"{self.steps * self.sample_rate:.6g}", "Passes over the data, on average."),
+        ]
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:

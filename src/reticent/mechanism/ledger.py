@@ -42,6 +42,10 @@ class Ledger(Mechanism):
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         return tuple(found for part in self.parts for found in part.parts_under(neighbouring, attained=attained))
 
+    def _repr_html_(self) -> str:
+        """The table of each part, one after the other."""
+        return "".join(part._repr_html_() for part in self.parts)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """Those of all parts, each once; what is said about the noise comes last."""

@@ -23,8 +23,8 @@ _BLOCKS = (
     "Block sampling: the data are cut into {} blocks, without looking at them; step t draws from block t modulo {}, "
     "each record by a coin of its own with probability sample_rate."
 )
-_PATTERN = "A record takes part in at most {} steps, any two of them at least {} apart, whatever the noise was."
-_ONCE = "A record takes part in at most one step, whatever the noise was."
+_PATTERN = "It is assumed that each record is used in at most {} steps, any two of them at least {} apart."
+_ONCE = "It is assumed that each record is used in at most one step."
 _LOOSE = "The sensitivity of this strategy is known between {:.6g} and {:.6g}; the larger is used."
 
 

@@ -74,8 +74,8 @@ _WARNING_TEXTS = {
     RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away, and "
     "no guarantee holds against them.",
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
-    RunWarning.SIZE_TREATED_AS_PUBLIC: "This certificate does not hide how many people are in the data set: the "
-    "training used that number.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is not hidden: the training used it "
+    "as if everybody knew it.",
     RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may tell something "
     "about the training records.",
     RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "

@@ -180,7 +180,7 @@ _EXPLANATIONS = {
     ),
     Fault.SIZE_PUBLIC: Explanation(
         Severity.WARNING,
-        "This certificate does not hide how many people are in the data set: the training used that number.",
+        "The number of records is not hidden: the training used it as if everybody knew it.",
         "Nothing is to be done if the number may be known.",
     ),
     Fault.ENDED_EARLY: Explanation(

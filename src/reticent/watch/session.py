@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
-from reticent._text import Brief
+from reticent._text import Brief, one_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.mechanism.watch_faults import Fault
@@ -373,7 +373,7 @@ def _innermost(optimizer: Any) -> Any:
 
 def _declared_clipping(said: str | None, optimizer: Any) -> tuple[Any, Source]:
     if said is not None and said not in _CLIPPINGS:
-        raise ParameterError("clipping", said, f"one of {', '.join(_CLIPPINGS)}")
+        raise ParameterError("clipping", said, one_of(said, _CLIPPINGS))
     seen = "unknown" if optimizer is None else optimisers.clipping_of(optimizer)
     if seen != "unknown":
         if said not in (None, seen):

@@ -1,0 +1,67 @@
+"""What is mistyped is answered with what was probably meant, and what is ignored is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from reticent.cli import main
+
+RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
+
+
+def call(capsys, *words: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    found = capsys.readouterr()
+    return int(ended.value.code or 0), found.out, found.err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("rsk",), "did you mean risk?"),
+        (("verfy", "x.json"), "did you mean verify?"),
+        (("risk", "dspgd"), "did you mean dpsgd?"),
+        (("calibrate", "gausian"), "did you mean gaussian?"),
+        (("risk", "dpsgd", "--noise-multipler", "1"), "did you mean --noise-multiplier?"),
+        (("risk", "dpsgd", "--sigma", "1"), "Here it is --noise-multiplier"),
+        (("risk", "dpsgd", *RUN, "--adversary", "relaxd"), "did you mean relaxed?"),
+        (("risk", "dpsgd", *RUN, "--neighbouring", "repace"), "did you mean replace?"),
+        (("risk", "dpsgd", *RUN, "--method", "exct"), "did you mean exact?"),
+        (("risk", "dpsgd", *RUN, "--sampler", "poison"), "did you mean poisson?"),
+        (("calibrate", "dpsgd", "--target", "mu=1", "--unknown", "noise"), "did you mean noise-multiplier?"),
+        (("calibrate", "dpsgd", "--target", "tpr"), "tpr=V@FPR, epsilon=V@DELTA"),
+        (("plan-audit", "--claimed-mu", "1", "--true-mu", "2", "--unit", "canary"), "did you mean canaries?"),
+        (("certify", "dpsdg", "--noise-multiplier", "1"), "did you mean dpsgd?"),
+        (("risk", "dpsgd", *RUN, "--steps", "1.5"), "--steps must be a whole number, got '1.5'"),
+        (("risk", "dpsgd", *RUN[:4], "--steps", "1" + 20 * "0"), "--steps must be a whole number from 1 to 1e+15"),
+        (("risk", "gaussian", "--noise-multiplier", "2", "--releases", "1" + 20 * "0"), "from 1 to 1e+15"),
+        (("risk", "dpsgd", *RUN, "--fpr", "x"), "--fpr must be a number, got 'x'"),
+        (("train", "nothing.yaml"), "nothing.yaml: cannot be read"),
+        (("risk", "dpsgd", *RUN, "--epochs", "2"), "--epochs must be left out where steps are given\n"),
+    ],
+)
+def test_the_nearest_is_asked_about(words: tuple[str, ...], meant: str, capsys) -> None:
+    code, out, err = call(capsys, *words)
+    assert (code, out) == (2, "")
+    assert meant in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("who", "noted"), [((), True), (("--adversary", "relaxed"), False)])
+def test_a_dimension_that_nobody_looks_at_is_noted(who: tuple[str, ...], noted: bool, capsys) -> None:
+    code, out, err = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--dimension", "30", *who)
+    assert code == 0
+    assert ("note: --dimension 30 changes no number here" in err) == noted
+    assert "note:" not in out
+
+
+def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
+    from reticent.mechanism import Gaussian, Neighbouring
+    from reticent.risk import delta_at_epsilon
+    from reticent.threat import WorstCase
+
+    curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
+    out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
+    assert f"{delta_at_epsilon(curve, 0.5):.4g}" in out
+    assert "delta" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]

@@ -1,0 +1,77 @@
+"""A bad value for every option of the verbs: one line, exit code 2, and nothing was printed or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from reticent.cli._app import main, whole
+
+RUN = ["--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3"]
+VERBS = {
+    "risk gaussian": ["--noise-multiplier", "2"],
+    "risk laplace": ["--noise-multiplier", "2"],
+    "risk dpsgd": RUN,
+    "risk randomised-response": ["--flip-probability", "0.3"],
+    "risk matrix": ["--noise-multiplier", "2", "--steps", "4"],
+    "calibrate dpsgd": ["--target", "advantage=0.1", *RUN[2:]],
+    "compare dpsgd": ["--target", "advantage=0.1", *RUN[2:]],
+    "certify": ["dpsgd", *RUN, "--out", "there"],
+    "keygen": ["key"],
+    "plan-audit": ["--claimed-mu", "0.5", "--true-mu", "1"],
+    "audit": ["scores.npz"],
+    "gate": ["no.json", "--policy", "no.yaml"],
+    "verify": ["no.json"],
+    "audit-loop": ["no:thing", "--claim", "no.yaml"],
+}
+NEVER = {"--help", "--save-scores", "--html", "--out", "--public", "--markdown", "--junit"}  # any path does
+FREE = {"--subject", "--issuer", "--purpose"}  # any text does
+
+
+def options_of(verb: str) -> list[Any]:
+    command: Any = typer.main.get_command(whole)
+    for word in verb.split():
+        command = command.get_command(None, word)
+    return [p for p in command.params if p.opts[0].startswith("--") and p.opts[0] not in NEVER | FREE]
+
+
+def bad_values(option: Any) -> list[str]:
+    kind = str(option.type_descriptor.annotation)
+    if "bool" in kind:
+        return []
+    return ["x", "nan", "-1"] if "float" in kind or "int" in kind else ["zzz"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez("scores.npz", member=rng.normal(1, 1, 40), non_member=rng.normal(0, 1, 40))
+    return tmp_path
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_bad_value_ends_in_one_line(verb: str, here: Path, capsys) -> None:
+    known = {path: path.read_bytes() for path in here.iterdir()}
+    tried = 0
+    for option in options_of(verb):
+        for value in bad_values(option):
+            if option.opts[0] == "--epsilon" and value == "-1":
+                continue  # delta has a meaning there
+            words = [*verb.split(), *VERBS[verb]]
+            if option.opts[0] in words:
+                place = words.index(option.opts[0])
+                del words[place : place + 2]
+            with pytest.raises(SystemExit) as ended:
+                main([*words, option.opts[0], value])
+            out, err = capsys.readouterr()
+            said = (option.opts[0], value, out[:200], err)
+            assert ended.value.code == 2, said
+            assert (out, err.count("\n")) == ("", 1), said
+            tried += 1
+    assert tried > 0 or verb == "keygen"
+    assert {path: path.read_bytes() for path in here.iterdir()} == known
