@@ -23,7 +23,8 @@ def target_of(text: str | None) -> Target:
     name = typed.strip().lower().replace("_", "-")
     kind, numbers = TARGETS.get(name), rest.split("@")
     if kind is None or not rest or len(numbers) > (2 if kind.place else 1):
-        allowed = ", ".join(f"{n}=V{'@' + known.place[0].upper() if known.place else ''}" for n, known in TARGETS.items())
+        forms = (f"{n}=V@{known.place[0].upper()}" if known.place else f"{n}=V" for n, known in TARGETS.items())
+        allowed = ", ".join(forms)
         raise ParameterError("target", text, f"one of {allowed}{_nearest(name, rest)}")
     if kind.place and len(numbers) == 1:
         raise ParameterError("target", text, f"told where it is read: write {name}={rest}@{kind.place[1]}")
