@@ -85,9 +85,9 @@ def rate(**kwargs: Any) -> float:
 def count(**kwargs: Any) -> int:
     """A whole number >= 1, and at most 1e15: whole numbers beyond are not exact in floating point."""
     name, value = _one(kwargs)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or value < 1:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
         raise ParameterError(name, value, "a whole number >= 1")
-    if value > _LARGEST_COUNT:
+    if int(value) > _LARGEST_COUNT:
         raise ParameterError(name, value, f"a whole number from 1 to {_LARGEST_COUNT:.0e}")
     return int(value)
 

@@ -36,6 +36,7 @@ class Fault(StrEnum):
     """Named facts of a watched loop that its reader must know."""
 
     MIXES_RECORDS = "mixes-records"
+    PERMUTED_INPUT = "permuted-convolution"
     OTHER_OPTIMISER = "other-optimiser"
     WEIGHTS_CHANGED = "weights-changed-outside"
     UNRECORDED_STEPS = "unrecorded-steps"
@@ -49,6 +50,7 @@ class Fault(StrEnum):
     UNKNOWN_SAMPLER = "unknown-sampler"
     OTHER_BATCHES = "batches-not-from-the-loader"
     ACCUMULATION = "gradient-accumulation"
+    PERMUTED_GRADIENTS = "wrong-gradients"
     CLIP_AND_NOISE_DIFFER = "clip-and-noise-differ"
     ADAPTIVE_COUNT = "adaptive-clipping-counts-records"
     SEEDED_NOISE = "seeded-noise"
@@ -78,6 +80,7 @@ class Fault(StrEnum):
 
 
 _POISSON = "Use Opacus's make_private with poisson_sampling=True, or a batch sampler that draws each record by a coin."
+_PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_sample_mode='functorch'."
 
 _EXPLANATIONS = {
     Fault.MIXES_RECORDS: Explanation(
@@ -85,6 +88,12 @@ _EXPLANATIONS = {
         "A layer mixes the records of a batch, as batch normalisation does, so clipping does not bound what one record "
         "moves. No noise counts.",
         "Replace it by group or layer normalisation.",
+    ),
+    Fault.PERMUTED_INPUT: Explanation(
+        Severity.ERROR,
+        "The input of a convolution was not in plain order in memory, and Opacus misreads it: records mix, or ghost "
+        "clipping measures wrong norms. So clipping does not bound what one record moves. No noise counts.",
+        _PLAIN_ORDER,
     ),
     Fault.OTHER_OPTIMISER: Explanation(
         Severity.ERROR,
@@ -154,6 +163,12 @@ _EXPLANATIONS = {
         "Gradients of several batches were added up before one step. A record may be in more than one of them, and the "
         "numbers allow for it; nothing is taken off for Poisson sampling.",
         "Draw one large batch and let Opacus's BatchMemoryManager split it.",
+    ),
+    Fault.PERMUTED_GRADIENTS: Explanation(
+        Severity.WARNING,
+        "The input of a convolution was not in plain order in memory, such as channels last, and Opacus misreads it. "
+        "The guarantee holds, as each record's gradient was clipped; but the gradients are wrong.",
+        _PLAIN_ORDER,
     ),
     Fault.CLIP_AND_NOISE_DIFFER: Explanation(
         Severity.WARNING,

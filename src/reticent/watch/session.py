@@ -29,6 +29,7 @@ from reticent.mechanism.watched_run import (
 from reticent.threat.attribute import SensitivityRecord
 from reticent.watch import models, optimisers
 from reticent.watch.draws import Draws
+from reticent.watch.layouts import look_at_layouts
 from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.steps import SeenStep, Steps
@@ -109,9 +110,11 @@ class Watch(Brief):
         ):
             self._undo.append(handle.remove)
         if self._private:
-            clip = "accumulate" if optimisers.is_ghost(self._optimizer) else "clip_and_accumulate"
-            self._before(clip, self._on_clip)
+            ghost = optimisers.is_ghost(self._optimizer)
+            self._before("accumulate" if ghost else "clip_and_accumulate", self._on_clip)
             self._before("add_noise", self._on_noise)
+            for handle in look_at_layouts(self._model, ghost=ghost, found=self._faults.add):
+                self._undo.append(handle.remove)
         return self
 
     def __exit__(
