@@ -171,8 +171,8 @@ def test_people_get_a_few_lines(capsys) -> None:
         (("--target", "advantage=0.1", "--noise-multiplier", "1", *DPSGD_RUN), "--noise-multiplier must be left out"),
         (("--target", "mu=1", "--unknown", "steps", "--noise-multiplier", "1", *DPSGD_RUN), "--steps must be left out"),
         (("--target", "mu=1", "--sample-rate", "1.5", "--steps", "3"), "--sample-rate must be a number in (0, 1]"),
-        (("--target", "mu=1", "--sample-rate", "x", "--steps", "3"), "'--sample-rate'"),
-        (("--target", "mu=1", "--sample-rate", "0.1", "--steps", "1.5"), "'--steps'"),
+        (("--target", "mu=1", "--sample-rate", "x", "--steps", "3"), "--sample-rate must be a number"),
+        (("--target", "mu=1", "--sample-rate", "0.1", "--steps", "1.5"), "--steps must be a whole number"),
         (("--target", "mu=1", "--steps", "3", "--batch-size", "6", "--dataset-size", "0"), "--dataset-size must be"),
         (("--target", "mu=1", "--steps", "3", "--batch-size", "6", "--dataset-size", "5"), "at most the dataset size"),
         (
