@@ -94,9 +94,9 @@ def test_inconsistent_data_is_refused(changes):
 
 
 def test_unknown_names_list_what_there_is():
-    with pytest.raises(ParameterError, match="one of adult, "):
+    with pytest.raises(ParameterError, match="one of adult, breast-cancer"):
         data.load("adlut")
-    with pytest.raises(ParameterError, match="'mean radius'"):
+    with pytest.raises(ParameterError, match="one of mean radius, mean texture"):
         data.load("breast-cancer").group("radius")
 
 
