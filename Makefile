@@ -17,7 +17,7 @@ help:
 	@echo "make slow    the longer experiments' tests, by name"
 	@echo "make browser the pages in headless Chromium"
 	@echo "make site    the documentation as a site: docs/_build/html"
-	@echo "make bench   the speed tables"
+	@echo "make bench   measure all and write docs/performance.md"
 	@echo "make mutants planted bugs in error terms: which tests see them"
 
 env: $(READY)
@@ -64,7 +64,7 @@ browser: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for name in accounting verbs calibration attribute glir shadow planted_bugs watch; do $(BIN)/python -m benchmarks.$$name; done
+	$(BIN)/python -m benchmarks.page
 
 mutants: $(READY)
 	$(BIN)/python tests/mutants/run.py

@@ -25,6 +25,7 @@ PACKAGES = (
     "reticent.train.randomness",
     "reticent.train.recorder",
     "reticent.train.sensitivity",
+    "reticent.train.sweep",
     "reticent.data",
     "reticent.watch.session",
     "reticent.interop.opacus",

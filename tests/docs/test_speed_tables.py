@@ -1,0 +1,29 @@
+"""The tables of docs/performance.md are the rows that are kept."""
+
+from __future__ import annotations
+
+from benchmarks import page
+
+
+def row(median: float, *, met: bool) -> dict[str, object]:
+    ratio = {"min": median / 2.0, "median": median, "max": 2.0 * median}
+    return {"work": "a map", "peer": "theirs", "ratio": ratio, "error": None, "goal": "10 times", "met": met}
+
+
+def test_the_page_shows_what_is_kept() -> None:
+    assert page.PAGE.read_text() == page.filled(page.PAGE.read_text(), page.stored_rows)
+
+
+def test_every_benchmark_has_a_place_on_the_page() -> None:
+    assert all(f"<!-- rows of {name} -->" in page.PAGE.read_text() for name in page.NAMES)
+
+
+def test_a_table_is_replaced_and_others_stay() -> None:
+    before = (
+        "a\n<!-- rows of glir -->\nold\n<!-- end of rows -->\nb\n<!-- rows of watch -->\nkept\n<!-- end of rows -->\n"
+    )
+    kept = {"glir": {"measured": "2026-01-01", "load": [0.1, 1.0], "rows": [row(1234.5, met=False)]}}
+    after = page.filled(before, kept.get)
+    assert "| a map | theirs | 617 | 1,234 | 2,469 | 10 times | **no** |" in after
+    assert "old" not in after
+    assert after.endswith("b\n" + other)
