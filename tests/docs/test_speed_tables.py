@@ -19,9 +19,8 @@ def test_every_benchmark_has_a_place_on_the_page() -> None:
 
 
 def test_a_table_is_replaced_and_others_stay() -> None:
-    before = (
-        "a\n<!-- rows of glir -->\nold\n<!-- end of rows -->\nb\n<!-- rows of watch -->\nkept\n<!-- end of rows -->\n"
-    )
+    other = "<!-- rows of watch -->\nkept\n<!-- end of rows -->\n"
+    before = "a\n<!-- rows of glir -->\nold\n<!-- end of rows -->\nb\n" + other
     kept = {"glir": {"measured": "2026-01-01", "load": [0.1, 1.0], "rows": [row(1234.5, met=False)]}}
     after = page.filled(before, kept.get)
     assert "| a map | theirs | 617 | 1,234 | 2,469 | 10 times | **no** |" in after
