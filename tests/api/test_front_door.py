@@ -295,6 +295,19 @@ def test_an_error_does_not_speak_of_none():
         rt.dpsgd(noise_multiplier=-1, sample_rate=0.1, steps=3)
 
 
+def test_an_audit_draws_its_band_beside_the_claim():
+    draw = np.random.default_rng(1)
+    found = rt.audit(draw.normal(1, 1, 200), draw.normal(0, 1, 200), claim=rt.Gaussian(1.0))
+    linear, _ = found.plot()
+    labels = linear.get_legend_handles_labels()[1]
+    assert labels[1:] == ["band at confidence 0.95", "measured", "claim: worst-case"]
+    claimed = next(line for line in linear.get_lines() if line.get_label() == "claim: worst-case")
+    fpr, fnr = claimed.get_data()
+    assert np.max(np.abs(fnr - found.claims["worst-case"].beta(np.asarray(fpr)))) == 0.0
+    with pytest.raises(ParameterError, match="axes"):
+        found.plot([linear])
+
+
 def test_no_two_rows_of_an_audit_have_one_name():
     names = [row[0] for row in rt.audit([3.0, 2.0, 2.5] * 40, [0.0, 1.0, 0.5] * 40).rows()]
     assert len(set(names)) == len(names)

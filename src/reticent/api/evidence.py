@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from reticent.threat import WorstCase
 from reticent.tradeoff import TradeOff
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from reticent.attack.loop import TrainFunction
     from reticent.attack.mechanics import MechanicsReport
 
@@ -31,10 +33,12 @@ class Audited(Table):
 
     Attributes:
         report: everything that the audit says.
+        claims: the curves that were claimed, by name.
     """
 
-    def __init__(self, report: AuditReport) -> None:
+    def __init__(self, report: AuditReport, claims: Mapping[str, TradeOff] | None = None) -> None:
         self.report = report
+        self.claims = dict(claims or {})
 
     def title(self) -> str:
         """How many scores, and how sure each line is."""
@@ -57,6 +61,27 @@ class Audited(Table):
     def notes(self) -> list[str]:
         """What became of each claim."""
         return [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> Any:
+        """Draw the measured curve with its band beside the claims: error rates, and confident accusations.
+
+        Args:
+            axes: two matplotlib axes; None makes a figure.
+
+        Returns:
+            The axes, as a list.
+
+        Raises:
+            ParameterError: there are not two axes.
+            UnsupportedError: matplotlib is not installed.
+        """
+        from reticent.api.plots import axes_for
+        from reticent.certificate.figures import draw_audit
+
+        linear, logarithmic = axes_for(axes, 2)
+        draw_audit(linear, logarithmic, self.report, self.claims)
+        linear.legend(frameon=False, fontsize="small")
+        return [linear, logarithmic]
 
     def to_json(self) -> str:
         """The document ``reticent.audit/1`` as strict JSON text."""
@@ -95,7 +120,8 @@ def audit(
         scores = Scores(np.asarray(scores), np.asarray(non_member_scores))
     elif non_member_scores is not None:
         raise ParameterError("non_member_scores", "given", "left out: the scores hold both")
-    return Audited(hinting(judge)(scores, _claims(claim, neighbouring), **options))
+    claims = _claims(claim, neighbouring)
+    return Audited(hinting(judge)(scores, claims, **options), claims)
 
 
 def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:

@@ -39,15 +39,32 @@ def plot(
         ParameterError: a panel is unknown, or there are not as many axes as panels.
         UnsupportedError: matplotlib is not installed.
     """
-    given = None if axes is None else list(np.atleast_1d(np.asarray(axes, dtype=object)).flat)
+    given = _listed(axes)
     names = _names(panels, given)
-    drawn = given if given is not None else _new_axes(len(names))
-    if len(drawn) != len(names):
-        raise ParameterError("axes", len(drawn), f"as many as panels, {len(names)}")
+    drawn = axes_for(given, len(names))
     for one, name in zip(drawn, names, strict=True):
         _PANELS[name](one, assessments)
         one.legend(frameon=False, fontsize="small")
     return drawn
+
+
+def axes_for(axes: Sequence[Axes] | Axes | None, count: int) -> list[Any]:
+    """The axes given, or new ones.
+
+    Raises:
+        ParameterError: there are not ``count`` of them.
+        UnsupportedError: none are given, and matplotlib is not installed.
+    """
+    drawn = _listed(axes)
+    if drawn is None:
+        return _new_axes(count)
+    if len(drawn) != count:
+        raise ParameterError("axes", len(drawn), f"as many as panels, {count}")
+    return drawn
+
+
+def _listed(axes: Sequence[Axes] | Axes | None) -> list[Any] | None:
+    return None if axes is None else list(np.atleast_1d(np.asarray(axes, dtype=object)).flat)
 
 
 def _names(panels: Sequence[str] | str | None, axes: list[Any] | None) -> list[str]:

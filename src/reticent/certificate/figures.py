@@ -34,18 +34,22 @@ _STYLE: Any = {
 
 def audit_figure(report: AuditReport, claims: Mapping[str, TradeOff]) -> Figure:
     """Two panels: error rates on linear axes, and the ROC on logarithmic axes down to one non-member."""
-    smallest = 1.0 / len(report.scores.non_member)
-    log_grid = np.geomspace(max(0.3 * smallest, 1e-6), 1.0, 400)
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10.5, 4.8), layout="constrained")
         linear, logarithmic = figure.subplots(1, 2)
-        _linear(linear, report, claims)
-        _logarithmic(logarithmic, report, claims, log_grid)
+        draw_audit(linear, logarithmic, report, claims)
         handles, labels = linear.get_legend_handles_labels()
         legend = figure.legend(handles, labels, loc="outside lower center", ncols=2)
         for text in legend.get_texts():
             text.set_parse_math(False)  # names are foreign text
     return figure
+
+
+def draw_audit(linear: Axes, logarithmic: Axes, report: AuditReport, claims: Mapping[str, TradeOff]) -> None:
+    """The measured curve with its band, and the claims by name, on two axes that somebody made."""
+    smallest = 1.0 / len(report.scores.non_member)
+    _linear(linear, report, claims)
+    _logarithmic(logarithmic, report, claims, np.geomspace(max(0.3 * smallest, 1e-6), 1.0, 400))
 
 
 def histogram_figure(report: AuditReport) -> Figure:
