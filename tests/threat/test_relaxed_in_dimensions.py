@@ -259,6 +259,7 @@ def random_case(rng: np.random.Generator):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("part", range(20))
 def test_2000_random_targets(part: int) -> None:
     rng = np.random.default_rng([31, part])
