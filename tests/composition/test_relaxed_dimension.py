@@ -13,14 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import i0
 
 from reticent.composition import relaxed_dpsgd
 from reticent.composition.relaxed_dimension import (
     _binomial,
     enclose,
-    norms,
-    overlaps,
     relaxed_advantage,
     relaxed_in,
     second_moment,
@@ -33,6 +30,7 @@ from reticent.risk import advantage, tpr_at_fpr
 from reticent.threat import WorstCase
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, symmetrised
 from reticent.tradeoff import ncx2 as ncx2
+from tests.composition.two_steps import exact_deltas
 
 TABLE = json.loads((Path(__file__).parents[1] / "golden" / "relaxed_dimension.json").read_text())["rows"]
 MEASURED = DPSGD(1.1, 256 / 60000, 14000)  # a run of the closed-form paper's kind, in 26,010 dimensions
@@ -228,38 +226,6 @@ def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, wind
 # All there is, for two steps in two and three dimensions, by quadrature over the invariants.
 
 
-def exact_deltas(
-    noise: float, rate: float, dimension: int, thresholds: np.ndarray, radii: int = 100
-) -> tuple[np.ndarray, np.ndarray]:
-    """delta of addition and of removal for two steps: norms r1, r2 and the angle between y1 and y2."""
-    nodes, weights = np.polynomial.legendre.leggauss(radii)
-    top = 9.0 + 2.0 / noise
-    r, weight = 0.5 * top * (nodes + 1.0), 0.5 * top * weights
-    weight = weight * r ** (dimension - 1) * np.exp(-0.5 * r * r)
-    weight = weight / weight.sum()
-    nodes, weights = np.polynomial.legendre.leggauss(100)
-    angle, turn = 0.5 * np.pi * (nodes + 1.0), weights * np.sin(0.5 * np.pi * (nodes + 1.0)) ** (dimension - 2)
-    turn = turn / turn.sum()
-
-    def ratio(norm: np.ndarray, length: float) -> np.ndarray:
-        z = norm / noise
-        mean = i0(z) if dimension == 2 else np.where(z > 1e-9, np.sinh(z) / np.where(z > 1e-9, z, 1.0), 1.0)
-        return mean * np.exp(-0.5 * length / noise**2)
-
-    single = ratio(r, 1.0)
-    both = np.sqrt(np.maximum(r[:, None, None] ** 2 + r[None, :, None] ** 2
-                              + 2.0 * r[:, None, None] * r[None, :, None] * np.cos(angle), 0.0))  # fmt: skip
-    lr = (
-        (1 - rate) ** 2
-        + rate * (1 - rate) * (single[:, None, None] + single[None, :, None])
-        + rate**2 * ratio(both, 2.0)
-    )
-    mass = weight[:, None, None] * weight[None, :, None] * turn
-    add = [np.sum(mass * np.maximum(lr - np.exp(t), 0.0)) for t in thresholds]
-    remove = [np.sum(mass * np.maximum(1.0 - np.exp(t) * lr, 0.0)) for t in thresholds]
-    return np.array(add), np.array(remove)
-
-
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), pytest.param(0.6, 0.1, marks=pytest.mark.slow),
                                              pytest.param(2.5, 0.7, marks=pytest.mark.slow)])  # fmt: skip
@@ -305,150 +271,6 @@ def test_hypercontractivity_bounds_the_moments_of_the_likelihood_ratio(q: float)
     assert norm <= bound * (1.0 + 1e-9)
     if q == 2.0:
         assert norm == pytest.approx(bound, rel=1e-8, abs=0)
-
-
-# Moments that are cut: rare sampling, little noise.
-
-RARE = [
-    (0.25, 0.02, 2, 3),
-    pytest.param(0.3, 0.05, 2, 2, marks=pytest.mark.slow),
-    pytest.param(0.4, 0.1, 2, 2, marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), RARE)
-def test_cut_moments_bound_two_steps_by_quadrature(noise: float, rate: float, steps: int, dimension: int) -> None:
-    thresholds = np.array([0.0, 0.02, 0.3, 1.0])
-    deltas = exact_deltas(noise, rate, dimension, thresholds, 300)
-    kept = overlaps.over_absent(noise, rate, steps, dimension)
-    for bound, exact in zip(kept.log_deltas(thresholds), deltas, strict=True):
-        assert np.all(np.exp(bound) >= exact * (1.0 - 2e-3))
-    run, truth = DPSGD(noise, rate, steps), np.maximum(*deltas)
-    with np.errstate(all="ignore"):
-        whole = enclose._above(run, dimension), enclose._below(run, dimension)
-        above, below = enclose._sharpened(run, dimension, *whole)
-    assert np.all(above.delta(thresholds) >= truth * (1.0 - 2e-3))
-    assert np.all(below.delta(thresholds) <= truth * (1.0 + 2e-3) + 1e-9)
-    assert above.delta(0.0) <= 1.15 * below.delta(0.0)
-
-
-@pytest.mark.parametrize(("noise", "rate", "dimension"), [(0.4, 0.05, 3), (0.25, 0.01, 12), (0.6, 0.3, 2)])
-def test_cut_moments_of_one_step_are_exact(noise: float, rate: float, dimension: int) -> None:
-    kept = overlaps.over_absent(noise, rate, 1, dimension)
-    some = kept.dropped < 0.1
-    r = np.linspace(0.0, 2.0 / noise + 12.0 + math.sqrt(dimension), 4001)[1:]
-    mass = np.exp((dimension - 1) * np.log(r) - 0.5 * r * r)
-    mass = mass / mass.sum()
-    ratio = np.exp(second_moment.uniform(dimension)(r / noise) - 0.5 / noise**2)
-    seen = []
-    for lost, log_variance in zip(kept.dropped[some][::25], kept.log_variance[some][::25], strict=True):
-        cap = np.searchsorted(np.cumsum((mass * ratio)[::-1]), lost / rate)  # of "present", from the far end
-        inside = np.arange(len(r)) < len(r) - cap
-        second = (1 - rate) ** 2 + 2 * rate * (1 - rate) * (mass * ratio)[inside].sum()
-        second += rate**2 * (mass * ratio**2)[inside].sum()
-        exact = second - (1.0 - lost) ** 2
-        assert math.exp(log_variance) >= exact * (1.0 - 0.02)
-        seen.append(math.exp(log_variance) / (exact + 2.0 * lost))
-    assert min(seen) < 1.1  # the union over parts of the mask is no loss here
-
-
-def likelihood_ratios(y: np.ndarray, noise: float, mask: np.ndarray) -> np.ndarray:
-    """Of "present in the steps of ``mask``, direction unknown": y has shape (n, steps, dimension), in noise scales."""
-    z = np.linalg.norm(np.einsum("t,ntd->nd", mask, y), axis=1) / noise
-    return np.exp(second_moment.uniform(y.shape[2])(z) - 0.5 * mask.sum() / noise**2)
-
-
-@pytest.mark.parametrize("reference", ["absent", "norms"])
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), [(0.5, 0.08, 4, 3), (0.35, 0.03, 3, 6)])
-def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, reference: str) -> None:
-    rng, n = np.random.default_rng(11), 60_000
-    drawn = rng.random((n, steps)) < rate
-    directions = rng.normal(size=(n, steps, dimension))
-    directions /= np.linalg.norm(directions, axis=2, keepdims=True)
-    y = rng.normal(size=(n, steps, dimension)) + drawn[:, :, None] * directions / noise  # a fresh direction each
-    masks = np.array(list(itertools.product((0.0, 1.0), repeat=steps)))
-    weights = rate ** masks.sum(1) * (1 - rate) ** (steps - masks.sum(1))
-    present = sum(w * likelihood_ratios(y, noise, mask) for mask, w in zip(masks, weights, strict=True))
-    single = [1 - rate + rate * likelihood_ratios(y, noise, np.eye(steps)[t]) for t in range(steps)]
-    fresh = np.prod(single, axis=0)  # law of y, over "absent"
-    if reference == "norms":
-        ratio, weight, kept = present / fresh, np.ones(n), overlaps.over_norms(noise, rate, steps, dimension)
-    else:
-        ratio, weight, kept = present, 1.0 / fresh, overlaps.over_absent(noise, rate, steps, dimension)
-    thresholds = np.array([0.0, 0.05, 0.5])
-    for threshold, *bounds in zip(thresholds, *kept.log_deltas(thresholds), strict=True):
-        grown = math.exp(threshold)
-        for gain, bound in zip((ratio - grown, 1.0 - grown * ratio), bounds, strict=True):
-            sample = weight * np.maximum(gain, 0.0)
-            assert math.exp(bound) >= sample.mean() - 4.0 * sample.std() / math.sqrt(n)
-    sample = weight * np.maximum(ratio - 1.0, 0.0)
-    assert kept.best <= (4.0 if reference == "absent" else 16.0) * sample.mean()
-
-
-def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch) -> None:
-    # The second moment needs a cap on each part that another mask may share; simulated, none may be forgotten.
-    noise, rate, steps, dimension, n = 0.4, 0.25, 5, 4, 60_000
-    rng, caps = np.random.default_rng(4), {}
-    original = overlaps._capped
-
-    def capped(noncentrality, dims, log_caps, fine):
-        caps[round(noncentrality * noise**2)] = log_caps
-        return original(noncentrality, dims, log_caps, fine)
-
-    monkeypatch.setattr(overlaps, "_capped", capped)
-    monkeypatch.setattr(overlaps, "_LEVELS", np.array([1.0]))
-    monkeypatch.setattr(overlaps, "_largest_masks", lambda rate, steps: [steps])
-    monkeypatch.setattr(overlaps, "_log_expm1", lambda x: np.full(x.shape, np.inf))  # caps everywhere
-    dropped = overlaps.over_absent(noise, rate, steps, dimension).dropped[0]
-    drawn = rng.random((n, steps)) < rate
-    y = rng.normal(size=(n, steps, dimension))
-    y[:, :, 0] += drawn / noise
-    lost = np.zeros(n, dtype=bool)
-    for mask in itertools.product((0.0, 1.0), repeat=steps):
-        size, inside = int(sum(mask)), ~np.any(np.array(mask, dtype=bool) & ~drawn, axis=1)
-        if size:
-            lost |= inside & (np.log(likelihood_ratios(y, noise, np.array(mask))) > caps[size][0])
-    assert lost.mean() <= dropped
-    assert dropped <= 3.0 * lost.mean()
-
-
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), [(0.5, 0.05, 20, 4), (0.3, 0.05, 12, 30)])
-def test_norms_of_single_steps_are_enclosed(noise: float, rate: float, steps: int, dimension: int) -> None:
-    above, below = norms.composed_norms(noise, rate, steps, dimension, 0.1)
-    rng, n = np.random.default_rng(2), 20_000
-    total = np.zeros((2, n))
-    for _ in range(steps):
-        for side in (0, 1):
-            central = rng.chisquare(dimension, n)
-            moved = rng.noncentral_chisquare(dimension, noise**-2.0, n)
-            square = np.where(side * (rng.random(n) < rate), moved, central)
-            log_ratio = second_moment.uniform(dimension)(np.sqrt(square) / noise) - 0.5 / noise**2
-            total[side] += np.log1p(rate * np.expm1(log_ratio))
-    reached = np.mean(total[1] > 0.0) - np.mean(total[0] > 0.0)
-    assert above.delta(0.0) == pytest.approx(below.delta(0.0), rel=1e-3, abs=0)
-    assert above.delta(0.0) == pytest.approx(reached, abs=4.0 / math.sqrt(n))
-    assert above.reversed.delta(0.3) >= below.reversed.delta(0.3) > 0.0
-
-
-LITTLE = [
-    (0.3, 0.001, 1000, 30, 1.45),
-    (0.3, 0.001, 3000, 100, 1.25),
-    (0.5, 0.001, 1000, 5, 1.2),
-    (0.3, 0.01, 700, 411, 1.45),
-]
-
-
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension", "ratio"), LITTLE)
-def test_widths_at_little_noise(noise: float, rate: float, steps: int, dimension: int, ratio: float) -> None:
-    run = DPSGD(noise, rate, steps)
-    with np.errstate(all="ignore"):
-        whole = enclose._above(run, dimension), enclose._below(run, dimension)
-        above, below = enclose._sharpened(run, dimension, *whole)  # all but the common sign
-    assert advantage(below) <= advantage(above) <= ratio * advantage(below)
-    assert advantage(whole[0]) > ratio * advantage(whole[1])
-    low, high = relaxed_advantage(run, dimension)
-    assert low <= advantage(below) * (1.0 + 1e-9)
-    assert advantage(above) * (1.0 - 1e-9) <= high <= advantage(whole[0]) * (1.0 + 1e-9)
 
 
 # Attackers from below: exact laws, simulated.
