@@ -25,7 +25,7 @@ from benchmarks._rows import Row, main, spread
 from reticent.watch.draws import Draws
 from reticent.watch.session import Watch
 
-GOAL, STEPS, REPEATS, TURNS, BATCH = 0.03, 64, 5, 5, 128
+GOAL, STEPS, REPEATS, TURNS, BATCH = 0.03, 64, 5, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); repeats."""
 
 CALLS: dict[type, tuple[str, ...]] = {
