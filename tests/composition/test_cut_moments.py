@@ -15,6 +15,7 @@ from reticent.composition.relaxed_dimension import (
     relaxed_advantage,
     second_moment,
 )
+from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
 from reticent.risk import advantage
 from reticent.tradeoff import ncx2 as ncx2
@@ -37,7 +38,7 @@ def test_cut_moments_bound_two_steps_by_quadrature(noise: float, rate: float, st
     run, truth = DPSGD(noise, rate, steps), np.maximum(*deltas)
     with np.errstate(all="ignore"):
         whole = enclose._above(run, dimension), enclose._below(run, dimension)
-        above, below = enclose._sharpened(run, dimension, *whole)
+        above, below, _ = enclose._sharpened(run, dimension, *whole)
     assert np.all(above.delta(thresholds) >= truth * (1.0 - 2e-3))
     assert np.all(below.delta(thresholds) <= truth * (1.0 + 2e-3) + 1e-9)
     assert above.delta(0.0) <= 1.15 * below.delta(0.0)
@@ -154,9 +155,23 @@ def test_widths_at_little_noise(noise: float, rate: float, steps: int, dimension
     run = DPSGD(noise, rate, steps)
     with np.errstate(all="ignore"):
         whole = enclose._above(run, dimension), enclose._below(run, dimension)
-        above, below = enclose._sharpened(run, dimension, *whole)  # all but the common sign
+        above, below, _ = enclose._sharpened(run, dimension, *whole)  # all but the common sign
     assert advantage(below) <= advantage(above) <= ratio * advantage(below)
     assert advantage(whole[0]) > ratio * advantage(whole[1])
     low, high = relaxed_advantage(run, dimension)
     assert low <= advantage(below) * (1.0 + 1e-9)
     assert advantage(above) * (1.0 - 1e-9) <= high <= advantage(whole[0]) * (1.0 + 1e-9)
+
+
+def test_norms_that_cannot_be_composed_are_named(monkeypatch) -> None:
+    def fails(*case: object) -> None:
+        raise NumericalError("planted")
+
+    monkeypatch.setattr(enclose, "composed_norms", fails)
+    run = DPSGD(0.3, 0.001, 1000)
+    with np.errstate(all="ignore"):
+        whole = enclose._above(run, 30), enclose._below(run, 30)
+        above, below, notes = enclose._sharpened(run, 30, *whole)
+    assert notes == ("The norms of single steps were left out of both ends: planted.",)
+    assert below is whole[1]
+    assert above.delta(0.0) <= whole[0].delta(0.0)

@@ -7,7 +7,6 @@ docs/relaxed-dimension.md has the model and the proofs.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from functools import lru_cache
 
@@ -69,11 +68,12 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
         return plain
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         above, below = _above(run, dimension), _below(run, dimension)
+        notes: tuple[str, ...] = ()
         if _may_be_cut(run, float(above.delta(0.0)), float(below.delta(0.0))):
-            above, below = _sharpened(run, dimension, above, below)
+            above, below, notes = _sharpened(run, dimension, above, below)
         if not _surpassed(above, run):
             above = strictest([relaxed_dpsgd(run).pessimistic, above])
-        return Bracket.checked(above, below)
+        return Bracket.checked(above, below, notes)
 
 
 def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
@@ -147,18 +147,20 @@ def _may_be_cut(run: DPSGD, upper: float, lower: float) -> bool:
     return lower < _SEEN and upper > lower and (run.noise_multiplier < _LITTLE_NOISE or upper > _WIDE * lower)
 
 
-def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tuple[Polygon, Polygon]:
-    """Both ends with moments that are cut, and with the norms of single steps where these can show enough."""
+def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tuple[Polygon, Polygon, tuple[str, ...]]:
+    """Both ends with moments that are cut, and with the norms of single steps where these can show enough; notes."""
     case = run.noise_multiplier, run.sample_rate, run.steps
     thresholds = grid(log_norms(*case, second_moment.uniform(dimension)))
     bounds = [above, both_directions(thresholds, *overlaps.over_absent(*case, dimension).log_deltas(thresholds))]
     reached = float(below.delta(0.0))
-    if _most_by_norms(run, dimension) > reached:
-        with contextlib.suppress(NumericalError):
-            norms = composed_norms(*case, dimension, reached)
-            below = hull([below, norms[1], norms[1].reversed])
-            bounds.append(_norms_and_direction(run, dimension, norms[0], thresholds))
-    return strictest(bounds), below
+    if _most_by_norms(run, dimension) <= reached:
+        return strictest(bounds), below, ()
+    try:
+        norms = composed_norms(*case, dimension, reached)
+        bounds.append(_norms_and_direction(run, dimension, norms[0], thresholds))
+    except NumericalError as error:
+        return strictest(bounds), below, (f"The norms of single steps were left out of both ends: {error}.",)
+    return strictest(bounds), hull([below, norms[1], norms[1].reversed]), ()
 
 
 def _most_by_norms(run: DPSGD, dimension: int) -> float:
