@@ -11,6 +11,19 @@ from dataclasses import asdict, dataclass, field
 
 
 @dataclass(frozen=True)
+class Limit:
+    """The physical limit that a row is compared with.
+
+    Attributes:
+        what: the arithmetic that stays, whatever the code around it.
+        ratio: peer's time over the time of that arithmetic alone, measured in the same process.
+    """
+
+    what: str
+    ratio: float
+
+
+@dataclass(frozen=True)
 class Row:
     """One line of a benchmark.
 
@@ -22,6 +35,8 @@ class Row:
         goal: what is to be reached, in words.
         met: whether it is.
         notes: what a reader must know.
+        limit: what no code for this work can save, and the ratio if ours took nothing else; None where nobody asked.
+        moonshot: the ratio that this project dreams of.
     """
 
     work: str
@@ -31,6 +46,8 @@ class Row:
     goal: str
     met: bool
     notes: dict[str, object] = field(default_factory=dict)
+    limit: Limit | None = None
+    moonshot: float | None = None
 
     def as_dict(self) -> dict[str, object]:
         """The JSON object."""
@@ -56,6 +73,11 @@ def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: 
         time.sleep(pause)
         ratios.append(_seconds(peer) / fast)
     return ratios
+
+
+def limit(what: str, floor: Callable[[], object], ours: Callable[[], object], ratio: float, repeats: int = 5) -> Limit:
+    """What ``ratio``, the peer's time over ours, would be if ours took only the time of ``floor``; both in turn."""
+    return Limit(what, ratio * statistics.median(interleave(floor, ours, repeats)))
 
 
 def main(rows: Callable[[], Iterable[Row]], description: str) -> None:

@@ -12,16 +12,17 @@ from collections.abc import Callable, Sequence
 
 import mpmath
 import numpy as np
-from scipy import stats
-from scipy.special import chndtr
+from scipy import linalg, stats
+from scipy.special import chndtr, log_ndtr
 
-from benchmarks._rows import Row, interleave, main, spread
+from benchmarks._rows import Row, interleave, limit, main, spread
 from reticent.attack import glir_statistics as glir
 from reticent.attack._covariance import Background, Estimator
 from reticent.tradeoff import ncx2
 
 QUERIES, RECORDS, BATCH = 1_000, 10_000, 500
 STEP_GOALS = {650: 12.0, 1026: 7.0, 2580: 2.5}
+STEP_MOONSHOTS = {650: 25.0, 1026: 15.0, 2580: 8.0}
 TAILS = 10_000
 
 
@@ -45,6 +46,13 @@ def step_peer(background: np.ndarray, queries: np.ndarray, total: np.ndarray) ->
     return log_p
 
 
+def step_arithmetic(background: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """What every exact step must do: one symmetric product, its Cholesky factor, and one solve for the queries."""
+    product = linalg.blas.dsyrk(1.0 / len(background), background.T, lower=1)
+    factor = linalg.cholesky(product, lower=True, overwrite_a=True, check_finite=False)
+    return linalg.solve_triangular(factor, queries.T, lower=True, check_finite=False)
+
+
 def step_row(d: int, repeats: int) -> Row:
     """One GLiR step with ``d`` coordinates."""
     rng = np.random.default_rng(d)
@@ -61,6 +69,13 @@ def step_row(d: int, repeats: int) -> Row:
             pause=0.2,
         )
     )
+    floor = limit(
+        "symmetric product, Cholesky factor and one solve",
+        lambda: step_arithmetic(background, queries),
+        lambda: step_ours(background, queries, total),
+        ratios["median"],
+        repeats,
+    )
     goal = STEP_GOALS[d]
     return Row(
         work=f"one GLiR step, {QUERIES} queries, {RECORDS} background, d = {d}",
@@ -70,6 +85,8 @@ def step_row(d: int, repeats: int) -> Row:
         goal=f"median {goal:g}x, log p to 1e-6",
         met=ratios["median"] >= goal and error <= 1e-6,
         notes={"median_at_least": goal, "threads": os.environ.get("OMP_NUM_THREADS", f"{os.cpu_count()}, by default")},
+        limit=floor,
+        moonshot=STEP_MOONSHOTS[d],
     )
 
 
@@ -121,6 +138,13 @@ def tail_row(d: int, name: str, peer: Callable[[np.ndarray, int, np.ndarray], np
     error = tail_error()
     far = ncx2.log_cdf(650 + 325000.0 - 30.0 * np.sqrt(2.0 * (650 + 650000.0)), 650.0, 325000.0, 1e-9)
     ratios = spread(interleave(lambda: ncx2.log_cdf(x, float(d), nc, 1e-9), lambda: peer(x, d, nc), 5))
+    z = (x - d - nc) / np.sqrt(2.0 * (d + 2.0 * nc))
+    floor = limit(
+        "one normal log tail for each point",
+        lambda: log_ndtr(z),
+        lambda: ncx2.log_cdf(x, float(d), nc, 1e-9),
+        ratios["median"],
+    )
     finite = bool(np.isfinite(far))
     return Row(
         work=f"noncentral chi-square log tails, d = {d}, nc = {BATCH} K, {TAILS} points",
@@ -130,6 +154,7 @@ def tail_row(d: int, name: str, peer: Callable[[np.ndarray, int, np.ndarray], np
         goal=f"median {goal:g}x, relative error 1e-8, finite at 30 standard deviations",
         met=ratios["median"] >= goal and error <= 1e-8 and finite,
         notes={"finite_at_30_standard_deviations": finite},
+        limit=floor,
     )
 
 

@@ -38,16 +38,27 @@ def table(found: dict[str, Any]) -> str:
     lines = [
         f"Measured on {found['measured']}; load of the machine {before:.1f} before and {after:.1f} after.",
         "",
-        "| work | peer | min | median | max | goal | met |",
-        "|---|---|---|---|---|---|---|",
+        "| work | peer | min | median | max | goal | met | limit | moonshot |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in found["rows"]:
-        ratio = row["ratio"]
-        numbers = " | ".join(_number(ratio[key]) for key in ("min", "median", "max"))
-        lines.append(
-            f"| {row['work']} | {row['peer']} | {numbers} | {row['goal']} | {'yes' if row['met'] else '**no**'} |"
-        )
+    lines += ["| " + " | ".join(_cells(row)) + " |" for row in found["rows"]]
+    limits = dict.fromkeys(row["limit"]["what"] for row in found["rows"] if row.get("limit"))
+    if limits:
+        lines += ["", f"Limit: the ratio if ours took only the time of what cannot be saved ({'; '.join(limits)})."]
     return "\n".join(lines) + "\n"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    ratio, floor, moonshot = row["ratio"], row.get("limit"), row.get("moonshot")
+    return [
+        row["work"],
+        row["peer"],
+        *(_number(ratio[key]) for key in ("min", "median", "max")),
+        row["goal"],
+        "yes" if row["met"] else "**no**",
+        _number(floor["ratio"]) if floor else "",
+        "" if moonshot is None else _number(moonshot) if ratio["median"] >= moonshot else f"**{_number(moonshot)}**",
+    ]
 
 
 def filled(page: str, stored: Callable[[str], dict[str, Any] | None]) -> str:

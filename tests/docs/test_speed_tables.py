@@ -26,3 +26,10 @@ def test_a_table_is_replaced_and_others_stay() -> None:
     assert "| a map | theirs | 617 | 1,234 | 2,469 | 10 times | **no** |" in after
     assert "old" not in after
     assert after.endswith("b\n" + other)
+
+
+def test_limit_and_moonshot_stand_beside_what_was_reached() -> None:
+    reached = row(8.0, met=True) | {"limit": {"what": "one product", "ratio": 12.5}, "moonshot": 25.0}
+    text = page.table({"measured": "2026-01-01", "load": [0.1, 1.0], "rows": [reached, row(8.0, met=True)]})
+    assert "| 10 times | yes | 12.5 | **25** |" in text
+    assert text.count("one product") == 1
