@@ -15,7 +15,7 @@ from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
-from reticent.threat import Assessment, Method, assess_answerable
+from reticent.threat import Assessment, Claim, Method, assess_answerable
 from reticent.threat import assess as assess_each
 from reticent.tradeoff import TradeOff
 
@@ -102,6 +102,10 @@ class Assessments(Table, Sequence[Assessment]):
             (one.adversary.name, one.neighbouring.value, one.claim.value, *(one.measure(m).value for m in measures))
             for one in self.assessments
         ]
+
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Numbers that are bounds are rounded up."""
+        return [True if row[2] == Claim.BOUND else None] * len(row)
 
     def notes(self) -> list[str]:
         """Who was left out and why."""
