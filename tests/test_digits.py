@@ -15,6 +15,7 @@ from reticent.audit.verdict import Verdict, _judge
 from reticent.calibrate import Advantage, BayesSecurity
 from reticent.certificate.numbers import Number
 from reticent.certificate.page import _number
+from reticent.certificate.sentences import percent
 from reticent.cli import main
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
 
@@ -100,6 +101,12 @@ def test_certificate_pages_and_verdicts_round_outwards() -> None:
     assert _number(wide, up=None) == "0.2345 [0.1234, 0.2346]"
     verdict: Verdict = _judge(0.0123, 0.0, 0.0, 0.95, "RETICENT:audit-ranks", ())
     assert "at most 0.013" in verdict.reason
+
+
+def test_percentages_of_bounds_are_rounded_up_from_the_smallest_excess() -> None:
+    assert percent(1e-13, up=True) == "0.1%"
+    assert percent(0.5 + 0.5 * 1e-12, up=True) == "50.1%"
+    assert [percent(0.001 * tenths, up=True) for tenths in range(1001)] == [f"{k / 10:g}%" for k in range(1001)]
 
 
 def test_limits_of_an_audit_are_rounded_outwards() -> None:
