@@ -199,7 +199,7 @@ def compare(
         target advantage=0.1
         attacker    neighbouring  noise_multiplier  achieved  worst case there
         worst-case    add-remove             3.979       0.1               0.1
-        relaxed       add-remove               1.5       0.1             0.261
+        relaxed       add-remove             1.501       0.1            0.2611
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary

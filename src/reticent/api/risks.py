@@ -153,8 +153,8 @@ def assess(
         >>> print(rt.assess(rt.Gaussian(2.0), "relaxed"))
         Gaussian: noise multiplier 2, 1 release
         attacker    neighbouring  claim  advantage  TPR@0.001  epsilon@1e-05
-        relaxed       add-remove  bound    0.05806   0.002706          1.313
-        worst-case    add-remove  bound     0.1974   0.004796          1.993
+        relaxed       add-remove  bound    0.05806   0.002707          1.313
+        worst-case    add-remove  bound     0.1975   0.004796          1.994
     """
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")
