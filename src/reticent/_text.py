@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import math
 import unicodedata
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from difflib import get_close_matches
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -20,6 +22,22 @@ def printable(text: object, longest: int = _LONGEST) -> str:
     found = str(text)
     cut = found if len(found) <= longest else found[: longest - 3] + "..."
     return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in cut)
+
+
+def digits(x: float, count: int = 4, *, up: bool | None = None) -> str:
+    """``x`` with at most ``count`` significant digits: to the nearest, or to the side that a claim needs.
+
+    What floating point itself rounds, 1e-12 of ``x``, is not rounded again: 0.1 stays 0.1.
+
+    Args:
+        x: any number; one that is not finite is written as it is.
+        count: significant digits, fewer than 12.
+        up: True is never less than ``x``, for an upper bound; False never more, for a lower one.
+    """
+    if up is None or not math.isfinite(x):
+        return f"{x:.{count}g}"
+    way = Context(prec=count, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(way.create_decimal(f'{x:.12g}')):.{count}g}"
 
 
 def one_of(typed: object, names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent._text import digits
 from reticent.errors import ParameterError, UnsupportedError
 
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
@@ -98,7 +99,7 @@ def test_an_assessment_prints_as_a_short_table():
         "epsilon@1e-05",
     ]
     worst = found["worst-case"]
-    assert lines[3].split()[-1] == f"{rt.epsilon_at_delta(worst.curve, 1e-5):.4g}"
+    assert lines[3].split()[-1] == digits(rt.epsilon_at_delta(worst.curve, 1e-5), up=True)
 
 
 def test_html_is_escaped_and_carries_no_colours():
@@ -316,7 +317,7 @@ def test_no_two_rows_of_an_audit_have_one_name():
 
 def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
     found = rt.calibrate(PLAIN, "relaxed", advantage=0.1)
-    assert repr(found[0]).startswith(f"noise multiplier {found.value:.6g} for ")
+    assert repr(found[0]).startswith(f"noise multiplier {digits(found.value, 6, up=True)} for ")
     assert "for advantage=0.1 against relaxed (add-remove, exact)" in repr(found[0])
     assert len(repr(found[0])) < 160
     page = rt.Ledger((PLAIN, rt.dpsgd(noise_multiplier=1.0, sample_rate=0.1, steps=30)))._repr_html_()

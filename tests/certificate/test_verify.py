@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reticent.certificate import changes
@@ -17,8 +18,9 @@ from reticent.certificate.page import render_html
 from reticent.certificate.rounding import leaves, settled
 from reticent.certificate.schema import Certificate, Declaration, content_hash
 from reticent.certificate.verify import State, verify
+from reticent.composition.relaxed_dimension import DirectionLaw
 from reticent.errors import ArtifactError, ReticentError
-from reticent.mechanism import Gaussian, Laplace, Ledger, Neighbouring
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.threat import Attribute, Mixed, Relaxed, WorstCase
 from tests.certificate.conftest import make_ledger
 
@@ -127,6 +129,16 @@ def test_a_forgery_is_refused(certificate: Certificate, name: str) -> None:
     FORGERIES[name](document)
     assert document != document_of(certificate)
     assert refused(document)
+
+
+def test_a_measurement_that_is_called_public_is_named() -> None:
+    law = DirectionLaw(np.eye(8), public=True)  # whatever somebody writes down
+    declared = Declaration(subject="a plan", created="2026-11-22")
+    stated = certify(DPSGD(3.0, 0.2, 8), declared, adversaries=[Relaxed(directions=law), Relaxed()])
+    outcome = verify(public(stated))
+    assert outcome.accepted
+    assert outcome.private == ()
+    assert outcome.measured == ("relaxed (add-remove)",)
 
 
 def test_an_honest_document_is_accepted_in_both_editions(certificate: Certificate) -> None:

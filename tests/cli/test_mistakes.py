@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reticent._text import digits
 from reticent.cli import main
 
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
@@ -63,5 +64,5 @@ def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
 
     curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
     out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]
-    assert f"{delta_at_epsilon(curve, 0.5):.4g}" in out
+    assert digits(delta_at_epsilon(curve, 0.5), up=True) in out
     assert "delta" not in call(capsys, "risk", "gaussian", "--noise-multiplier", "2")[1]

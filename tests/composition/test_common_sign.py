@@ -15,8 +15,10 @@ from reticent.composition.sign import common_sign, relaxed_dpsgd, transform
 from reticent.composition.sign import lattice as lattice_route
 from reticent.composition.sign.step import SignStep
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanism import DPSGD, Neighbouring, Sampler
-from reticent.tradeoff import RelaxedGaussianTradeOff
+from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.risk import advantage
+from reticent.threat import Relaxed
+from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled
 
 GROUPS = json.loads((Path(__file__).parents[1] / "golden" / "relaxed_composition.json").read_text())["groups"]
 FIGURE_7 = DPSGD(6.0, 0.2, 100)
@@ -184,6 +186,30 @@ def test_other_samplers_claim_only_what_is_established() -> None:
     shuffled = relaxed_dpsgd(DPSGD(2.0, 0.1, 35, sampler=Sampler.SHUFFLED))
     epochs = RelaxedGaussianTradeOff(4 / 2.0**2, 1)
     assert shuffled.pessimistic.delta(1.0) == pytest.approx(float(epochs.delta(1.0)), rel=1e-12, abs=0)
+
+
+def test_shuffled_batches_claim_nothing_from_below() -> None:
+    for records in (None, 2):
+        run = DPSGD(2.0, 0.1, 35, sampler=Sampler.SHUFFLED, records_per_user=records)
+        assert relaxed_dpsgd(run).optimistic.delta(0.0) == 0.0
+        assert Relaxed().assess(run).measure(advantage).lower == 0.0
+    whole = DPSGD(2.0, 1.0, 4, sampler=Sampler.SHUFFLED)
+    assert relaxed_dpsgd(whole).optimistic.delta(0.0) == relaxed_dpsgd(whole).pessimistic.delta(0.0)
+    stages = Ledger((DPSGD(2.0, 0.1, 20, sampler=Sampler.SHUFFLED), DPSGD(3.0, 1.0, 2)))
+    found = Relaxed().assess(stages).measure(advantage)
+    assert found.lower == 0.0 < found.value
+
+
+@pytest.mark.parametrize("noise", [1e-6, 1e-3, 0.05, 0.8, 20.0])
+def test_one_step_is_exact_and_below_the_worst_case(noise: float) -> None:
+    run = DPSGD(noise, 0.3, 1)
+    exact = Subsampled(RelaxedGaussianTradeOff(noise**-2.0, 1), 0.3)
+    found, worst = relaxed_dpsgd(run), compose(run, Neighbouring.ADD_REMOVE).pessimistic
+    for epsilon in (0.0, 0.2, 1.0):
+        truth = max(float(exact.delta(epsilon)), float(exact.reversed.delta(epsilon)))
+        for curve in (found.pessimistic, found.optimistic):
+            assert curve.delta(epsilon) == pytest.approx(truth, rel=1e-12, abs=0)
+        assert truth <= worst.delta(epsilon) * (1.0 + 1e-12)
 
 
 def test_what_is_not_supported_is_refused() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reticent import risk
+from reticent._text import digits
 from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
 from reticent.composition import certified_advantage, compose, composed, worst_case
 from reticent.mechanism import DPSGD, Laplace, Neighbouring
@@ -40,7 +41,7 @@ def test_one_number_composes_nothing(nothing_is_composed, attacker, relation) ->
     assert (security.value, security.upper) == pytest.approx((1.0 - upper, 1.0 - lower), rel=1e-14, abs=0)
     assert found.measure(lambda curve: risk.success(curve, 0.5)).value == pytest.approx(0.5 + 0.5 * upper, abs=1e-15)
     assert found.mu().value == pytest.approx(math.sqrt(300) / 1.1, rel=1e-12, abs=0)
-    assert f"{upper:.4g}" in repr(found)
+    assert digits(upper, up=True) in repr(found)
     (alone,) = assess(RUN, [WorstCase()], relation)
     assert alone.measure(risk.advantage) == advantage
 

@@ -117,6 +117,13 @@ def test_one_dimension_is_the_common_sign_and_fixed_batches_are_the_worst_case()
     assert advantage(relaxed_in(fixed, 50).pessimistic) == advantage(worst.curve)
 
 
+def test_little_noise_claims_nothing_from_below() -> None:
+    run, dimension = DPSGD(0.99e-3, 0.5, 1), 10**15
+    truth = advantage(symmetrised(Subsampled(RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, dimension), 0.5)))
+    curves = relaxed_in(run, dimension)
+    assert advantage(curves.optimistic) <= truth <= advantage(curves.pessimistic) <= 0.5
+
+
 def test_no_noise_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="noise"):
         relaxed_in(DPSGD(0.0, 0.1, 3), 5)

@@ -58,6 +58,10 @@ class Audited(Table):
             found.append((f"TPR@{fpr:g}", rate.value, rate.lower, rate.upper))
         return found + [(bound.title, None, bound.value, None) for bound in report.bounds]
 
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Limits are rounded outwards."""
+        return [None, None, False, True]
+
     def notes(self) -> list[str]:
         """What became of each claim."""
         return [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]

@@ -15,7 +15,7 @@ from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
-from reticent.threat import Assessment, Method, assess_answerable
+from reticent.threat import Assessment, Claim, Method, assess_answerable
 from reticent.threat import assess as assess_each
 from reticent.tradeoff import TradeOff
 
@@ -103,6 +103,10 @@ class Assessments(Table, Sequence[Assessment]):
             for one in self.assessments
         ]
 
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Numbers that are bounds are rounded up."""
+        return [True if row[2] == Claim.BOUND else None] * len(row)
+
     def notes(self) -> list[str]:
         """Who was left out and why."""
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
@@ -149,8 +153,8 @@ def assess(
         >>> print(rt.assess(rt.Gaussian(2.0), "relaxed"))
         Gaussian: noise multiplier 2, 1 release
         attacker    neighbouring  claim  advantage  TPR@0.001  epsilon@1e-05
-        relaxed       add-remove  bound    0.05806   0.002706          1.313
-        worst-case    add-remove  bound     0.1974   0.004796          1.993
+        relaxed       add-remove  bound    0.05806   0.002707          1.313
+        worst-case    add-remove  bound     0.1975   0.004796          1.994
     """
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from reticent._text import printable
+from reticent._text import digits, printable
 from reticent.errors import UnsupportedError
 
 Cell = str | float | int | None
@@ -17,7 +17,7 @@ class Table:
     """What a verb of the front door answers: titled rows under columns, with notes below.
 
     A subclass says what stands in the rows. Cells keep their full precision in ``to_frame``; text and HTML show four
-    significant digits.
+    significant digits, bounds on their safe side.
     """
 
     def title(self) -> str:
@@ -32,19 +32,26 @@ class Table:
         """The cells, row by row; None where there is nothing to say."""
         raise NotImplementedError
 
+    def ways(self, row: tuple[Cell, ...]) -> Sequence[bool | None]:
+        """Per cell of a row, which way digits are rounded: up, down, or (None) to the nearest."""
+        return [None] * len(row)
+
     def notes(self) -> Sequence[str]:
         """Sentences below the rows."""
         return ()
 
     def __repr__(self) -> str:
-        rows = [[shown(cell) for cell in row] for row in self.rows()]
+        rows = [self._shown(row) for row in self.rows()]
         lines = _aligned([list(self.columns()), *rows]) if rows else []
         return "\n".join([printable(self.title()), *lines, *(printable(note) for note in self.notes())])
+
+    def _shown(self, row: tuple[Cell, ...]) -> list[str]:
+        return [shown(cell, up) for cell, up in zip(row, self.ways(row), strict=True)]
 
     def _repr_html_(self) -> str:
         """A table without colours or styles of its own: it looks right on a light and on a dark page."""
         head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in self.columns())
-        body = "".join(_html_row(row) for row in self.rows())
+        body = "".join(_html_row(self._shown(row)) for row in self.rows())
         notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes())
         caption = f"<caption>{_safe(self.title())}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
@@ -62,12 +69,12 @@ class Table:
         return pd.DataFrame(list(self.rows()), columns=list(self.columns()))
 
 
-def shown(cell: Cell) -> str:
-    """A cell for people: four significant digits, ``inf`` where there is no finite number."""
+def shown(cell: Cell, up: bool | None = None) -> str:
+    """A cell for people: four significant digits (``up``: see ``digits``), ``inf`` where there is no finite number."""
     if cell is None:
         return ""
     if isinstance(cell, float):
-        return f"{cell:.4g}" if math.isfinite(cell) else str(cell)
+        return digits(cell, up=up) if math.isfinite(cell) else str(cell)
     return printable(cell, 60)
 
 
@@ -80,8 +87,8 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     return lines
 
 
-def _html_row(row: Sequence[Cell]) -> str:
-    first, *rest = (_safe(shown(cell)) for cell in row)
+def _html_row(row: Sequence[str]) -> str:
+    first, *rest = map(_safe, row)
     return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from reticent import _check
+from reticent._text import digits
 from reticent.audit._claims import ApproximateDP, GaussianClaim, TangentTable, Tested
 from reticent.audit.lower_bounds import notes_on
 from reticent.audit.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, one_run_p_value
@@ -139,7 +140,8 @@ def _judge(
     refuted_at = None
     if p_value <= significance:
         finding, refuted_at = Finding.INCONSISTENT, 1.0 - p_value
-        reason = f"The attack does better than the claim allows: the claim is refuted, p-value at most {p_value:.2g}."
+        p = digits(p_value, 2, up=True)
+        reason = f"The attack does better than the claim allows: the claim is refuted, p-value at most {p}."
     elif perfect > significance:
         finding = Finding.NO_POWER
         reason = "With so few scores even perfect leakage would not refute the claim."

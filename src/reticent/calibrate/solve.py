@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reticent._text import Brief
+from reticent._text import Brief, digits
 from reticent.calibrate.claims import Attack
 from reticent.calibrate.search import Edge
 from reticent.calibrate.steer import start_of, steering
-from reticent.calibrate.targets import Reconstruction, Target
+from reticent.calibrate.targets import BayesSecurity, Reconstruction, Target
 from reticent.calibrate.unknowns import Unknown
 from reticent.errors import NumericalError, ReticentError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
@@ -69,9 +69,10 @@ class Calibration(Brief):
     evaluations: int
 
     def _lines(self) -> list[str]:
-        what = f"{self.unknown.name.replace('_', ' ')} {self.value:.6g}"
+        what = f"{self.unknown.name.replace('_', ' ')} {digits(self.value, 6, up=not self.unknown.risk_grows)}"
         who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
-        return [f"{what} for {self.target} against {who}: {self.achieved.value:.6g} is achieved"]
+        achieved = digits(self.achieved.value, 6, up=not isinstance(self.target, BayesSecurity))
+        return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
 
     def worst_case(self) -> Interval:
         """The same risk under the worst case at the answer: what was achieved, where the worst case was asked for."""

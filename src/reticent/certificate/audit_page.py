@@ -10,7 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reticent._strict import write_atomic
-from reticent.audit import AuditReport, Design, Finding
+from reticent._text import digits
+from reticent.audit import AuditReport, ConfidenceInterval, Design, Finding
 from reticent.certificate.audit_power import POWER, Detectable, detectable
 from reticent.certificate.figures import audit_figure, histogram_figure, png, svg
 from reticent.certificate.page import finalize
@@ -100,7 +101,8 @@ def power_sentence(power: Detectable | None, design: Design) -> str:
     """How strong an attacker this audit could have found."""
     if power is not None:
         return (
-            f"This audit could have found an attacker of advantage {power.advantage:.2g} or more (a coin flip becomes "
+            f"This audit could have found an attacker of advantage {digits(power.advantage, 2, up=True)} or more "
+            "(a coin flip becomes "
             f"{percent(0.5 + 0.5 * power.advantage, up=True)}): {percent(POWER)} of audits of this size tell such an "
             "attacker from guessing. Weaker attackers may have gone unseen."
         )
@@ -119,7 +121,7 @@ def _render(report: AuditReport, drawn: str, power: Detectable | None, *, privat
         lstrip_blocks=True,
     )
     histogram = Markup(svg(histogram_figure(report))) if private else None  # noqa: S704 (numbers only)
-    bounds = [(b.title, f"{b.value:.4g}", f"{b.ceiling:.4g}", b.rule) for b in report.bounds]
+    bounds = [(b.title, digits(b.value, up=False), digits(b.ceiling, up=True), b.rule) for b in report.bounds]
     rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
     return environment.get_template("audit.html.j2").render(
         report=report,
@@ -129,11 +131,15 @@ def _render(report: AuditReport, drawn: str, power: Detectable | None, *, privat
         figure=Markup(drawn),  # noqa: S704 (matplotlib escapes its labels)
         histogram=histogram,
         bounds=bounds,
-        rates=[(name, f"{i.value:.4g}", f"{i.lower:.4g} to {i.upper:.4g}", i.method) for name, i in rates],
+        rates=[(name, f"{i.value:.4g}", _ends(i), i.method) for name, i in rates],
         notes=_notes(report),
         design=_DESIGNS[report.scores.design],
         settings=sorted(report.scores.meta.items()),
     )
+
+
+def _ends(interval: ConfidenceInterval) -> str:
+    return f"{digits(interval.lower, up=False)} to {digits(interval.upper, up=True)}"
 
 
 def _notes(report: AuditReport) -> list[str]:

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from reticent._registry import parameters_of
 from reticent._strict import loads
+from reticent._text import digits
 from reticent.certificate import curves, words
 from reticent.certificate.numbers import Number
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
@@ -25,7 +26,7 @@ from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
 from reticent.mechanism import MECHANISMS, Neighbouring
 from reticent.mechanism.watched_run import WATCH_SCHEMA
-from reticent.threat import ADVERSARIES
+from reticent.threat import ADVERSARIES, Claim
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
@@ -203,7 +204,7 @@ def _merged(
     """One row for all attackers of one relation who have the same numbers."""
     found: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for record in records:
-        cells = tuple(_number(read(record)) for read in reads)
+        cells = tuple(_number(number, _way(record, number)) for number in (read(record) for read in reads))
         found.setdefault((record.neighbouring, record.claim, cells), []).append(record.adversary)
     usual = records[0].neighbouring
     return tuple(
@@ -212,18 +213,23 @@ def _merged(
     )
 
 
-def _number(number: Number) -> str:
+def _way(record: CertifiedAssessment, number: Number) -> bool | None:
+    """Which way the digits of a bound are rounded: a security down, all else up."""
+    return number is not record.bayes_security if record.claim == Claim.BOUND else None
+
+
+def _number(number: Number, up: bool | None) -> str:
     """The claimed value; the enclosure follows where it is wider than a thousandth of the value."""
-    value = _shown(number.value)
+    value = _shown(number.value, up)
     if number.lower is None and number.upper is None:
         return value if number.value is None else f"{value} (no enclosure)"
     if number.lower is not None and number.upper is not None and number.upper - number.lower <= 1e-3 * number.upper:
         return value
-    return f"{value} [{_shown(number.lower)}, {_shown(number.upper)}]"
+    return f"{value} [{_shown(number.lower, False)}, {_shown(number.upper, True)}]"
 
 
-def _shown(x: float | None) -> str:
-    return "no finite value" if x is None else f"{x:.4g}"
+def _shown(x: float | None, up: bool | None) -> str:
+    return "no finite value" if x is None else digits(x, up=up)
 
 
 def _notes(certificate: Certificate) -> list[tuple[str, str]]:

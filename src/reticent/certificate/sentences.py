@@ -124,7 +124,7 @@ def _stated(record: AssessmentRecord, number: Number) -> str:
 def percent(x: float, *, up: bool = False) -> str:
     """A probability in per cent with at most one decimal; rounded up on request, never above 100."""
     tenths = 1000.0 * x
-    rounded = math.ceil(tenths - 1e-9) if up else round(tenths)
+    rounded = math.ceil(tenths * (1.0 - 4e-16)) if up else round(tenths)  # 0.618 is 61.8%, as floats round
     return f"{min(rounded, 1000) / 10:g}%"
 
 

@@ -67,6 +67,7 @@ class Verification:
         differences: all other derived leaves.
         declared: what the issuer declares, by leaf: nobody can derive it, a signature protects it.
         private: attackers whose numbers follow from a measurement on private data that the document states.
+        measured: attackers whose numbers follow from a measurement that the document states and calls public.
         assessments: number of assessments derived.
         tolerance: relative tolerance that was named; 0 for none.
     """
@@ -77,6 +78,7 @@ class Verification:
     private: tuple[str, ...]
     assessments: int
     tolerance: float
+    measured: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -136,6 +138,11 @@ def verify(
         private=tuple(f"{a.adversary} ({a.neighbouring})" for a in found.assessments if a.do_not_publish),
         assessments=len(found.assessments),
         tolerance=tolerance,
+        measured=tuple(
+            f"{a.adversary} ({a.neighbouring})"
+            for a in found.assessments
+            if not a.do_not_publish and any(isinstance(value, dict) for value in a.parameters.values())
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from reticent._text import printable
+from reticent._text import digits, printable
 from reticent.audit import AuditReport, ConfidenceInterval, Plan, ThresholdRule, Unit
 from reticent.tradeoff import TradeOff
 
@@ -67,7 +67,7 @@ def _bounds(report: AuditReport) -> Table:
     table.add_column("perfect leakage would give", justify="right")
     table.add_column("by")
     for bound in report.bounds:
-        table.add_row(bound.title, f"{bound.value:.4g}", f"{bound.ceiling:.4g}", bound.rule)
+        table.add_row(bound.title, digits(bound.value, up=False), digits(bound.ceiling, up=True), bound.rule)
     return table
 
 
@@ -86,4 +86,5 @@ def _rates(report: AuditReport) -> Table:
 
 
 def _cells(interval: ConfidenceInterval) -> tuple[str, str, str]:
-    return f"{interval.value:.4g}", f"{interval.lower:.4g} to {interval.upper:.4g}", interval.method
+    ends = f"{digits(interval.lower, up=False)} to {digits(interval.upper, up=True)}"
+    return f"{interval.value:.4g}", ends, interval.method

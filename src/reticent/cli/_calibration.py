@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from reticent._registry import parameters_of
-from reticent._text import one_of
-from reticent.calibrate import Calibration, Target, Unknown, unknowns_of
+from reticent._text import digits, one_of
+from reticent.calibrate import BayesSecurity, Calibration, Target, Unknown, unknowns_of
 from reticent.calibrate import calibrate as solve
 from reticent.calibrate.spelling import target_of
 from reticent.cli._options import is_terminal, mechanism_given, option
@@ -78,8 +78,9 @@ def with_status(
         )
 
 
-def shown(value: float | None) -> str:
-    return "inf" if value is None else f"{value:.6g}"
+def shown(value: float | None, target: str) -> str:
+    """Six digits of an achieved risk, on the safe side; of Bayes security, of which more is better, downwards."""
+    return "inf" if value is None else digits(value, 6, up=not target.startswith(BayesSecurity.name))
 
 
 def strict(value: float) -> float | None:

@@ -70,8 +70,8 @@ def print_sweep(found: Sweep, *, json: bool) -> None:
     names = [(key, [_text(o.cell.choice[key]) for o in rows]) for key in rows[0].cell.choice]
     names.append(("run", [o.cell.name if o.run is not None else "diverged" for o in rows]))
     numbers = [("test\naccuracy", [_accuracy(o) for o in rows])]
-    numbers.append(("advan-\ntage", [shown(Number.of(o.risks.advantage)) for o in rows]))
-    numbers.append((f"epsilon\n@{found.delta:g}", [shown(Number.of(o.risks.epsilon)) for o in rows]))
+    numbers.append(("advan-\ntage", [shown(Number.of(o.risks.advantage), up=True) for o in rows]))
+    numbers.append((f"epsilon\n@{found.delta:g}", [shown(Number.of(o.risks.epsilon), up=True) for o in rows]))
     title = f"{found.out}: {len(rows)} cells; worst case, neighbouring data sets: {found.neighbouring}"
     print_table(title, names, numbers)
     for line in (_together(found), *_notes(found)):
@@ -81,7 +81,7 @@ def print_sweep(found: Sweep, *, json: bool) -> None:
 def _together(found: Sweep) -> str:
     if found.together is None:
         return f"All {found.trained} runs together: not bounded, because {found.why_not}."
-    numbers = {name: shown(Number.of(getattr(found.together, name))) for name in ("advantage", "epsilon")}
+    numbers = {name: shown(Number.of(getattr(found.together, name)), up=True) for name in ("advantage", "epsilon")}
     return (
         f"All {found.trained} runs together: advantage at most {numbers['advantage']}, epsilon at most "
         f"{numbers['epsilon']} at delta {found.delta:g} (bound: composition of all runs)."

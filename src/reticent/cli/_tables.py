@@ -10,7 +10,9 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
+from reticent._text import digits
 from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
+from reticent.threat import Claim
 
 Column = tuple[str, list[str]]
 """A heading, with its line breaks, and one cell for each row."""
@@ -109,7 +111,15 @@ def _print_relation(relation: str, records: list[AssessmentRecord], short: bool,
     numbers += [(f"delta\n@{key}", [r.delta_at_epsilon[key] for r in records]) for key in epsilons]
     numbers += [("mu", [r.mu for r in records])]
     title = f"neighbouring data sets: {relation}"
-    print_table(title, names, [(heading, [shown(n) for n in cells]) for heading, cells in numbers])
+    bounds = [r.claim == Claim.BOUND for r in records]
+    print_table(
+        title,
+        names,
+        [
+            (heading, [shown(n, up=heading != "security" if b else None) for n, b in zip(cells, bounds, strict=True)])
+            for heading, cells in numbers
+        ],
+    )
 
 
 def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:
@@ -126,7 +136,8 @@ def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:
 def _reason(number: Number) -> str:
     if number.lower is None:
         return "what gives the record away has a larger probability than delta, and no epsilon covers that."
-    return f"none is proven, as the numerical bound on delta stays above it; epsilon is at least {number.lower:.4g}."
+    least = digits(number.lower, up=False)
+    return f"none is proven, as the numerical bound on delta stays above it; epsilon is at least {least}."
 
 
 def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
@@ -153,7 +164,7 @@ def _notes(records: Sequence[AssessmentRecord]) -> list[str]:
     return [note if len(names) == everybody else f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
 
-def shown(number: Any) -> str:
-    """Four significant digits; infinity where there is no finite value."""
+def shown(number: Any, *, up: bool | None = None) -> str:
+    """Four significant digits, a bound on its safe side (see ``digits``); infinity where there is no finite value."""
     value = number.value if isinstance(number, Number) else number
-    return "inf" if value is None else f"{value:.4g}"
+    return "inf" if value is None else digits(value, up=up)

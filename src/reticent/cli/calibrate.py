@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import typer
 from pydantic import Field
 
+from reticent._text import digits
 from reticent.calibrate import Calibration, NoiseScale, unknowns_of
 from reticent.certificate.numbers import AssessmentRecord, Questions, Record, assessment_record, mechanism_record
 from reticent.cli._app import app
@@ -79,7 +80,7 @@ def _of_file() -> Callable[..., None]:
         if json:
             print_json(with_warnings(document, release.warnings))
             return
-        _print(document)
+        _print(document, answer.unknown.risk_grows)
         say("every noise multiplier is to be multiplied by the noise scale")
         say_warnings(release.warnings)
 
@@ -127,11 +128,12 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
     release = release_of(kind, name, own)
     who = _one_attacker(given["adversary"], attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
-    document = document_of(with_status(release, unknown, target, who, relation, method, json), name)
+    answer = with_status(release, unknown, target, who, relation, method, json)
+    document = document_of(answer, name)
     if json:
         print_json(document)
         return
-    _print(document)
+    _print(document, answer.unknown.risk_grows)
     say_if_unused(given.get("dimension"), [given["adversary"]])
 
 
@@ -155,15 +157,16 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
     )
 
 
-def _print(document: CalibrationDocument) -> None:
+def _print(document: CalibrationDocument, grows: bool) -> None:
+    """``grows``: more of what was searched is more risk, so its digits are rounded down."""
     measure = document.target.split("=")[0]
-    say(f"{document.unknown.replace('-', ' ')}: {document.value:.6g}")
+    say(f"{document.unknown.replace('-', ' ')}: {digits(document.value, 6, up=not grows)}")
     say(
         f"{document.adversary} ({document.neighbouring}, {document.method}) then has {measure} "
-        f"{shown(document.achieved)}, asked for {document.target}"
+        f"{shown(document.achieved, document.target)}, asked for {document.target}"
     )
     if document.adversary != WorstCase.name:
-        say(f"the worst case has {shown(document.worst_case.achieved)} at this value")
+        say(f"the worst case has {shown(document.worst_case.achieved, document.target)} at this value")
     many = "1 evaluation" if document.evaluations == 1 else f"{document.evaluations} evaluations"
     say(f"within a relative {document.slack:.1g} of the edge; {many}")
     for note in document.worst_case.notes:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import Field
 
+from reticent._text import digits
 from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
 from reticent.certificate.numbers import Record, mechanism_record
 from reticent.cli._app import app
@@ -153,10 +154,10 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
         f"least noise multiplier for {document.target}",
         [("attacker", [row.adversary for row in rows]), ("neighbouring", [row.neighbouring for row in rows])],
         [
-            ("noise\nmultiplier", [f"{row.noise_multiplier:.6g}" for row in rows]),
+            ("noise\nmultiplier", [digits(row.noise_multiplier, 6, up=True) for row in rows]),
             ("against\nworst case", ["" if row.noise_ratio is None else f"{row.noise_ratio:.3f}" for row in rows]),
-            ("achieved", [shown(row.achieved) for row in rows]),
-            ("worst case\nat this noise", [shown(row.worst_case_achieved) for row in rows]),
+            ("achieved", [shown(row.achieved, document.target) for row in rows]),
+            ("worst case\nat this noise", [shown(row.worst_case_achieved, document.target) for row in rows]),
         ],
     )
     for name, reason in document.skipped.items():

@@ -135,6 +135,9 @@ def _reservations(document: Certificate, outcome: Verification, key: Path | None
     if outcome.private:
         who = ", ".join(outcome.private)
         yield f"! Resting on private measurements that nobody can check from here: {who}."
+    if outcome.measured:
+        who = ", ".join(outcome.measured)
+        yield f"! Resting on measurements of public records that the document states and nobody derived: {who}."
     accepted = [d for d in outcome.differences if not outcome.refuses(d)]
     changed = sum(d.state is State.CHANGED for d in accepted)
     if len(accepted) > changed:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reticent import _check
 from reticent._registry import Parameter, described
+from reticent._text import digits
 from reticent.errors import ParameterError
 from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
 from reticent.mechanism.dpsgd import DPSGD
@@ -25,7 +26,7 @@ _BLOCKS = (
 )
 _PATTERN = "It is assumed that each record is used in at most {} steps, any two of them at least {} apart."
 _ONCE = "It is assumed that each record is used in at most one step."
-_LOOSE = "The sensitivity of this strategy is known between {:.6g} and {:.6g}; the larger is used."
+_LOOSE = "The sensitivity of this strategy is known between {} and {}; the larger is used."
 
 
 @MECHANISMS.add
@@ -159,7 +160,11 @@ class MatrixMechanism(Mechanism):
         if self.sample_rate < 1.0:
             return (_BLOCKS.format(self.separation, self.separation), *noisy)
         size = self.sensitivity()
-        loose = (_LOOSE.format(*size),) if size.attained < size.proven else ()
+        loose = (
+            (_LOOSE.format(digits(size.attained, 6, up=False), digits(size.proven, 6, up=True)),)
+            if size.attained < size.proven
+            else ()
+        )
         once = self.participations == 1 or self.separation >= self.steps
         pattern = _ONCE if once else _PATTERN.format(self.participations, self.separation)
         return (pattern, *loose, *noisy)

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from reticent import risk
-from reticent._text import Brief
+from reticent._text import Brief, digits
 from reticent.composition.bracket import Bracket
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.tradeoff import TradeOff, from_advantage, no_privacy
@@ -102,7 +102,8 @@ class Assessment(Brief):
 
     def _lines(self) -> list[str]:
         strength = {Claim.BOUND: "at most", Claim.ESTIMATE: "about", Claim.EMPIRICAL: "as measured"}[self.claim]
-        value = f"{self.measure(risk.advantage).value:.4g} ({self.claim})"
+        up = True if self.claim is Claim.BOUND else None
+        value = f"{digits(self.measure(risk.advantage).value, up=up)} ({self.claim})"
         return [f"{self.adversary.name}, {self.neighbouring}: advantage {strength} {value}"]
 
     def measure(self, number: Callable[[TradeOff], float]) -> Interval:

@@ -12,7 +12,7 @@ from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, rel
 from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import accountable, attained_shift
+from reticent.mechanism.dpsgd import accountable
 from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
@@ -167,6 +167,8 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
         case Ledger(parts=parts) if runs := _unsampled(parts):
             lam = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
             truth, keys, notes = _common(lam, stated or 1)
+            if any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts):  # shuffled: no data set shows as much
+                truth = Bracket(truth.pessimistic, GaussianTradeOff(0.0))
             return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
         case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
             below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
@@ -201,10 +203,7 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:
         return relaxed_in(run, dimension), keys, ()
-    truth = relaxed_dpsgd(run)
-    if attained_shift(run, neighbouring) == 0.0:
-        truth = Bracket(pessimistic=truth.pessimistic, optimistic=GaussianTradeOff(0.0))
-    return truth, keys, (_LOG_2, _SUBSAMPLED)
+    return relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED)
 
 
 def _common(lam: float, dimension: int) -> _Answer:

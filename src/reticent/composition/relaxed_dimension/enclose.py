@@ -30,7 +30,7 @@ from reticent.tradeoff._logs import log1mexp
 
 _THRESHOLDS = 70
 _FURTHEST = 60.0  # threshold
-_LEAST_NOISE = 1e-3  # below, nothing but the sampling hides the target: the common sign says it all
+_LEAST_NOISE = 1e-3  # below, the answer is the common sign, and nothing is claimed from below
 _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
 _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left out
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
@@ -118,8 +118,11 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
     """The answers that need no bounds; None for several sampled steps in more than one dimension."""
     if run.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the direction is seen: use the worst case")
-    if run.sampler is Sampler.FIXED_SIZE or dimension == 1 or run.noise_multiplier < _LEAST_NOISE:
+    if run.sampler is Sampler.FIXED_SIZE or dimension == 1:
         return relaxed_dpsgd(run)
+    if run.noise_multiplier < _LEAST_NOISE:  # who lacks more than a sign may reach less
+        told = relaxed_dpsgd(run)
+        return Bracket(told.pessimistic, GaussianTradeOff(0.0), told.notes)
     if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
         epochs = accountable(run)
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2

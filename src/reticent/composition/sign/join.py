@@ -31,7 +31,6 @@ from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
 from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
-from reticent.tradeoff.piecewise import PolygonTradeOff
 
 Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)
@@ -48,9 +47,9 @@ _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     """Enclosure of the common-sign curve under add/remove and zero-out: both directions, symmetrised.
 
-    Shuffled runs count each started epoch as one release without amplification. For batches of fixed size
-    nothing but the worst case is established, so that is the answer. Never stronger than the worst case:
-    its bound is taken wherever it is the smaller one.
+    Shuffled runs count each started epoch as one release without amplification, and nothing is claimed from below.
+    For batches of fixed size nothing but the worst case is established, so that is the answer. Never stronger than
+    the worst case: its bound is taken wherever it is the smaller one.
 
     Args:
         mechanism: DP-SGD with noise_multiplier > 0.
@@ -62,6 +61,8 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     add = common_sign(accountable(mechanism))
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
+    if mechanism.sampler is Sampler.SHUFFLED and mechanism.sample_rate < 1.0:  # no data set is known that shows as much
+        return Bracket(above, GaussianTradeOff(0.0), add.notes)
     return Bracket(above, both_directions(add.optimistic, hull), add.notes)
 
 
@@ -100,6 +101,8 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     step, steps, records = _step(mechanism), mechanism.steps, mechanism.records
     if step.rate == 1.0:
         return Bracket.exact(RelaxedGaussianTradeOff(steps * (records / mechanism.noise_multiplier) ** 2, 1))
+    if steps == records == 1:
+        return Bracket.exact(Subsampled(RelaxedGaussianTradeOff(mechanism.noise_multiplier**-2.0, 1), step.rate))
     known = _sign_known(step) if records == 1 else WholeUserPair(mechanism.noise_multiplier, step.rate, records)
     cheap = two_sided(CheapBounds([(known, steps)], [(math.inf, -records * math.log1p(-step.rate))]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
@@ -193,8 +196,7 @@ def _halved(worst: Polygon, step: SignStep, steps: int) -> Polygon:
 def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
     """Both directions of ``above``, or the worst case wherever that is the smaller bound."""
     curve = both_directions(above, safest)
-    polygons = isinstance(curve, Polygon) and isinstance(worst, PolygonTradeOff)
-    return strictest([curve, worst]) if polygons else curve
+    return strictest([curve, worst]) if isinstance(curve, Polygon) else curve
 
 
 def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
