@@ -14,7 +14,6 @@ from reticent.composition.steps import Step, steps_of
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.pairs import AntipodalGaussianPair, CurvePair, LaplacePair, WholeUserGaussianPair
 from reticent.tradeoff import LaplaceTradeOff, PolygonTradeOff, TradeOff
-from reticent.tradeoff._logs import log1mexp
 
 _TANGENTS = 2001
 
@@ -95,5 +94,4 @@ def _bounded(curve: TradeOff, largest: float) -> float:
 def _tangents(curve: TradeOff, largest: float) -> Polygon:
     thresholds = largest * np.linspace(-1.0, 1.0, _TANGENTS)
     thresholds[_TANGENTS // 2] = 0.0
-    log_delta = curve.log_delta(np.abs(thresholds))
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+    return polygon_above(thresholds, curve.log_delta(np.abs(thresholds)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent.composition.bracket import Bracket
 from reticent.composition.enclose import enclose
-from reticent.composition.polygon import Polygon, hull, safest
+from reticent.composition.polygon import NO_RISK, Polygon, hull, safest
 from reticent.composition.steps import Step, steps_of
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.pairs import Disclosure
@@ -77,8 +77,7 @@ def _ever_sampled(noisy: tuple[Step, ...]) -> float:
 
 def _disclosed(seen: float, both: bool) -> Polygon:
     """Nothing but a noiseless look with probability ``seen``."""
-    ends = LogErrors(*(np.array(rate) for rate in ([-np.inf, 0.0], [0.0, -np.inf], [0.0, -np.inf], [-np.inf, 0.0])))
-    return _reveal(Polygon(ends, np.zeros(1)), seen, both)
+    return _reveal(NO_RISK, seen, both)
 
 
 def _reveal(curve: Polygon, seen: float, both: bool) -> Polygon:
@@ -93,9 +92,6 @@ def _reveal(curve: Polygon, seen: float, both: bool) -> Polygon:
         unseen = np.log1p(-seen)
     fpr, tnr, fnr, _ = curve.vertices
     fnr = fnr + unseen
-    vertices = LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr))
-    slopes = curve.log_slopes + unseen
     if both:
-        fpr = fpr + unseen
-        vertices, slopes = LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes
-    return Polygon(vertices, slopes)
+        return Polygon(LogErrors.of(fpr + unseen, fnr), curve.log_slopes)
+    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes + unseen)

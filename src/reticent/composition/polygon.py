@@ -24,6 +24,9 @@ _SMALL = -0.7  # log of a rate below which differences are taken of it, above wh
 _SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
 _FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
+_YES, _NO = np.array([0.0]), np.array([-np.inf])
+_NEVER = LogErrors(fpr=_NO, tnr=_YES, fnr=_YES, tpr=_NO)  # the test that never accuses, and the one that always does
+_ALWAYS = LogErrors(fpr=_YES, tnr=_NO, fnr=_NO, tpr=_YES)
 
 
 class Polygon(PolygonTradeOff):
@@ -38,15 +41,13 @@ class Polygon(PolygonTradeOff):
 
     def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
         if vertices.tnr[-1] > -np.inf:
-            end = (0.0, -np.inf, -np.inf, 0.0)
-            vertices = LogErrors(*(np.append(rate, value) for rate, value in zip(vertices, end, strict=True)))
+            vertices = LogErrors.joined(vertices, _ALWAYS)
             log_slopes = np.append(log_slopes, -np.inf)
         super().__init__(vertices, log_slopes)
 
     @property
     def reversed(self) -> Polygon:
-        fpr, tnr, fnr, tpr = (rate[::-1] for rate in self.vertices)
-        return Polygon(LogErrors(fpr=fnr, tnr=tpr, fnr=fpr, tpr=tnr), -self.log_slopes[::-1])
+        return Polygon(self.vertices.at(slice(None, None, -1)).exchanged, -self.log_slopes[::-1])
 
     def reaches(self, log_delta: float) -> bool:
         """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
@@ -56,7 +57,11 @@ class Polygon(PolygonTradeOff):
         return f"Polygon(<{len(self.log_slopes)} edges>)"
 
 
-def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> Polygon:
+NO_RISK = Polygon(LogErrors.joined(_NEVER, _ALWAYS), np.zeros(1))
+"""beta = 1 - alpha: nothing is learnt."""
+
+
+def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray | None = None) -> Polygon:
     """The tangent polygon on or below every curve whose delta obeys the bounds given.
 
     Delta is convex in e^l, so it obeys the lower convex hull of the bounds, and between two thresholds the
@@ -67,11 +72,12 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
         log_delta: per threshold l, log of an upper bound on delta(l) where l >= 0, and on
             delta(-l) of the reversed experiment where l < 0. -inf where it is known to be 0; what is not a
             number counts as no bound.
-        log_rest: log of 1 minus that bound, given apart so that it keeps its relative accuracy.
+        log_rest: log of 1 minus that bound, where it is known to more digits than ``log_delta`` tells.
 
     Raises:
         NumericalError: 0 is not among the thresholds.
     """
+    log_rest = log1mexp(log_delta) if log_rest is None else log_rest
     zero = int(np.searchsorted(thresholds, 0.0))
     if zero == len(thresholds) or thresholds[zero] != 0.0:
         raise NumericalError("tangent polygon: 0 must be among the thresholds")
@@ -146,20 +152,20 @@ class _Half:
 
 def _joined(right: _Half, left: _Half) -> Polygon:
     """Both halves as one polygon: they share the tangent at threshold 0."""
-    here, there = right.vertices(), left.vertices()
-    there = LogErrors(fpr=there.fnr, tnr=there.tpr, fnr=there.fpr, tpr=there.tnr)
+    here, there = right.vertices(), left.vertices().exchanged
     slopes = np.concatenate([right.thresholds[:0:-1], [0.0], -left.thresholds[1:]])
     if here.tnr[0] < there.tnr[0] or here.fnr[0] < there.fnr[0]:
         # No room for the tangent at 0 but rounding: the neighbours meet in one vertex, the better of both.
-        one = (
-            min(here.fpr[0], there.fpr[0]),
-            max(here.tnr[0], there.tnr[0]),
-            min(here.fnr[0], there.fnr[0]),
-            max(here.tpr[0], there.tpr[0]),
+        a, b = here.at(slice(1)), there.at(slice(1))
+        one = LogErrors(
+            fpr=np.minimum(a.fpr, b.fpr),
+            tnr=np.maximum(a.tnr, b.tnr),
+            fnr=np.minimum(a.fnr, b.fnr),
+            tpr=np.maximum(a.tpr, b.tpr),
         )
-        parts = ((a[:0:-1], [middle], b[1:]) for a, middle, b in zip(here, one, there, strict=True))
-        return _monotone(LogErrors(*(np.concatenate(part) for part in parts)), slopes[slopes != 0.0])
-    return _monotone(LogErrors(*(np.concatenate([a[::-1], b]) for a, b in zip(here, there, strict=True))), slopes)
+        vertices = LogErrors.joined(here.at(slice(None, 0, -1)), one, there.at(slice(1, None)))
+        return _monotone(vertices, slopes[slopes != 0.0])
+    return _monotone(LogErrors.joined(here.at(slice(None, None, -1)), there), slopes)
 
 
 def _monotone(vertices: LogErrors, slopes: np.ndarray) -> Polygon:
@@ -176,38 +182,33 @@ def polygon_through(points: LogErrors) -> Polygon:
         points: upper bounds on the errors (and lower bounds on the complements) of some tests, in any order;
             those that are not numbers are left out.
     """
-    known = ~np.any(np.isnan(points), axis=0)
-    fpr, tnr, fnr, tpr = (rate[known] for rate in points)
+    fpr, tnr, fnr, tpr = points.at(~np.any(np.isnan(points), axis=0))
     # Of a rate and its complement the smaller one is known to all digits, and decides.
     few, rare = fpr < -1.0, tpr < -1.0
     tnr, fpr = np.where(few, log1mexp(fpr), tnr), np.where(few, fpr, log1mexp(tnr))
     fnr, tpr = np.where(rare, log1mexp(tpr), fnr), np.where(rare, tpr, log1mexp(fnr))
-    points = LogErrors(fpr, tnr, fnr, tpr)
-    order = np.lexsort((points.fpr, -points.tnr))
-    sure, none = np.array([0.0]), np.array([-np.inf])
-    ends = (LogErrors(none, sure, sure, none), LogErrors(sure, none, none, sure))
-    vertices = LogErrors(*(np.concatenate([ends[0][k], points[k][order], ends[1][k]]) for k in range(4)))
-    vertices = _records(vertices)
+    ordered = LogErrors(fpr, tnr, fnr, tpr).at(np.lexsort((fpr, -tnr)))
+    vertices = _records(LogErrors.joined(_NEVER, ordered, _ALWAYS))
     while True:
         run, rise = _increments(vertices)
         kept = convex_chain(run, rise)
         if len(kept) == len(vertices.fpr):
             return Polygon(vertices, rise - run)
-        vertices = LogErrors(*(rate[kept] for rate in vertices))
+        vertices = vertices.at(kept)
 
 
 def _records(vertices: LogErrors) -> LogErrors:
     """The vertices that no other one beats in both rates; input ordered by increasing false positive rate."""
     least, most = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
     better = (vertices.fnr[1:] < least[:-1]) | (vertices.tpr[1:] > most[:-1])
-    vertices = LogErrors(*(rate[np.append(True, better)] for rate in vertices))
+    vertices = vertices.at(np.append(True, better))
     last = (vertices.tnr[:-1] > vertices.tnr[1:]) | (vertices.fpr[:-1] < vertices.fpr[1:])
-    return LogErrors(*(rate[np.append(last, True)] for rate in vertices))
+    return vertices.at(np.append(last, True))
 
 
 def _increments(vertices: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """log of how far the false positives rise, and the false negatives fall, from each vertex to the next."""
-    a, b = (LogErrors(*(rate[cut] for rate in vertices)) for cut in (slice(-1), slice(1, None)))
+    a, b = vertices.at(slice(-1)), vertices.at(slice(1, None))
     run = np.where(b.fpr < _SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
     rise = np.where(b.tpr < _SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
     return run, rise
@@ -277,7 +278,7 @@ def hull(curves: Sequence[Polygon]) -> Polygon:
     rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]
     lead = np.argmax([_support(slopes, pair[0]) for pair in rates], axis=0)
     first, second = (LogErrors(*(np.choose(lead, [r[s][k] for r in rates]) for k in range(4))) for s in (0, 1))
-    return polygon_through(LogErrors(*(np.concatenate([a, b]) for a, b in zip(first, second, strict=True))))
+    return polygon_through(LogErrors.joined(first, second))
 
 
 def safest(curves: Sequence[TradeOff]) -> Polygon:
@@ -298,7 +299,7 @@ def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarr
     log_delta = np.minimum(bounds[0], 0.0)
     for bound in bounds[1:]:
         log_delta = pick(log_delta, np.minimum(bound, 0.0))
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+    return polygon_above(thresholds, log_delta)
 
 
 def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:

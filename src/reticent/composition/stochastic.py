@@ -2,12 +2,13 @@
 
 The attacker sees the target, so this is testing the pair (target, release): a public mixture. At the optimum
 all components are played at one common slope, that is at one threshold of the log likelihood ratio; every
-rate is then a weighted mean. Whoever plays each component at the same false positive rate is weaker.
+rate is then a weighted mean: ``tradeoff.Mixture``. Whoever plays each component at the same false positive rate is
+weaker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,23 +69,8 @@ class SusceptibilityLaw:
         return float(self.weights @ self.values)
 
     def compose(self, curve: Callable[[float], TradeOff]) -> TradeOff:
-        """The stochastic composition of ``curve(K)`` over this law."""
-        return stochastic_composition([curve(float(k)) for k in self.values], self.weights)
-
-
-def stochastic_composition(curves: Sequence[TradeOff], weights: ArrayLike | None = None) -> TradeOff:
-    """The composition of any finite family of curves; ``weights`` None means equally likely ones.
-
-    Exact up to the accuracy of the components: nothing is tabulated.
-
-    Raises:
-        ParameterError: no curve, or weights that are not probabilities of the same number.
-    """
-    if not curves:
-        raise ParameterError("curves", curves, "at least one curve")
-    if weights is None:
-        weights = np.full(len(curves), 1.0 / len(curves))
-    return Mixture(curves, weights)
+        """The stochastic composition of ``curve(K)`` over this law; no less accurate than the curves."""
+        return Mixture([curve(float(k)) for k in self.values], self.weights)
 
 
 class DistributionFreeTradeOff(TradeOff):

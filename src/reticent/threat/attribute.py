@@ -21,7 +21,7 @@ from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
     LogDelta,
-    TangentEnvelope,
+    tangent_envelope,
     gaussian_log_delta,
     revealed_mask_log_delta,
     total_square_log_delta,
@@ -261,7 +261,7 @@ class _Constant:
             mask = revealed_mask_log_delta(unit, part.steps, part.rate)
             if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):
                 bounds.append(mask)
-        return TangentEnvelope(bounds)
+        return tangent_envelope(bounds)
 
     def attained(self) -> TradeOff:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
@@ -317,7 +317,7 @@ class _Recorded:
         bounds: list[LogDelta] = [worst.log_delta]
         if record.scope is Scope.SAMPLED_BATCH:
             bounds.append(gaussian_log_delta(math.sqrt(record.squared_change) / noise))
-            return TangentEnvelope(bounds)
+            return tangent_envelope(bounds)
         if self.mechanism.sampler is Sampler.POISSON:
             total = record.mask_term if record.budget is None else record.budget
             largest = min(total, float(worst_mask_term(LARGEST_CHANGE, noise)))
@@ -325,7 +325,7 @@ class _Recorded:
             bounds.append(AffinityTradeOff(log_affinity(total, largest, rate)).log_delta)
         if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:
             bounds.append(total_square_log_delta(1.0 / noise, record.squared_change, rate))
-        return TangentEnvelope(bounds)
+        return tangent_envelope(bounds)
 
     def unsampled_mu(self) -> float:
         """Sums of squares over the drawn or all steps say nothing about mu: the worst case does."""

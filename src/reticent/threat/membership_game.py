@@ -8,8 +8,8 @@ from typing import ClassVar
 from reticent import _check
 from reticent._registry import described
 from reticent.composition import compose, gmip, mu_limits
-from reticent.composition.gmip_spectrum import GradientSpectrum
-from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
+from reticent.composition.gmip_curves import GradientSpectrum
+from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import one_record
@@ -17,7 +17,7 @@ from reticent.references import cite
 from reticent.threat.base import Adversary, Assessment, Claim, Method
 from reticent.threat.registry import ADVERSARIES
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff import GaussianTradeOff, Mixture, TradeOff
 
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
@@ -233,7 +233,7 @@ def _used_once(mechanism: DPSGD) -> TradeOff:
     if mechanism.sampler is not Sampler.SHUFFLED:
         return compose(mechanism, Neighbouring.REPLACE).pessimistic
     used = min(1.0, mechanism.steps * mechanism.sample_rate)
-    return stochastic_composition([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
+    return Mixture([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
 
 
 def _composition_keys(mechanism: DPSGD, k: Susceptibility) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +38,25 @@ class LogErrors(NamedTuple):
     """log beta = log Q(L <= l)."""
     tpr: np.ndarray
     """log(1 - beta) = log Q(L > l)."""
+
+    @classmethod
+    def of(cls, fpr: np.ndarray, fnr: np.ndarray) -> LogErrors:
+        """Both errors and their complements, which lose digits where an error is next to 1."""
+        return cls(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr))
+
+    @classmethod
+    def joined(cls, *parts: LogErrors) -> LogErrors:
+        """Several along the first axis."""
+        return cls(*(np.concatenate(rates) for rates in zip(*parts, strict=True)))
+
+    def at(self, where: Any) -> LogErrors:
+        """Those at an index, slice or mask, as numpy takes it."""
+        return LogErrors(*(rate[where] for rate in self))
+
+    @property
+    def exchanged(self) -> LogErrors:
+        """The same test with H0 and H1, accepting and rejecting exchanged; the order stays."""
+        return LogErrors(fpr=self.fnr, tnr=self.tpr, fnr=self.fpr, tpr=self.tnr)
 
 
 class TradeOff(ABC):
@@ -132,8 +151,7 @@ class Reversed(TradeOff):
         self.curve = curve
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        rates = self.curve.errors(-np.asarray(log_ratio, dtype=float))
-        return LogErrors(fpr=rates.fnr, tnr=rates.tpr, fnr=rates.fpr, tpr=rates.tnr)
+        return self.curve.errors(-np.asarray(log_ratio, dtype=float)).exchanged
 
     @property
     def reversed(self) -> TradeOff:

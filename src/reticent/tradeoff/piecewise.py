@@ -43,8 +43,7 @@ class PolygonTradeOff(TradeOff):
         return max(0.0, float(np.max(accuse[inside] - reject[inside])))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        vertex = self._vertex(log_ratio)
-        return LogErrors(*(part[vertex] for part in self.vertices))
+        return self.vertices.at(self._vertex(log_ratio))
 
     def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         vertex = self._vertex(log_ratio)
@@ -61,9 +60,7 @@ class PolygonTradeOff(TradeOff):
         by_alpha = np.searchsorted(self.vertices.fpr, log_alpha, side="right")
         by_rest = last + 1 - np.searchsorted(self.vertices.tnr[::-1], log1mexp(log_alpha), side="left")
         right = np.clip(np.where(log_alpha > -0.6931471805599453, by_rest, by_alpha), 1, last)
-        low = LogErrors(*(part[right] for part in self.vertices))
-        high = LogErrors(*(part[right - 1] for part in self.vertices))
-        return follow_segment(log_alpha, low, high)
+        return follow_segment(log_alpha, self.vertices.at(right), self.vertices.at(right - 1))
 
 
 class PiecewiseLinearTradeOff(PolygonTradeOff):

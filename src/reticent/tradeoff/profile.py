@@ -135,7 +135,7 @@ def _join(
         vertices = _append(vertices, -1, LogErrors(*(np.array(v) for v in (0.0, -np.inf, -np.inf, 0.0))))
         slopes = np.append(slopes, -np.inf)
     moves = (vertices.fpr[1:] > vertices.fpr[:-1]) | (vertices.tnr[1:] < vertices.tnr[:-1])
-    return LogErrors(*(part[np.append(True, moves)] for part in vertices)), slopes[moves]
+    return vertices.at(np.append(True, moves)), slopes[moves]
 
 
 def _append(vertices: LogErrors, where: int, vertex: LogErrors) -> LogErrors:

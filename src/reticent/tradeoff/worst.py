@@ -61,7 +61,7 @@ class Worst(TradeOff):
         for low, high, k in [(-high, -low, k) for low, high, k in reversed(left)] + right:
             curve = self.curves[k]
             ends = curve.errors(np.array([low, high]))
-            pieces.append(_Piece(curve, low, high, _take(ends, 0), _take(ends, 1)))
+            pieces.append(_Piece(curve, low, high, ends.at(0), ends.at(1)))
         return tuple(pieces)
 
     def _halves(self) -> tuple[list[_Lead], list[_Lead]]:
@@ -143,10 +143,6 @@ def symmetrised(curve: TradeOff) -> TradeOff:
     and which overstates beta by up to 0.13.
     """
     return curve if curve.reversed is curve else Symmetrised(curve)
-
-
-def _take(rates: LogErrors, k: int) -> LogErrors:
-    return LogErrors(*(part[k] for part in rates))
 
 
 def _between(log_alpha: np.ndarray, larger: LogErrors, smaller: LogErrors) -> np.ndarray:

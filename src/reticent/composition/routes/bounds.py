@@ -51,13 +51,12 @@ class CheapBounds:
         up, forward = self._half(self._beyond_one, self._ends[0], self._total(lambda grid: grid.q_above))
         down, back = self._half(self._below_zero, self._ends[1], self._total(lambda grid: grid.p_below))
         log_delta = np.concatenate([back[:0:-1], [min(forward[0], back[0])], forward[1:]])
-        curves = [polygon_above(np.concatenate([-down[:0:-1], up]), log_delta, log1mexp(log_delta))]
+        curves = [polygon_above(np.concatenate([-down[:0:-1], up]), log_delta)]
         # Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
         minus_log = -self._total(_Grid.log_affinity)
         distance = math.sqrt(-math.expm1(-2.0 * minus_log)) * (1.0 + _ULPS)
         if distance < 1.0:
-            log_delta = np.array([math.log(distance or 1e-300)])
-            curves.append(polygon_above(np.zeros(1), log_delta, log1mexp(log_delta)))
+            curves.append(polygon_above(np.zeros(1), np.array([math.log(distance or 1e-300)])))
         return curves
 
     @_QUIET
@@ -74,7 +73,7 @@ class CheapBounds:
         lost = self._total(lambda grid: grid.q_above + grid.q_below)
         fpr, fnr = np.maximum(fpr, -1e6), np.logaddexp(fnr, math.log(max(lost, 1e-300)))
         fpr, fnr = np.minimum(fpr + _ULPS, 0.0), np.minimum(fnr + _ULPS, 0.0)
-        return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+        return polygon_through(LogErrors.of(fpr, fnr))
 
     @cached_property
     def _beyond_one(self) -> np.ndarray:
@@ -179,8 +178,7 @@ def loudest_step(steps: Steps) -> Polygon:
         missed = np.where(rates.tpr < -1.0, log1mexp(rates.tpr), rates.fnr)
         any_step = np.where(rates.fpr < -700.0, np.log(count) + rates.fpr, log1mexp(count * tnr))
         fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
-    fpr = np.minimum(fpr, 0.0)
-    return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+    return polygon_through(LogErrors.of(np.minimum(fpr, 0.0), fnr))
 
 
 def told(noisy: Sequence[Step]) -> list[Polygon]:
@@ -193,4 +191,4 @@ def told(noisy: Sequence[Step]) -> list[Polygon]:
     thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
     log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN_ROUNDING
     log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)
-    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta, log1mexp(log_delta))]
+    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta)]
