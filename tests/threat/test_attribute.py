@@ -18,9 +18,9 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, S
 from reticent.references import THEOREMS
 from reticent.threat._envelope import (
     AffinityTradeOff,
-    tangent_envelope,
     gaussian_log_delta,
     revealed_mask_log_delta,
+    tangent_envelope,
     total_square_log_delta,
 )
 from reticent.threat.attribute import (

@@ -70,7 +70,9 @@ class Target(ABC):
         """The inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value:g}"
+        """As the command line takes it: ``NAME=VALUE`` or ``NAME=VALUE@PLACE``."""
+        at = "" if self.place is None else f"@{getattr(self, self.place[0]):g}"
+        return f"{self.name}={self.value:g}{at}"
 
 
 class _AtThreshold(Target):
@@ -170,9 +172,6 @@ class Success(_AtThreshold):
     def delta_of(self, achieved: float) -> float:
         return (achieved - (1.0 - self._rarer)) / self._rarer
 
-    def __str__(self) -> str:
-        return f"success={self.value:g}@{self.prior:g}"
-
 
 class _AtRate(Target):
     """A true positive rate at ``at_fpr``."""
@@ -185,9 +184,6 @@ class _AtRate(Target):
 
     def equivalent_mu(self, achieved: float) -> float:
         return clipped(float(ndtri(achieved) - ndtri(self.at_fpr)))
-
-    def __str__(self) -> str:
-        return f"{self.name}={self.value:g}@{self.at_fpr:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +257,6 @@ class EpsilonAtDelta(Target):
 
     def equivalent_mu(self, achieved: float) -> float:
         return mu_at(achieved, math.log(self.delta))
-
-    def __str__(self) -> str:
-        return f"epsilon={self.value:g}@{self.delta:g}"
 
 
 @dataclass(frozen=True, slots=True)

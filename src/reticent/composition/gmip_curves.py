@@ -31,8 +31,9 @@ _GONE = 44.0  # log of the fall of the integrand at which it ends: below 1e-19 o
 _FAR = 1e12  # largest |s| of a saddle point
 _CLIPPED = 1e-6  # by which rounding may exceed what clipping allows
 
+
 class LogRatioLaw(ABC):
-    """The law of L under H0 through its cumulant function Lambda, analytic on ``low < Re s < high``; natural logarithms.
+    """The law of L under H0 through its cumulant function Lambda, analytic on ``low < Re s < high``.
 
     Attributes:
         low: left end of the strip, below 0.

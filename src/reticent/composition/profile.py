@@ -20,7 +20,7 @@ from scipy.special import erf
 
 from reticent import _check
 from reticent.composition import closed_forms
-from reticent.composition.composed import certified_advantage
+from reticent.composition.compose import certified_advantage
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.mechanism import Neighbouring
 

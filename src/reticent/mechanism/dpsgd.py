@@ -10,8 +10,7 @@ from reticent import _check
 from reticent._registry import Parameter, described
 from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
-from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.pairs import (
     AntipodalGaussianPair,
     Disclosure,

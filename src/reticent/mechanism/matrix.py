@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from reticent import _check
 from reticent._registry import Parameter, described
 from reticent.errors import ParameterError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gaussian import Gaussian
-from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.pairs import AntipodalGaussianPair, Disclosure, GaussianPair
 
 if TYPE_CHECKING:

@@ -21,13 +21,12 @@ from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
     LogDelta,
-    tangent_envelope,
     gaussian_log_delta,
     revealed_mask_log_delta,
+    tangent_envelope,
     total_square_log_delta,
 )
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 
 LARGEST_CHANGE = 2.0

@@ -10,8 +10,7 @@ from reticent._registry import described
 from reticent.composition import Bracket, compose, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.relaxed import Relaxed
 from reticent.tradeoff import Mixture, TradeOff
 

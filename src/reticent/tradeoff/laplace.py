@@ -49,7 +49,7 @@ class LaplaceTradeOff(TradeOff):
         middle = np.clip(ratio, -self.mu, self.mu)
         high = -_LOG_2 - 0.5 * (middle + self.mu)
         low = -_LOG_2 - 0.5 * (self.mu - middle)
-        rates = LogErrors(fpr=high, tnr=log1mexp(high), fnr=low, tpr=log1mexp(low))
+        rates = LogErrors.of(high, low)
         return _with_ends(rates, accept=ratio >= self.mu, reject=ratio < -self.mu)
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
@@ -114,8 +114,7 @@ class RelaxedLaplaceTradeOff(TradeOff):
         ratio = np.asarray(log_ratio, dtype=float)
         inside = np.clip(ratio, -self.mu, self._largest)
         t = np.minimum(_half_log_twice_minus_one(inside + self.mu), self.mu)
-        fnr = _log_sinh(t) - self.mu
-        rates = LogErrors(fpr=-t, tnr=log1mexp(-t), fnr=fnr, tpr=log1mexp(fnr))
+        rates = LogErrors.of(-t, _log_sinh(t) - self.mu)
         return _with_ends(rates, accept=ratio >= self._largest, reject=ratio < -self.mu)
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:

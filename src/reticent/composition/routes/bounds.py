@@ -15,8 +15,7 @@ import numpy as np
 
 from reticent.composition._power import EPS
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.composition.routes.lattice import Steps, connected, masses
-from reticent.composition.steps import Step
+from reticent.composition.steps import Curves, Step, connected, masses
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
@@ -40,7 +39,7 @@ class CheapBounds:
         largest: per step, the largest loss and the largest of its negative; infinite where there is none.
     """
 
-    def __init__(self, steps: Steps, largest: Sequence[tuple[float, float]]) -> None:
+    def __init__(self, steps: Curves, largest: Sequence[tuple[float, float]]) -> None:
         self._grids = [(_Grid.of(curve, count), count) for curve, count in steps]
         ends = np.array(largest) * np.array([[count] for _, count in steps])
         self._ends = ends.sum(axis=0) * (1.0 + _ULPS)
@@ -166,7 +165,7 @@ class _Grid:
         return math.log1p(max(inside, -1.0 + 1e-300)) if inside > -1.0 else -math.inf
 
 
-def loudest_step(steps: Steps) -> Polygon:
+def loudest_step(steps: Curves) -> Polygon:
     """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
     sizes = np.geomspace(1e-6, 1e6, 400)
     thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])

@@ -9,16 +9,15 @@ are added on the safe side: docs/composition.md, section "Lattice". Shares no co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log_sub
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22
@@ -34,8 +33,6 @@ _MARGIN_SHARE = 512  # of the points, left free on either side for connected dot
 _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
 _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
-
-Steps = Sequence[tuple[TradeOff, int]]
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class _Cells:
 
 
 def compose_lattice(
-    steps: Steps, width: float = 5e-7, max_points: int = 2**20, atoms_apart: float = 0.0, tail: float = 1e-15
+    steps: Curves, width: float = 5e-7, max_points: int = 2**20, atoms_apart: float = 0.0, tail: float = 1e-15
 ) -> tuple[Polygon, Polygon]:
     """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
 
@@ -101,19 +98,19 @@ def compose_lattice(
     return _pessimistic(_all_cells(steps, plan, 0.0), plan), _optimistic(_all_cells(steps, plan, -0.5), plan)
 
 
-def lattice_above(steps: Steps, width: float, max_points: int, tail: float) -> Polygon:
+def lattice_above(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
     """The pessimistic side of ``compose_lattice`` alone."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _pessimistic(_all_cells(steps, plan, 0.0), plan)
 
 
-def lattice_below(steps: Steps, width: float, max_points: int, tail: float) -> Polygon:
+def lattice_below(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
     """The optimistic side of ``compose_lattice`` alone."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _optimistic(_all_cells(steps, plan, -0.5), plan)
 
 
-def _all_cells(steps: Steps, plan: _Plan, shift: float) -> list[_Cells]:
+def _all_cells(steps: Curves, plan: _Plan, shift: float) -> list[_Cells]:
     return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
 
 
@@ -206,17 +203,6 @@ def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
     return mass
 
 
-def connected(grid: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """P-masses on the points of ``grid``: each cell's moved to its two ends such that its P- and Q-mass stay."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        up = (np.exp(-grid[:-1]) * q - p) / np.expm1(np.diff(grid))
-    up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)
-    mass = np.zeros(len(grid))
-    mass[:-1] += p - up
-    mass[1:] += up
-    return mass
-
-
 def _folded_in(inner: np.ndarray, below: float, above: float) -> np.ndarray:
     """Both tails counted with the nearest cell."""
     mass = inner.copy()
@@ -291,12 +277,6 @@ def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float
     )
 
 
-def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Differences of neighbouring tail probabilities, taken from the smaller tail."""
-    by_tail = np.exp(log_sub(above[:-1], above[1:]))
-    return np.where(above[:-1] < -0.7, by_tail, np.exp(log_sub(below[1:], below[:-1])))
-
-
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
     sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
@@ -305,7 +285,7 @@ def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Steps, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
+def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_coarse(curve), n) for curve, n in steps]
