@@ -15,6 +15,8 @@ from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.ledger import parts_of
 
 _HALVINGS = 60
+_APART = 0.01  # in log factor, to either side: over which a slope is taken
+_LEAST_NOISE = 0.05  # below, the central limit theorem says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if log_mu(middle) > wanted else (low, middle)
-    slope = (log_mu(high - 0.01) - log_mu(high + 0.01)) / 0.02
+    slope = (log_mu(high - _APART) - log_mu(high + _APART)) / (2.0 * _APART)
     return math.exp(high), slope if math.isfinite(slope) and slope > 0.0 else 1.0
 
 
@@ -78,5 +80,5 @@ def _mu(part: Mechanism, neighbouring: Neighbouring) -> float:
     noise = float(getattr(part, "noise_multiplier", 1.0))
     if isinstance(part, DPSGD):
         run = accountable(part)
-        return float(closed_forms.clt_mu(max(noise, 0.05), run.sample_rate, run.steps, neighbouring))
+        return float(closed_forms.clt_mu(max(noise, _LEAST_NOISE), run.sample_rate, run.steps, neighbouring))
     return neighbouring.sensitivity * math.sqrt(float(getattr(part, "releases", 1))) / noise

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _MAX_EVALUATIONS = 80
+_FIRST_STEP = 0.5  # of u, where there is no bracket yet; it doubles
+_FLATTEST = 1e-3  # slope of a secant below which it tells nothing
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Edge:
         Afterwards ``safe`` and ``unsafe`` are within the tolerance of the root, as far as their gaps tell,
         or one of them is None because an end of the range was reached.
         """
-        u, step = min(max(start, self.low), self.high), 0.5
+        u, step = min(max(start, self.low), self.high), _FIRST_STEP
         for _ in range(_MAX_EVALUATIONS):
             value = self.probe(u)
             if abs(value) <= self.tolerance * slope or self.width <= self.tolerance:
@@ -77,7 +79,7 @@ class Edge:
             return guess
         (a, fa), (b, fb) = self.seen[-2:]
         slope = (fb - fa) / (b - a) if b != a else math.nan
-        return slope if math.isfinite(slope) and slope > 1e-3 else guess
+        return slope if math.isfinite(slope) and slope > _FLATTEST else guess
 
     def guarded(self, u: float) -> float:
         """Inside the bracket, if there is one; bisection where the secant would leave it."""

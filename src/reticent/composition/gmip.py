@@ -23,7 +23,11 @@ from scipy.special import erf, log_ndtr, ndtr
 
 from reticent import _check
 
-_LARGEST_STEP = 64.0
+_LARGEST_STEP = 64.0  # mu of one step up to which the sampling factor has twelve digits
+_SERIES, _PLAIN = 1e-3, 5.0  # below the first its series, beyond the second its logarithm, is evaluated
+_SERIES_TERMS = 0.3989422804014327, 0.25, 0.14960335515053725, 1.0 / 12.0  # of (G/m)^2 = 1 + 2m(a + bm + cm^2 + ...)
+_OVERFLOW = 709.0  # exponent beyond which mu is infinite
+_ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close a root is followed
 
 
 def effective_batch(batch_size: float, noise_multiplier: float) -> float:
@@ -117,10 +121,10 @@ def log_sampling_factor(mu_step: float) -> float:
     Twelve digits for 0 < m <= 64, from the series at m -> 0 to logarithms where e^(m^2) overflows.
     """
     m = _check.positive(mu_step=mu_step)
-    if m < 1e-3:
-        tail = 0.14960335515053725 + m / 12.0
-        return math.log(m) + 0.5 * math.log1p(2.0 * m * (0.3989422804014327 + m * (0.25 + m * tail)))
-    if m < 5.0:
+    if m < _SERIES:
+        a, b, c, d = _SERIES_TERMS
+        return math.log(m) + 0.5 * math.log1p(2.0 * m * (a + m * (b + m * (c + m * d))))
+    if m < _PLAIN:
         root = m / math.sqrt(2.0)
         half = math.expm1(m * m) * ndtr(1.5 * m) + 0.5 * (erf(1.5 * root) - 3.0 * erf(0.5 * root))
         return 0.5 * math.log(2.0 * half)
@@ -142,10 +146,10 @@ def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
     """The ``mu_step`` at which ``sampled_mu`` is ``mu``, to 1e-13 relative."""
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     target = math.log(_check.positive(mu=mu)) - math.log(intensity)
-    low = min(1e-3, 0.1 * math.exp(min(target, 0.0)))
+    low = min(_SERIES, 0.1 * math.exp(min(target, 0.0)))
     from scipy.optimize import brentq  # a second to import, and few questions need it
 
-    return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, xtol=1e-15, rtol=1e-14))
+    return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, **_ROOT))
 
 
 def one_sided_sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
@@ -160,4 +164,4 @@ def one_sided_sampled_mu(mu_step: float, sample_rate: float, steps: float) -> fl
 
 
 def _exp(x: float) -> float:
-    return math.exp(x) if x < 709.0 else math.inf
+    return math.exp(x) if x < _OVERFLOW else math.inf

@@ -29,6 +29,9 @@ _SPACING = 0.05  # of the trapezoid rule, in the contour's own parameter
 _COARSE = np.arange(0.0, 46.0)  # parameters at which the end of the contour is looked for
 _GONE = 44.0  # log of the fall of the integrand at which it ends: below 1e-19 of its largest value
 _FAR = 1e12  # largest |s| of a saddle point
+_DOUBLINGS, _HALVINGS = 40, 60  # of the search for a saddle point
+_CLEAR = 0.7  # of the contour's width: its distance from a pole and from the end of the strip
+_ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close the root of a noise multiplier is followed
 _CLIPPED = 1e-6  # by which rounding may exceed what clipping allows
 
 
@@ -198,9 +201,9 @@ class GradientSpectrum:
         most = math.sqrt(float(self._squares.sum())) / target
         from scipy.optimize import brentq  # a second to import, and few questions need it
 
-        root = float(brentq(lambda sigma: self.mu(batch_size, sigma) - target, 0.0, most, xtol=1e-15, rtol=1e-14))
+        root = float(brentq(lambda sigma: self.mu(batch_size, sigma) - target, 0.0, most, **_ROOT))
         while self.mu(batch_size, root) > target:
-            root = math.nextafter(root * (1.0 + 1e-15), math.inf)
+            root = math.nextafter(root * (1.0 + _ROOT["xtol"]), math.inf)
         return root
 
 
@@ -313,9 +316,9 @@ def _saddle(law: LogRatioLaw, l: np.ndarray) -> np.ndarray:  # noqa: E741
     high = np.full(l.shape, min(law.high, _FAR))
     if np.isinf(law.high):
         high = np.full(l.shape, 2.0)
-        for _ in range(40):
+        for _ in range(_DOUBLINGS):
             high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         below = law.slopes(middle)[0] < l
         low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -326,11 +329,11 @@ def _contour(law: LogRatioLaw, saddle: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """Where the contour crosses the real axis, clear of both poles, and its length scale."""
     width = 1.0 / np.sqrt(law.slopes(saddle)[1])
     room = min(-law.low, law.high - 1.0)
-    clear = np.minimum(0.7 * width, 0.5 * room)
+    clear = np.minimum(_CLEAR * width, 0.5 * room)
     squeezed = clear > 0.25
     inner = np.where(squeezed, np.where(saddle < 0.5, -clear, 1.0 + clear), np.clip(saddle, clear, 1.0 - clear))
     outer = np.where(saddle < 0.0, np.minimum(saddle, -clear), np.maximum(saddle, 1.0 + clear))
     centre = np.where((saddle > 0.0) & (saddle < 1.0), inner, outer)
     edge = np.minimum(centre - law.low, law.high - centre)
     pole = np.minimum(np.abs(centre), np.abs(centre - 1.0))
-    return centre, np.minimum(np.minimum(width, pole / 0.7), 0.7 * edge)
+    return centre, np.minimum(np.minimum(width, pole / _CLEAR), _CLEAR * edge)

@@ -16,11 +16,10 @@ import numpy as np
 
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._logs import OVERFLOW, SMALL, log1mexp, log_sub
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
-_MAX_PASSES = 60
-_SMALL = -0.7  # log of a rate below which differences are taken of it, above which of its complement
+_MAX_PASSES = 60  # of chords over threshold 0
 _SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
 _FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
@@ -113,7 +112,7 @@ class _Half:
         log_delta, log_rest = self.log_delta, self.log_rest
         run = self.thresholds[1:] + log1mexp(-np.diff(self.thresholds))
         by_delta, by_rest = log_sub(log_delta[:-1], log_delta[1:]), log_sub(log_rest[1:], log_rest[:-1])
-        return run, np.where(log_delta[:-1] < _SMALL, by_delta, by_rest)
+        return run, np.where(log_delta[:-1] < SMALL, by_delta, by_rest)
 
     @property
     def log_fpr(self) -> np.ndarray:
@@ -126,7 +125,7 @@ class _Half:
         fpr, lines = self.log_fpr, self.thresholds
         with np.errstate(invalid="ignore"):
             cost = np.where(np.isneginf(fpr), -np.inf, lines + fpr)
-        small = self.log_delta < _SMALL
+        small = self.log_delta < SMALL
         tpr = np.where(small, np.minimum(np.logaddexp(self.log_delta, cost), 0.0), 0.0)
         fnr = np.where(small, log1mexp(tpr), log_sub(self.log_rest, cost))
         fpr = np.minimum(fpr, 0.0)
@@ -136,7 +135,7 @@ class _Half:
         """(log delta, log rest) at threshold 0 on the chord between both halves; None where 0 is on the hull."""
         if len(self.thresholds) < 2 or len(other.thresholds) < 2:
             return None
-        high, low = math.expm1(min(self.thresholds[1], 700.0)), -math.expm1(-other.thresholds[1])
+        high, low = math.expm1(min(self.thresholds[1], OVERFLOW)), -math.expm1(-other.thresholds[1])
         share = low / (low + high)  # of the chord's end above 0
         ahead, behind = math.exp(self.log_delta[1]), low + (1.0 - low) * math.exp(other.log_delta[1])
         delta = (share * ahead + (1.0 - share) * behind) * (1.0 + _SLACK)
@@ -209,8 +208,8 @@ def _records(vertices: LogErrors) -> LogErrors:
 def _increments(vertices: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """log of how far the false positives rise, and the false negatives fall, from each vertex to the next."""
     a, b = vertices.at(slice(-1)), vertices.at(slice(1, None))
-    run = np.where(b.fpr < _SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
-    rise = np.where(b.tpr < _SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
+    run = np.where(b.fpr < SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
+    rise = np.where(b.tpr < SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
     return run, rise
 
 

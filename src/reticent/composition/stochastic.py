@@ -21,6 +21,9 @@ from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, Mixture, TradeOff
 from reticent.tradeoff.gaussian import mills_ratio
 
+_ADD_UP = 1e-9  # by which probabilities may miss 1
+_LEAST_MU, _HALVINGS = 1e-9, 60  # of the search for a tangent
+
 
 @dataclass(frozen=True, eq=False)
 class SusceptibilityLaw:
@@ -38,7 +41,7 @@ class SusceptibilityLaw:
         values, weights = np.array(self.values, dtype=float), _check.probabilities(weights=self.weights)
         if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0.0)):
             raise ParameterError("values", self.values, "a list of finite numbers > 0")
-        if weights.shape != values.shape or abs(weights.sum() - 1.0) > 1e-9:
+        if weights.shape != values.shape or abs(weights.sum() - 1.0) > _ADD_UP:
             raise ParameterError("weights", self.weights, "one probability per value, adding up to 1")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "weights", weights / weights.sum())
@@ -128,8 +131,8 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
     M is Mills' ratio. 0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
-    low, high = np.full(size.shape, 1e-9), np.sqrt(8.0 * size) + 4.0
-    for _ in range(60):
+    low, high = np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         with np.errstate(over="ignore", invalid="ignore"):
             convex = _excess(size, middle) < 0.0

@@ -23,6 +23,7 @@ from reticent.tradeoff.base import LogErrors
 LogDelta = Callable[[np.ndarray], np.ndarray]
 """log delta at thresholds ``l >= 0`` of a symmetric curve, or an upper bound on it."""
 
+_ROUNDING = 1e-15  # of a logarithm, in units of what it was made from
 _LARGEST_MU = 60.0  # beyond, nothing is private
 _GROUPS = 80  # of the counts of a revealed mask
 _TAIL = 1e-15  # probability of the counts beyond the last group
@@ -125,7 +126,7 @@ def gaussian_log_delta(mu: float) -> LogDelta:
             a = sizes / mu - 0.5 * mu
             first, second = log_ndtr(-a), sizes + log_ndtr(-a - mu)
         gap = -np.expm1(np.minimum(second - first, 0.0))
-        rounding = 1e-15 * (np.abs(first) + sizes + np.abs(a) + 4.0)
+        rounding = _ROUNDING * (np.abs(first) + sizes + np.abs(a) + 4.0)
         # Beyond rounding the difference is unknown: the first term alone bounds it.
         return np.minimum(first + _log(np.minimum(gap + rounding, 1.0)), 0.0)
 

@@ -33,6 +33,8 @@ LARGEST_CHANGE = 2.0
 """Two clipped gradients are never further apart than this, in units of the clip norm."""
 
 _SMALLEST_ATTAINED = 1e-4
+_SAME = 1e-9  # relative difference of two noise multipliers that are one
+_LARGEST_MU = 1e3  # of a Gaussian limit: no privacy is left
 _PRIVATE = "This number depends on private data: do not publish it, or anything it was computed from."
 _RELATION = "Compares two values of one field of one record (a replacement), whatever relation was asked for."
 _FIXED = (
@@ -353,7 +355,7 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     if mechanism.steps != change.steps:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
-    if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=1e-9):
+    if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
         raise ParameterError("noise_multiplier", mechanism.noise_multiplier, f"{change.noise_multiplier}, as recorded")
     return _Recorded(change, mechanism)
 
@@ -394,4 +396,4 @@ def _square(x: float) -> float:
 
 
 def _gaussian(mu: float) -> TradeOff:
-    return GaussianTradeOff(min(mu, 1e3))
+    return GaussianTradeOff(min(mu, _LARGEST_MU))

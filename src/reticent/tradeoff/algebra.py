@@ -17,6 +17,8 @@ from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
+_ADD_UP = 1e-9  # by which probabilities may miss 1
+
 
 class Mixture(TradeOff):
     """One of several experiments, drawn with public probabilities that do not depend on the data.
@@ -32,7 +34,7 @@ class Mixture(TradeOff):
 
     def __init__(self, curves: Sequence[TradeOff], weights: ArrayLike) -> None:
         weights = _check.probabilities(weights=weights)
-        if weights.ndim != 1 or len(weights) != len(curves) or abs(weights.sum() - 1.0) > 1e-9:
+        if weights.ndim != 1 or len(weights) != len(curves) or abs(weights.sum() - 1.0) > _ADD_UP:
             raise ParameterError("weights", weights.tolist(), "one probability per curve, adding up to 1")
         keep = weights > 0
         self.curves = tuple(c for c, k in zip(curves, keep, strict=True) if k)

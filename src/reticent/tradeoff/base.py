@@ -21,10 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_sub
 from reticent.tradeoff._thresholds import adjacent_thresholds
-
-_LOG_HALF = -0.6931471805599453
 
 
 class LogErrors(NamedTuple):
@@ -176,7 +174,7 @@ def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tu
 
     Interpolating in alpha is exact: tests between two adjacent thresholds randomise between them.
     """
-    upper = log_alpha > _LOG_HALF
+    upper = log_alpha > LOG_HALF
     log_rest = log1mexp(log_alpha)
     run = np.where(upper, log_sub(high.tnr, low.tnr), log_sub(low.fpr, high.fpr))
     flat = np.isneginf(run)

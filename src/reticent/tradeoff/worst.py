@@ -16,6 +16,11 @@ from reticent.tradeoff.base import LogErrors, TradeOff, follow_segment
 _TIE = 1e-11
 """log delta differences below this count as ties: they are rounding."""
 _PER_DECADE = 24
+"""Thresholds of the grid on which the lead is found."""
+_SCALES = 4.0 ** np.arange(-30, 21)
+"""Thresholds among which the range that matters is looked for."""
+_MOVES, _UNDERFLOW = 1e-4, -737.0
+"""Changes of log delta that matter, and log of the smallest delta that does (1e-320)."""
 
 
 _Lead = tuple[float, float, int]
@@ -165,10 +170,10 @@ def _leads(curves: Sequence[TradeOff]) -> list[_Lead]:
 
 def _grid(curves: Sequence[TradeOff]) -> np.ndarray:
     """Thresholds over the range in which a delta above 1e-320 changes by more than 1e-4 of itself."""
-    steps = 4.0 ** np.arange(-30, 21)
+    steps = _SCALES
     logs = np.array([curve._log_delta_above(steps) for curve in curves])
     with np.errstate(invalid="ignore"):
-        moving = (logs[:, :-1] - logs[:, 1:] > 1e-4) & (logs[:, :-1] > -737.0)
+        moving = (logs[:, :-1] - logs[:, 1:] > _MOVES) & (logs[:, :-1] > _UNDERFLOW)
     active = np.flatnonzero(np.any(moving, axis=0))
     if active.size == 0:
         return steps[:1]

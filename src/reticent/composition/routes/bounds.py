@@ -17,7 +17,7 @@ from reticent.composition._power import EPS
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.steps import Curves, Step, connected, masses
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import OVERFLOW, TINY, log1mexp
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
@@ -26,7 +26,10 @@ _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
 _LEFT_OUT = math.log(1e-24)  # log of what the grids of all steps together may leave out
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
-_ULPS = 1e-12
+_ULPS = 1e-12  # relative rounding of sums of positive terms
+_LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
+_LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
+_GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
 _GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is no bound
 
@@ -55,7 +58,7 @@ class CheapBounds:
         minus_log = -self._total(_Grid.log_affinity)
         distance = math.sqrt(-math.expm1(-2.0 * minus_log)) * (1.0 + _ULPS)
         if distance < 1.0:
-            curves.append(polygon_above(np.zeros(1), np.array([math.log(distance or 1e-300)])))
+            curves.append(polygon_above(np.zeros(1), np.array([math.log(distance or TINY)])))
         return curves
 
     @_QUIET
@@ -70,7 +73,7 @@ class CheapBounds:
         fpr = _least(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
         fnr = _least(np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds)
         lost = self._total(lambda grid: grid.q_above + grid.q_below)
-        fpr, fnr = np.maximum(fpr, -1e6), np.logaddexp(fnr, math.log(max(lost, 1e-300)))
+        fpr, fnr = np.maximum(fpr, _LEAST_LOG_FPR), np.logaddexp(fnr, math.log(max(lost, TINY)))
         fpr, fnr = np.minimum(fpr + _ULPS, 0.0), np.minimum(fnr + _ULPS, 0.0)
         return polygon_through(LogErrors.of(fpr, fnr))
 
@@ -94,7 +97,7 @@ class CheapBounds:
         thresholds = np.unique(np.append(_THRESHOLDS, end)) if end < math.inf else _THRESHOLDS
         size = _EXPONENTS
         logs = log_moments + size * np.log(size) - (1.0 + size) * np.log1p(size)
-        log_delta = np.logaddexp(_least(logs, size, thresholds), math.log(max(lost, 1e-300))) + _ULPS
+        log_delta = np.logaddexp(_least(logs, size, thresholds), math.log(max(lost, TINY))) + _ULPS
         return thresholds, np.where(thresholds >= end, -np.inf, np.minimum(log_delta, 0.0))
 
 
@@ -162,12 +165,12 @@ class _Grid:
         """A lower bound on log E_P e^(L/2): moving masses to the ends of cells lowers concave means."""
         terms = np.expm1(0.5 * self.losses) - 0.5 * np.expm1(self.losses)
         inside = float(terms @ self.connected) - self.p_below - 0.5 * self.q_above - _STEP_ERROR
-        return math.log1p(max(inside, -1.0 + 1e-300)) if inside > -1.0 else -math.inf
+        return math.log1p(max(inside, -1.0 + TINY)) if inside > -1.0 else -math.inf
 
 
 def loudest_step(steps: Curves) -> Polygon:
     """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
-    sizes = np.geomspace(1e-6, 1e6, 400)
+    sizes = _LOUD_SIZES
     thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
     fpr, fnr = np.full(len(thresholds), -np.inf), np.zeros(len(thresholds))
     for curve, count in steps:
@@ -175,7 +178,7 @@ def loudest_step(steps: Curves) -> Polygon:
         # Of a rate and its complement the smaller one is known to all digits.
         tnr = np.where(rates.fpr < -1.0, log1mexp(rates.fpr), rates.tnr)
         missed = np.where(rates.tpr < -1.0, log1mexp(rates.tpr), rates.fnr)
-        any_step = np.where(rates.fpr < -700.0, np.log(count) + rates.fpr, log1mexp(count * tnr))
+        any_step = np.where(rates.fpr < -OVERFLOW, np.log(count) + rates.fpr, log1mexp(count * tnr))
         fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
     return polygon_through(LogErrors.of(np.minimum(fpr, 0.0), fnr))
 
@@ -186,7 +189,7 @@ def told(noisy: Sequence[Step]) -> list[Polygon]:
     if any(mu is None for _, mu in mus):
         return []
     mu = math.sqrt(sum(count * mu**2 for count, mu in mus if mu is not None))
-    thresholds = mu * (0.5 * mu + np.linspace(-8.0, 40.0, 481))
+    thresholds = mu * (0.5 * mu + _GAUSSIAN_PLACES)
     thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
     log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN_ROUNDING
     log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)

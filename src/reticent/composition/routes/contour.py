@@ -20,9 +20,12 @@ import numpy as np
 
 from reticent.composition.pairs.transforms import Law
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import OVERFLOW
 
 _EPS = 2.0**-52
 _MAX_FREQUENCIES = 2**13
+_SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
+_FEW = 16  # thresholds that need not be evenly spaced
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
@@ -186,7 +189,7 @@ class Contour:
         gap = exponents - self.c
         shifted = thresholds[:, None] - margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + self._lost(1.0 - self.c)
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + self._lost(1.0 - self.c)
 
     def _lost(self, decay: float) -> float:
         """Sum over m >= 1 of e^(-decay m W) times what the moments leave out."""
@@ -201,7 +204,7 @@ class Contour:
         shifted = thresholds[:, None] + margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
         lost = np.exp(thresholds) * self._lost(self.c)
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + lost
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + lost
 
 
 def build_contour(
@@ -232,7 +235,7 @@ def build_contour(
         # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
         relative += count * (np.log1p(part.error * np.exp(-modulus)) + 8 * _EPS * np.abs(np.log1p(excess)))
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
-    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 8 * _EPS)
+    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)
     # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
     ceiling = np.exp(decay(frequencies))
     drowned = ~(errors <= ceiling)
@@ -257,9 +260,9 @@ def _window(moments: Moments, c: float, log_scale: float, low: float, high: floa
 
 
 def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, target: float) -> int:
-    """The first frequency past which the certified decay exceeds e^-target, within 5 %."""
+    """The first frequency past which the certified decay exceeds e^-target."""
     low, high = 4.0, float(_MAX_FREQUENCIES)
-    for size in (16, 12):
+    for size in _SCANS:
         grid = np.geomspace(low, high, size)
         enough = decay((np.floor(grid) + 0.5) * spacing) <= -target
         if not enough[-1]:
@@ -272,7 +275,7 @@ def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, t
 def _fourier(frequencies: np.ndarray, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Re sum_k coefficient_k e^(-i t_k l); evenly spaced thresholds cost two small matrix products."""
     count = len(thresholds)
-    if count < 16:
+    if count < _FEW:
         return np.real(np.exp(-1j * np.multiply.outer(thresholds, frequencies)) @ coefficients)
     fine = int(np.sqrt(count))
     step = (thresholds[-1] - thresholds[0]) / (count - 1)

@@ -18,6 +18,7 @@ from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
+from reticent.tradeoff._logs import LOG_HALF, OVERFLOW, TINY
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22
@@ -25,9 +26,13 @@ _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
-_LOG_HALF = -0.6931471805599453
 _HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
 _LEAST_POINTS_LOG2 = 12
+_WIDTH, _POINTS, _TAIL = 5e-7, 2**20, 1e-15  # what is aimed at, may be spent and may be missed where nobody says
+_CHERNOFF = np.geomspace(1e-4, 1e7, 221)  # exponents that may choose the window
+_LARGEST_EXPONENT = 4e4  # of a bound on the mass outside, times the window
+_NARROWEST = 1e-3  # of the window: least deviation of the sum that the spacing is planned for
+_ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search for it
 _ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
 _MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
 _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
@@ -78,7 +83,7 @@ class _Cells:
 
 
 def compose_lattice(
-    steps: Curves, width: float = 5e-7, max_points: int = 2**20, atoms_apart: float = 0.0, tail: float = 1e-15
+    steps: Curves, width: float = _WIDTH, max_points: int = _POINTS, atoms_apart: float = 0.0, tail: float = _TAIL
 ) -> tuple[Polygon, Polygon]:
     """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
 
@@ -147,7 +152,7 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
 
     Where e^l overflows the second part is left out, which errs upwards.
     """
-    grown = np.where(losses < 600.0, np.exp(np.minimum(losses, 600.0)), 0.0)
+    grown = np.where(losses < _LARGEST_LOSS, np.exp(np.minimum(losses, _LARGEST_LOSS)), 0.0)
     inner = _tail_sum(mass) - grown * _tail_sum(shrunk)
     return np.append(mass.sum() - shrunk.sum(), inner)
 
@@ -198,7 +203,7 @@ def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
     """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
     grid = cells.centre + spacing * (cells.first + np.arange(len(cells.p) + 1))
     mass = connected(grid, cells.p, cells.q)
-    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-grid[0], 700.0)))
+    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-grid[0], OVERFLOW)))
     mass[-1] += cells.p_above
     return mass
 
@@ -242,7 +247,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
     first = plan.start - offset  # of the window, before the offset is added
     mass, rounding = power(on_grid, plan.points, first)
     low = plan.offset + plan.spacing * first
-    largest = 4e4 / (plan.spacing * plan.points)
+    largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
     wrap = outside(tilted, low + plan.spacing * (plan.points - 1), plan.up, plan.spacing, largest)
     wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
     scale = float(np.exp(tilt * offset * plan.spacing))
@@ -289,14 +294,13 @@ def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_coarse(curve), n) for curve, n in steps]
-    rates = np.geomspace(1e-4, 1e7, 221)
-    high, up = _chernoff_end(coarse, rates, 1.0, tail)
-    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], rates, 0.0, tail)
+    high, up = _chernoff_end(coarse, 1.0, tail)
+    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
     span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
-    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, 1e-3 * span) / count)
+    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, _NARROWEST * span) / count)
     points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(max_points)))
     margin = points // _MARGIN_SHARE
     spacing = span / (points - 3 * margin)
@@ -317,14 +321,14 @@ def _median(curve: TradeOff, of_both: bool) -> float:
 
     def less(losses: np.ndarray) -> np.ndarray:
         rates = curve.errors(losses)
-        middle = np.logaddexp(rates.fpr, rates.tpr) + _LOG_HALF if of_both else rates.fpr
-        return middle < _LOG_HALF - 1e-15
+        middle = np.logaddexp(rates.fpr, rates.tpr) + LOG_HALF if of_both else rates.fpr
+        return middle < LOG_HALF - _ROUNDING
 
-    sizes = np.geomspace(1e-300, _LARGEST, _MEDIAN_CELLS)
+    sizes = np.geomspace(TINY, _LARGEST, _MEDIAN_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     k = int(np.argmax(less(losses)))
     low, high = losses[max(k - 1, 0)], losses[k]
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if less(np.array(middle)) else (middle, high)
     return float(high)
@@ -343,17 +347,15 @@ def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     return losses[keep], mass[keep]
 
 
-def _chernoff_end(
-    coarse: list[tuple[np.ndarray, np.ndarray, int]], rates: np.ndarray, shift: float, tail: float
-) -> tuple[float, float]:
+def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float, tail: float) -> tuple[float, float]:
     """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
-    logs = np.zeros(len(rates))
+    logs = np.zeros(len(_CHERNOFF))
     for losses, mass, count in coarse:
         live = np.log(mass)
-        for k, rate in enumerate(rates):
+        for k, rate in enumerate(_CHERNOFF):
             terms = live + (rate + shift) * losses
             top = terms.max()
             logs[k] += count * (top + np.log(np.sum(np.exp(terms - top))))
-    ends = (logs - np.log(tail)) / rates
+    ends = (logs - np.log(tail)) / _CHERNOFF
     best = int(np.nanargmin(ends))
-    return float(ends[best]), float(rates[best])
+    return float(ends[best]), float(_CHERNOFF[best])
