@@ -21,6 +21,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 
 _BLOCK = 2_000_000
+_ROUNDING, _LEAST = 1e-9, 1e-12  # relative and absolute, by which a distance may miss the triangle inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class PairTrace:
         a, b, r = self.norm_a, self.norm_b, self.distance
         if not (a.shape == b.shape == r.shape and a.ndim == 1 and len(a)):
             raise ParameterError("distance", r.shape, "as many numbers as norms, one per step")
-        if np.any(r > (a + b) * (1 + 1e-9)) or np.any(r < np.abs(a - b) * (1 - 1e-9) - 1e-12):
+        if np.any(r > (a + b) * (1 + _ROUNDING)) or np.any(r < np.abs(a - b) * (1 - _ROUNDING) - _LEAST):
             raise ParameterError("distance", float(r.max()), "a distance that vectors of these norms can have")
 
     @classmethod

@@ -27,6 +27,11 @@ from reticent.mechanism import Sampler
 from reticent.tradeoff import ncx2
 
 _BETA_NODES = 400
+_WHOLE = 1e-9  # share of an epoch that counts as nothing missing
+_TAIL_ERROR = 1e-9  # relative, of a p-value
+_SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
+_PROBES = 64  # queries that these are looked at along
+_NUDGE = 1e-12  # of the ridge: keeps a matrix without shrinkage invertible
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +154,7 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
     _check.rate(rate=rate)
     missing = max(0.0, 1.0 - rate * len(in_batch))
     rows = np.log(rate) + np.asarray(in_batch, dtype=float)
-    if missing > 1e-9:
+    if missing > _WHOLE:
         rows = np.vstack([rows, np.full((1, rows.shape[1]), np.log(missing))])
     return logsumexp(rows, axis=0)
 
@@ -160,7 +165,9 @@ def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_siz
     The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
     """
     n = _check.positive(batch_size=batch_size)
-    return ncx2.log_cdf(np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), 1e-9)
+    return ncx2.log_cdf(
+        np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), _TAIL_ERROR
+    )
 
 
 def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
@@ -290,18 +297,18 @@ def normality(background: Background, queries: np.ndarray, batch_size: float) ->
         ParameterError: the background holds no records.
     """
     records = background.records
-    probe = np.asarray(queries, dtype=float)[:64] - background.mean
+    probe = np.asarray(queries, dtype=float)[:_PROBES] - background.mean
     along = _directions(background, probe)
     values = records @ along.T
     values /= np.sqrt(np.mean(values**2, axis=0))
     skewness = float(np.median(np.abs(np.mean(values**3, axis=0)))) / np.sqrt(batch_size)
     kurtosis = float(np.median(np.mean(values**4, axis=0) - 3.0)) / batch_size
-    return NormalityReport(skewness, kurtosis, bool(skewness > 0.3 or kurtosis > 0.5))
+    return NormalityReport(skewness, kurtosis, bool(skewness > _SKEWED or kurtosis > _HEAVY))
 
 
 def _directions(background: Background, probe: np.ndarray) -> np.ndarray:
     if background.covariance is None:
         return probe
     matrix = background.share * background.covariance
-    matrix.flat[:: background.dimension + 1] += (1.0 - background.share) * background.ridge + 1e-12 * background.ridge
+    matrix.flat[:: background.dimension + 1] += (1.0 - background.share) * background.ridge + _NUDGE * background.ridge
     return np.linalg.solve(matrix, probe.T).T

@@ -25,6 +25,7 @@ from reticent.tasks.store import digest_of
 BLOCK = 16
 """Runs per task."""
 _SCHEME = 1
+_ROUNDING = 1e-9  # by which a norm of 1 may exceed 1
 """Changes whenever the same task would give another result."""
 
 
@@ -53,7 +54,7 @@ class ReleaseGame:
         centre, contribution = np.asarray(self.centre, dtype=float), np.asarray(self.contribution, dtype=float)
         if centre.ndim != 1 or centre.shape != contribution.shape:
             raise ParameterError("contribution", contribution.shape, f"of the shape of the centre, {centre.shape}")
-        if not np.linalg.norm(contribution) <= 1.0 + 1e-9:
+        if not np.linalg.norm(contribution) <= 1.0 + _ROUNDING:
             raise ParameterError("contribution", float(np.linalg.norm(contribution)), "a vector of norm at most 1")
         if isinstance(self.mechanism, Laplace) and centre.size != 1:
             raise UnsupportedError("Laplace noise is for scalar releases (KAISSIS2023:R14)")
