@@ -48,53 +48,53 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     """
     whole, attained = steps_of(mechanism, neighbouring), steps_of(mechanism, neighbouring, attained=True)
     replaced = neighbouring is Neighbouring.REPLACE
-    both = replaced or (neighbouring is Neighbouring.ZERO_OUT and _displaces(mechanism))
-    enclosed = _composed(*whole, both)
-    if attained == whole and both is replaced:
+    either_shows = replaced or (neighbouring is Neighbouring.ZERO_OUT and _shows_the_displaced(mechanism))
+    enclosed = _composed(*whole, either_shows)
+    if attained == whole and either_shows is replaced:
         return enclosed
     least = _composed(*attained, replaced)
     notes = tuple(dict.fromkeys((*enclosed.notes, *least.notes)))
     return Bracket.checked(enclosed.pessimistic, least.optimistic, notes, (*enclosed.routes, *least.routes))
 
 
-def _composed(noisy: tuple[Step, ...], seen: float, both: bool) -> Bracket:
-    """The curve of these steps; ``both``: without noise, either hypothesis may show itself."""
+def _composed(noisy: tuple[Step, ...], seen: float, either_shows: bool) -> Bracket:
+    """The curve of these steps; ``either_shows``: without noise, either hypothesis may show itself."""
     if seen == 1.0:
-        return Bracket.exact(_disclosed(1.0, both))
+        return Bracket.exact(_disclosure_alone(1.0, either_shows))
     if not noisy and seen == 0.0:
         return Bracket.exact(GaussianTradeOff(0.0))
     if not noisy:
-        disclosed = _disclosed(seen, both)
+        disclosed = _disclosure_alone(seen, either_shows)
         return Bracket.exact(hull([disclosed, disclosed.reversed]))
     if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:
         return Bracket.exact(symmetrised(noisy[0].curve()))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
-        found = enclose(noisy, _disclosed(_ever_sampled(noisy), both))
-        above, below = (_reveal(curve, seen, both) for curve in (found.pessimistic, found.optimistic))
+        found = enclose(noisy, _disclosure_alone(_probability_sampled(noisy), either_shows))
+        above, below = (_with_disclosure(curve, seen, either_shows) for curve in (found.pessimistic, found.optimistic))
         curves = safest([above, above.reversed]), hull([below, below.reversed])
         return Bracket.checked(*curves, found.notes, tuple(found.routes))
 
 
-def _displaces(mechanism: Mechanism) -> bool:
+def _shows_the_displaced(mechanism: Mechanism) -> bool:
     """Whether a release without noise may show whom the target displaced."""
     pairs = [part.pair for part in mechanism.parts_under(Neighbouring.ZERO_OUT)]
     return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
 
 
-def _ever_sampled(noisy: tuple[Step, ...]) -> float:
+def _probability_sampled(noisy: tuple[Step, ...]) -> float:
     """Probability that the target took part at all: what it would show without any noise."""
     if any(step.pair.sample_rate == 1.0 for step in noisy):
         return 1.0
     return -math.expm1(sum(step.count * math.log1p(-step.pair.sample_rate) for step in noisy))
 
 
-def _disclosed(seen: float, both: bool) -> Polygon:
+def _disclosure_alone(seen: float, either_shows: bool) -> Polygon:
     """Nothing but a noiseless look with probability ``seen``."""
-    return _reveal(NO_RISK, seen, both)
+    return _with_disclosure(NO_RISK, seen, either_shows)
 
 
-def _reveal(curve: Polygon, seen: float, both: bool) -> Polygon:
-    """``curve``, and with probability ``seen`` the target itself (``both``: under either hypothesis).
+def _with_disclosure(curve: Polygon, seen: float, either_shows: bool) -> Polygon:
+    """``curve``, and with probability ``seen`` the target itself (``either_shows``: under either hypothesis).
 
     Under add/remove only presence shows itself: beta becomes (1 - seen) beta. Under replacement either
     value does: the error pairs shrink towards the origin.
@@ -105,7 +105,7 @@ def _reveal(curve: Polygon, seen: float, both: bool) -> Polygon:
         unseen = np.log1p(-seen)
     fpr, tnr, fnr, _ = curve.vertices
     fnr = fnr + unseen
-    if both:
+    if either_shows:
         return Polygon(LogErrors.of(fpr + unseen, fnr), curve.log_slopes)
     return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes + unseen)
 

@@ -82,17 +82,17 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
         raise NumericalError("tangent polygon: 0 must be among the thresholds")
     unknown = np.isnan(log_delta) | np.isnan(log_rest)
     log_delta, log_rest = np.where(unknown, 0.0, log_delta), np.where(unknown, -np.inf, log_rest)
-    right = _Half(thresholds[zero:], log_delta[zero:], log_rest[zero:])
-    left = _Half(-thresholds[zero::-1], log_delta[zero::-1], log_rest[zero::-1])
+    right = _DeltaHull(thresholds[zero:], log_delta[zero:], log_rest[zero:])
+    left = _DeltaHull(-thresholds[zero::-1], log_delta[zero::-1], log_rest[zero::-1])
     for _ in range(_MAX_PASSES):
-        chord = right.chord(left)
-        if chord is None:
+        lower = right.chord_over_zero(left)
+        if lower is None:
             break
-        right, left = right.lowered(*chord), left.lowered(*chord)
-    return _joined(right, left)
+        right, left = right.bounded_at_zero(*lower), left.bounded_at_zero(*lower)
+    return _both_halves(right, left)
 
 
-class _Half:
+class _DeltaHull:
     """Upper bounds on delta at thresholds 0 = l_0 < l_1 < ..., of which only the lower convex hull is kept."""
 
     def __init__(self, thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> None:
@@ -131,7 +131,7 @@ class _Half:
         fpr = np.minimum(fpr, 0.0)
         return LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=np.where(small, tpr, log1mexp(fnr)))
 
-    def chord(self, other: _Half) -> tuple[float, float] | None:
+    def chord_over_zero(self, other: _DeltaHull) -> tuple[float, float] | None:
         """(log delta, log rest) at threshold 0 on the chord between both halves; None where 0 is on the hull."""
         if len(self.thresholds) < 2 or len(other.thresholds) < 2:
             return None
@@ -144,12 +144,14 @@ class _Half:
             return None
         return math.log(delta), math.log(rest * (1.0 - _SLACK))
 
-    def lowered(self, log_delta: float, log_rest: float) -> _Half:
+    def bounded_at_zero(self, log_delta: float, log_rest: float) -> _DeltaHull:
         """The same with another bound at threshold 0."""
-        return _Half(self.thresholds, np.append(log_delta, self.log_delta[1:]), np.append(log_rest, self.log_rest[1:]))
+        return _DeltaHull(
+            self.thresholds, np.append(log_delta, self.log_delta[1:]), np.append(log_rest, self.log_rest[1:])
+        )
 
 
-def _joined(right: _Half, left: _Half) -> Polygon:
+def _both_halves(right: _DeltaHull, left: _DeltaHull) -> Polygon:
     """Both halves as one polygon: they share the tangent at threshold 0."""
     here, there = right.vertices(), left.vertices().exchanged
     slopes = np.concatenate([right.thresholds[:0:-1], [0.0], -left.thresholds[1:]])
@@ -187,7 +189,7 @@ def polygon_through(points: LogErrors) -> Polygon:
     tnr, fpr = np.where(few, log1mexp(fpr), tnr), np.where(few, fpr, log1mexp(tnr))
     fnr, tpr = np.where(rare, log1mexp(tpr), fnr), np.where(rare, tpr, log1mexp(fnr))
     ordered = LogErrors(fpr, tnr, fnr, tpr).at(np.lexsort((fpr, -tnr)))
-    vertices = _records(LogErrors.joined(_NEVER, ordered, _ALWAYS))
+    vertices = _undominated(LogErrors.joined(_NEVER, ordered, _ALWAYS))
     while True:
         run, rise = _increments(vertices)
         kept = convex_chain(run, rise)
@@ -196,7 +198,7 @@ def polygon_through(points: LogErrors) -> Polygon:
         vertices = vertices.at(kept)
 
 
-def _records(vertices: LogErrors) -> LogErrors:
+def _undominated(vertices: LogErrors) -> LogErrors:
     """The vertices that no other one beats in both rates; input ordered by increasing false positive rate."""
     least, most = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
     better = (vertices.fnr[1:] < least[:-1]) | (vertices.tpr[1:] > most[:-1])
@@ -230,14 +232,12 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)
     if bends:
-        first, slopes = _straightened(first, run, rise, np.flatnonzero(~falls))
+        first, slopes = _pooled(first, run, rise, np.flatnonzero(~falls))
     points = np.append(first, len(log_run))
     return points[: len(points) - int(np.sum(np.isneginf(slopes)))]
 
 
-def _straightened(
-    first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _pooled(first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone."""
     before, after = np.arange(-1, len(run) - 1).tolist(), np.arange(1, len(run) + 1).tolist()
     runs, rises, gone = run.tolist(), rise.tolist(), np.zeros(len(run), dtype=bool)
@@ -275,22 +275,22 @@ def hull(curves: Sequence[Polygon]) -> Polygon:
     """
     slopes = _slopes_of(curves)
     rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]
-    lead = np.argmax([_support(slopes, pair[0]) for pair in rates], axis=0)
+    lead = np.argmax([_log_deltas(slopes, pair[0]) for pair in rates], axis=0)
     first, second = (LogErrors(*(np.choose(lead, [r[s][k] for r in rates]) for k in range(4))) for s in (0, 1))
     return polygon_through(LogErrors.joined(first, second))
 
 
 def safest(curves: Sequence[TradeOff]) -> Polygon:
     """The curve that obeys the larger of several upper bounds on delta: for what may be any of them."""
-    return _bounded_by(curves, np.maximum)
+    return _obeying(curves, np.maximum)
 
 
 def strictest(curves: Sequence[TradeOff]) -> Polygon:
     """The curve that obeys the smaller of several upper bounds on delta: for what obeys all of them."""
-    return _bounded_by(curves, np.minimum)
+    return _obeying(curves, np.minimum)
 
 
-def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
+def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
     polygons = [curve for curve in curves if isinstance(curve, PolygonTradeOff)]
     thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
@@ -308,7 +308,7 @@ def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = No
     return slopes[np.isfinite(slopes)]
 
 
-def _support(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
+def _log_deltas(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
     """What decides which curve leads: log delta above 0, log of the reversed delta below."""
     above = log_sub(rates.tpr, slopes + rates.fpr)
     below = log_sub(rates.tnr, rates.fnr - slopes)

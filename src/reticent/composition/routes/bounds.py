@@ -50,12 +50,12 @@ class CheapBounds:
     @_QUIET
     def above(self) -> list[Polygon]:
         """On the safe side: Chernoff bounds on delta in both directions, and the affinity bound."""
-        up, forward = self._half(self._beyond_one, self._ends[0], self._total(lambda grid: grid.q_above))
-        down, back = self._half(self._below_zero, self._ends[1], self._total(lambda grid: grid.p_below))
+        up, forward = self._half(self._beyond_one, self._ends[0], self._over_steps(lambda grid: grid.q_above))
+        down, back = self._half(self._below_zero, self._ends[1], self._over_steps(lambda grid: grid.p_below))
         log_delta = np.concatenate([back[:0:-1], [min(forward[0], back[0])], forward[1:]])
         curves = [polygon_above(np.concatenate([-down[:0:-1], up]), log_delta)]
         # Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
-        minus_log = -self._total(_Grid.log_affinity)
+        minus_log = -self._over_steps(_Grid.log_affinity)
         distance = math.sqrt(-math.expm1(-2.0 * minus_log)) * (1.0 + _ULPS)
         if distance < 1.0:
             curves.append(polygon_above(np.zeros(1), np.array([math.log(distance or TINY)])))
@@ -70,9 +70,11 @@ class CheapBounds:
         """
         thresholds = np.concatenate([-_THRESHOLDS[:0:-1], _THRESHOLDS])
         between = np.sum([count * grid.log_labelled() for grid, count in self._grids], axis=0)
-        fpr = _least(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
-        fnr = _least(np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds)
-        lost = self._total(lambda grid: grid.q_above + grid.q_below)
+        fpr = _least_chernoff(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
+        fnr = _least_chernoff(
+            np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds
+        )
+        lost = self._over_steps(lambda grid: grid.q_above + grid.q_below)
         fpr, fnr = np.maximum(fpr, _LEAST_LOG_FPR), np.logaddexp(fnr, math.log(max(lost, TINY)))
         fpr, fnr = np.minimum(fpr + _ULPS, 0.0), np.minimum(fnr + _ULPS, 0.0)
         return polygon_through(LogErrors.of(fpr, fnr))
@@ -85,7 +87,7 @@ class CheapBounds:
     def _below_zero(self) -> np.ndarray:
         return np.sum([count * grid.log_moments(-_EXPONENTS) for grid, count in self._grids], axis=0)
 
-    def _total(self, part: Callable[[_Grid], float]) -> float:
+    def _over_steps(self, part: Callable[[_Grid], float]) -> float:
         return sum(count * part(grid) for grid, count in self._grids)
 
     def _half(self, log_moments: np.ndarray, end: float, lost: float) -> tuple[np.ndarray, np.ndarray]:
@@ -97,11 +99,11 @@ class CheapBounds:
         thresholds = np.unique(np.append(_THRESHOLDS, end)) if end < math.inf else _THRESHOLDS
         size = _EXPONENTS
         logs = log_moments + size * np.log(size) - (1.0 + size) * np.log1p(size)
-        log_delta = np.logaddexp(_least(logs, size, thresholds), math.log(max(lost, TINY))) + _ULPS
+        log_delta = np.logaddexp(_least_chernoff(logs, size, thresholds), math.log(max(lost, TINY))) + _ULPS
         return thresholds, np.where(thresholds >= end, -np.inf, np.minimum(log_delta, 0.0))
 
 
-def _least(logs: np.ndarray, exponents: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+def _least_chernoff(logs: np.ndarray, exponents: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """min over exponents of log - exponent * threshold; at most 0."""
     known = np.isfinite(logs)
     return np.min(logs[known] - np.multiply.outer(thresholds, exponents[known]), axis=1, initial=0.0)
@@ -183,7 +185,7 @@ def loudest_step(steps: Curves) -> Polygon:
     return polygon_through(LogErrors.of(np.minimum(fpr, 0.0), fnr))
 
 
-def told(noisy: Sequence[Step]) -> list[Polygon]:
+def mask_revealed(noisy: Sequence[Step]) -> list[Polygon]:
     """Without sampling an attacker is at least as strong, and Gaussian steps compose to one: finite at every delta."""
     mus = [(step.count, step.pair.unsampled_mu) for step in noisy]
     if any(mu is None for _, mu in mus):

@@ -124,7 +124,7 @@ def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     lost_q = sum(cells.count * cells.q_above for cells in parts)
     lost_p = sum(cells.count * cells.p_below for cells in parts)
-    ups = _fold(parts, split, plan, 1.0)
+    ups = _convolved(parts, split, plan, 1.0)
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
     upper, above = plan.thresholds[zero:], ups.mass[zero:]
@@ -132,13 +132,13 @@ def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     if plan.symmetric:
         lower, below, mirrored = upper, above, delta
     else:
-        downs = _fold(parts, split, plan, 0.0)
+        downs = _convolved(parts, split, plan, 0.0)
         lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
         mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
     middle = max(delta[0], mirrored[0])
     # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
     right, left = (
-        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_selected(above), upper), (_selected(below), lower))
+        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_drawn_through(above), upper), (_drawn_through(below), lower))
     )
     left = left[::-1]
     deltas = np.clip(np.concatenate([mirrored[1:][left], [middle], delta[1:][right]]), 0.0, 1.0)
@@ -158,28 +158,28 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
 
 
 def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
-    p_mass = [_folded_in(c.p, c.p_below, c.p_above) for c in parts]
-    q_mass = [_folded_in(c.q, c.q_below, c.q_above) for c in parts]
+    p_mass = [_with_tails(c.p, c.p_below, c.p_above) for c in parts]
+    q_mass = [_with_tails(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     # Labels differ from the losses they stand for by a mean that is known in advance.
     biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
     offset = 0 if plan.symmetric else round(sum(biases))
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     above, below = plan.thresholds[zero:], plan.thresholds[:zero]
-    tilted = _fold(parts, p_mass, plan, 1.0, offset)
+    tilted = _convolved(parts, p_mass, plan, 1.0, offset)
     fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
-    plain = _fold(parts, q_mass, plan, 0.0, offset)
+    plain = _convolved(parts, q_mass, plan, 0.0, offset)
     tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
-    right = _selected(tilted.mass[zero:])[::-1]
+    right = _drawn_through(tilted.mass[zero:])[::-1]
     fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
     if plan.symmetric:
         fnr, tnr = fpr[::-1], tpr[::-1]
     else:
-        tilted = _fold(parts, q_mass, plan, -1.0, offset)
+        tilted = _convolved(parts, q_mass, plan, -1.0, offset)
         fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
-        plain = _fold(parts, p_mass, plan, 0.0, offset)
+        plain = _convolved(parts, p_mass, plan, 0.0, offset)
         tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
-        left = zero - 1 - _selected(tilted.mass[:zero][::-1])
+        left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
         fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
     with np.errstate(divide="ignore"):
         points = LogErrors(
@@ -191,7 +191,7 @@ def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     return polygon_through(points)
 
 
-def _selected(mass: np.ndarray) -> np.ndarray:
+def _drawn_through(mass: np.ndarray) -> np.ndarray:
     """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
     total = np.cumsum(mass)
     quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
@@ -208,7 +208,7 @@ def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
     return mass
 
 
-def _folded_in(inner: np.ndarray, below: float, above: float) -> np.ndarray:
+def _with_tails(inner: np.ndarray, below: float, above: float) -> np.ndarray:
     """Both tails counted with the nearest cell."""
     mass = inner.copy()
     mass[0] += below
@@ -226,12 +226,14 @@ def _label_bias(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> 
 
 
 @dataclass(frozen=True)
-class _Composed:
+class _Convolution:
     mass: np.ndarray
     slack: float
 
 
-def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0) -> _Composed:
+def _convolved(
+    parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0
+) -> _Convolution:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
     ``offset`` grid points are added to the sum before weighting.
@@ -254,7 +256,7 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
     slack = scale * (rounding + wrap)
     if not slack < _HOPELESS:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
-    return _Composed(mass * scale, slack)
+    return _Convolution(mass * scale, slack)
 
 
 def _tail_sum(values: np.ndarray) -> np.ndarray:
@@ -293,7 +295,7 @@ def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
 def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
-    coarse = [(*_coarse(curve), n) for curve, n in steps]
+    coarse = [(*_planning_law(curve), n) for curve, n in steps]
     high, up = _chernoff_end(coarse, 1.0, tail)
     low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
@@ -334,7 +336,7 @@ def _median(curve: TradeOff, of_both: bool) -> float:
     return float(high)
 
 
-def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
+def _planning_law(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     """Connected dots on a grid that is geometric around 0: losses and P-masses."""
     sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
