@@ -281,25 +281,6 @@ def clt_sample_rate(
     return np.minimum(mu_at(advantage) / unit, 1.0)
 
 
-def clt_noise_multiplier(
-    advantage: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Least noise multiplier with ``clt`` at most ``advantage``. Safe wherever ``clt`` is; inf at advantage 0."""
-    _, rate, count = _arguments(1.0, sample_rate, steps)
-    with np.errstate(divide="ignore"):
-        ratio = (mu_at(advantage) / rate) ** 2 / count
-        if neighbouring is Neighbouring.REPLACE:
-            return np.arcsinh(0.25 * ratio) ** -0.5
-        return np.log1p(ratio) ** -0.5
-
-
-def clt_steps(
-    advantage: ArrayLike, noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Largest real number of steps with ``clt`` at most ``advantage``. Safe wherever ``clt`` is."""
-    return (mu_at(advantage) / clt_mu(noise_multiplier, sample_rate, 1, neighbouring)) ** 2
-
-
 def _clt_add(n: np.ndarray, p: np.ndarray, t: np.ndarray) -> np.ndarray:
     return p * np.sqrt(t * np.expm1(1.0 / (n * n)))
 

@@ -46,6 +46,7 @@ class Polygon(PolygonTradeOff):
 
     @property
     def reversed(self) -> Polygon:
+        """H0 and H1 exchanged: the inverse function, exactly."""
         return Polygon(self.vertices.at(slice(None, None, -1)).exchanged, -self.log_slopes[::-1])
 
     def reaches(self, log_delta: float) -> bool:
@@ -221,6 +222,12 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
     Pool adjacent violators: the kept points are the vertices of the convex hull of all points, on the side
     where slopes rise / run fall; a flat end (rise 0) is left out. Sums of positive terms only, so nothing
     cancels.
+
+    Args:
+        log_run, log_rise: logarithms of the increments >= 0 from each point to the next, shape (n - 1,).
+
+    Returns:
+        Indices of the points kept, increasing, 0 first.
     """
     first, run, rise = np.arange(len(log_run)), log_run, log_rise
     while True:
@@ -272,6 +279,12 @@ def hull(curves: Sequence[Polygon]) -> Polygon:
     The envelope of convex curves is the hull of all their vertices; a vertex is on it if its delta is
     the largest at some edge slope of any of the curves (between slopes the lead is decided at the ends,
     because a difference of delta functions is concave in e^l on one vertex of one of them).
+
+    Args:
+        curves: polygons that some tests attain, at least one.
+
+    Returns:
+        The envelope: an attacker who may choose among all.
     """
     slopes = _slopes_of(curves)
     rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]
@@ -281,12 +294,20 @@ def hull(curves: Sequence[Polygon]) -> Polygon:
 
 
 def safest(curves: Sequence[TradeOff]) -> Polygon:
-    """The curve that obeys the larger of several upper bounds on delta: for what may be any of them."""
+    """The curve that obeys the larger of several upper bounds on delta: for what may be any of them.
+
+    Args:
+        curves: pessimistic ones, of which any may be the true one; at least one.
+    """
     return _obeying(curves, np.maximum)
 
 
 def strictest(curves: Sequence[TradeOff]) -> Polygon:
-    """The curve that obeys the smaller of several upper bounds on delta: for what obeys all of them."""
+    """The curve that obeys the smaller of several upper bounds on delta: for what obeys all of them.
+
+    Args:
+        curves: pessimistic ones that all hold; at least one.
+    """
     return _obeying(curves, np.minimum)
 
 

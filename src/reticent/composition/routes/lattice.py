@@ -104,13 +104,13 @@ def compose_lattice(
 
 
 def lattice_above(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
-    """The pessimistic side of ``compose_lattice`` alone."""
+    """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _pessimistic(_all_cells(steps, plan, 0.0), plan)
 
 
 def lattice_below(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
-    """The optimistic side of ``compose_lattice`` alone."""
+    """The optimistic side of ``compose_lattice`` alone; arguments and errors as there."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _optimistic(_all_cells(steps, plan, -0.5), plan)
 
