@@ -144,7 +144,15 @@ class Composed:
         return self.delta(0.0)
 
     def delta(self, epsilon: float) -> Interval:
-        """The smallest delta at ``epsilon`` >= 0 that holds in both directions."""
+        """The smallest delta at ``epsilon`` >= 0 that holds in both directions.
+
+        Returns:
+            (lower, upper), proven.
+
+        Raises:
+            ParameterError: ``epsilon`` is negative, infinite or NaN.
+            UnsupportedError: as for ``compose``.
+        """
         epsilon = _check.non_negative(epsilon=epsilon)
         found = self.certified if epsilon == 0.0 and singly_sampled(self.mechanism) else self._at_threshold(epsilon)
         if found is not None:
@@ -197,6 +205,15 @@ def certified_advantage(
 
     The width is mostly below 1e-8, never above that of ``compose``. ``Composed.refused`` of the same run says why it
     is wider where it is.
+
+    Args:
+        noise_multiplier: > 0.
+        sample_rate: in (0, 1].
+        steps: >= 1.
+        neighbouring: between which data sets.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return Composed(DPSGD(noise_multiplier, sample_rate, steps), neighbouring).advantage()
 

@@ -105,13 +105,28 @@ def steps_of(
 
 
 def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Differences of neighbouring tail probabilities, taken from the smaller tail."""
+    """Differences of neighbouring tail probabilities, taken from the smaller tail.
+
+    Args:
+        above, below: log P(L > l) and log P(L <= l) at increasing thresholds, shape (n,).
+
+    Returns:
+        Masses of the cells between them, shape (n - 1,).
+    """
     by_tail = np.exp(log_sub(above[:-1], above[1:]))
     return np.where(above[:-1] < SMALL, by_tail, np.exp(log_sub(below[1:], below[:-1])))
 
 
 def connected(grid: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """P-masses on the points of ``grid``: each cell's moved to its two ends such that its P- and Q-mass stay."""
+    """P-masses on the points of ``grid``: each cell's moved to its two ends such that its P- and Q-mass stay.
+
+    Args:
+        grid: ends of the cells, increasing, shape (n,).
+        p, q: masses of the cells under absent and present, shape (n - 1,).
+
+    Returns:
+        P-masses on the points, shape (n,); a stronger attacker's, as its losses tell the cell.
+    """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         up = (np.exp(-grid[:-1]) * q - p) / np.expm1(np.diff(grid))
     up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)

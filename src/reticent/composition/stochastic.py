@@ -32,6 +32,9 @@ class SusceptibilityLaw:
     Attributes:
         values: finite, > 0.
         weights: probabilities of the values, of sum 1.
+
+    Raises:
+        ParameterError: a value is not > 0, or weights are not probabilities that add up to 1 within 1e-9.
     """
 
     values: np.ndarray
@@ -48,7 +51,14 @@ class SusceptibilityLaw:
 
     @classmethod
     def sampled(cls, values: ArrayLike) -> SusceptibilityLaw:
-        """The empirical law of measured values; equal values are gathered."""
+        """The empirical law of measured values; equal values are gathered.
+
+        Args:
+            values: shape (records,), finite, > 0.
+
+        Raises:
+            ParameterError: a value is not a finite number > 0.
+        """
         distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
         return cls(distinct, counts / counts.sum())
 
@@ -58,6 +68,13 @@ class SusceptibilityLaw:
 
         Gauss-Laguerre nodes: exact for polynomials in K up to degree ``2 nodes - 1``; curves composed with it
         are good to 1e-6 from about ten dimensions on. ``GaussianGradientTradeOff`` is exact in any dimension.
+
+        Args:
+            dimension: >= 1.
+            nodes: of the rule, >= 1.
+
+        Raises:
+            ParameterError: an argument is outside its domain.
         """
         order, degrees = _check.count(nodes=nodes), _check.count(dimension=dimension)
         k, shape = np.arange(order, dtype=float), 0.5 * degrees - 1.0
@@ -87,6 +104,9 @@ class DistributionFreeTradeOff(TradeOff):
         mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.
 
     Claim: a bound, provided that each record has a Gaussian curve.
+
+    Raises:
+        ParameterError: ``mean_square`` is negative, infinite or NaN.
     """
 
     def __init__(self, mean_square: float) -> None:

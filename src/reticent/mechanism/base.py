@@ -122,7 +122,7 @@ MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanism", _F
 
 
 def check_noise(noise_multiplier: float) -> None:
-    """0, or a number with which one can compute.
+    """Refuse a ``noise_multiplier`` that is neither 0 nor a number with which one can compute.
 
     Raises:
         ParameterError: it is neither.
@@ -132,7 +132,7 @@ def check_noise(noise_multiplier: float) -> None:
 
 
 def check_rate(sample_rate: float) -> None:
-    """A probability above 0 with which one can compute.
+    """Refuse a ``sample_rate`` that is no probability above 0 with which one can compute.
 
     Raises:
         ParameterError: it is none.

@@ -106,7 +106,12 @@ class DataRecord(_Frozen):
 
 
 class ParameterRecord(_Frozen):
-    """One trained tensor, in the order in which flat vectors hold them."""
+    """One trained tensor, in the order in which flat vectors hold them.
+
+    Attributes:
+        name: as the module spells it.
+        shape: of the tensor; () for a number.
+    """
 
     name: str
     shape: tuple[Whole, ...]

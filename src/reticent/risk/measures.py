@@ -142,6 +142,9 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     ``sup -Phi^-1(alpha) - Phi^-1(beta)``, by a grid in normal quantiles that zooms in on its maximum: exact
     to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the quantile). An estimate, and no
     mu of the curve: below the floor the shift mostly grows on.
+
+    Raises:
+        ParameterError: ``floor`` is outside (0, 1).
     """
     if isinstance(curve, GaussianTradeOff):
         return curve.mu
@@ -164,6 +167,9 @@ def reconstruction_success(curve: TradeOff, baseline: float) -> float:
 
     ``1 - beta(baseline)``; valid for the worst-case curve only. The same formula on a relaxed curve is
     false (a reconstruction is a one-sided test), so callers must pass the worst case.
+
+    Raises:
+        ParameterError: ``baseline`` is outside [0, 1].
     """
     return tpr_at_fpr(curve, _check.fraction(baseline=baseline))
 

@@ -71,6 +71,9 @@ class SensitivityRecord:
             CHERUBIN2024; None where no batch was seen.
         noise_multiplier: at which F was evaluated.
         budget: largest ``mask_term`` that a filter allowed, fixed before training, or None.
+
+    Raises:
+        ParameterError: a sum is negative or NaN, or exceeds the budget.
     """
 
     steps: int
@@ -105,6 +108,9 @@ class Attribute(Adversary):
     Attributes:
         gradient_change: largest distance between the clipped gradients of two completions of the target
             in one step, in the units of ``max_grad_norm``; or what a recorder accumulated.
+
+    Raises:
+        ParameterError: ``gradient_change`` is negative or NaN.
     """
 
     gradient_change: float | SensitivityRecord | None = field(
@@ -186,6 +192,9 @@ def mask_term(norm_a: ArrayLike, norm_b: ArrayLike, distance: ArrayLike, noise_m
         norm_b: norm of the other.
         distance: their distance over the clip norm.
         noise_multiplier: > 0.
+
+    Raises:
+        ParameterError: ``noise_multiplier`` is not > 0.
     """
     s = 1.0 / _check.positive(noise_multiplier=noise_multiplier) ** 2
     a2, b2, r2 = (np.square(np.asarray(x, dtype=float)) for x in (norm_a, norm_b, distance))
@@ -200,6 +209,10 @@ def worst_mask_term(change: ArrayLike, noise_multiplier: float) -> np.ndarray:
 
     F is convex in each e^{s |.|^2/2}, so the extremes are a chord of the unit sphere and, on a line through 0, a
     unit vector and its shortened copy. docs/attribute.md.
+
+    Args:
+        change: in [0, 2], any shape; over the clip norm.
+        noise_multiplier: > 0.
     """
     change = np.asarray(change, dtype=float)
     radial = mask_term(1.0, np.abs(1.0 - change), change, noise_multiplier)
@@ -210,6 +223,14 @@ def log_affinity(total: float, largest: float, rate: float) -> float:
     """Lower bound on log rho of all steps, given the sum of F and the largest F of a step.
 
     Each step has rho >= 1 - p^2 F/(8 (1 - p)); log(1 - x) >= x log(1 - x_max)/x_max for 0 <= x <= x_max.
+
+    Args:
+        total: sum of F over the steps, >= 0.
+        largest: the largest F of a step.
+        rate: of Poisson sampling, in (0, 1].
+
+    Returns:
+        log rho <= 0; -inf where nothing is bounded.
     """
     if total == 0.0:
         return 0.0
@@ -225,6 +246,9 @@ def success_at_prior(bayes_security: float, guess: float) -> float:
 
     Bayes security is the least ratio of the two error probabilities over all priors, hence
     ``1 - bayes_security * (1 - guess)``, for any number of values and any prior. Section 2 of CHERUBIN2024.
+
+    Raises:
+        ParameterError: an argument is outside [0, 1].
     """
     return 1.0 - _check.fraction(bayes_security=bayes_security) * (1.0 - _check.fraction(guess=guess))
 

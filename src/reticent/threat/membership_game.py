@@ -47,6 +47,9 @@ class MembershipGame(Adversary):
             its mean over records; or a law of K, composed stochastically; or a spectrum of the gradients,
             which is exact where the harmonic rule is a bound on mu. K is measured from the mean gradient;
             under Poisson sampling from zero, in the metric of the second moment: its mean is d there too.
+
+    Raises:
+        ParameterError: ``susceptibility`` is a number that is not > 0.
     """
 
     susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = field(

@@ -30,6 +30,9 @@ class Mixed(Adversary):
     Attributes:
         relaxed_probability: probability of the relaxed type, in [0, 1].
 
+    Raises:
+        ParameterError: ``relaxed_probability`` is outside [0, 1].
+
     Example:
         >>> import reticent as rt
         >>> round(rt.Mixed(0.5).assess(rt.Gaussian(2.0)).measure(rt.advantage).value, 4)

@@ -31,6 +31,9 @@ class NormOnly(Adversary):
     Attributes:
         dimension: of each release; None means its number of coordinates, 1 where that is not known. In a ledger each
             release keeps its own.
+
+    Raises:
+        ParameterError: ``dimension`` is not a whole number >= 1.
     """
 
     dimension: int | None = field(default=None, metadata=described("Dimensions of each release."))

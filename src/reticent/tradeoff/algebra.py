@@ -30,6 +30,9 @@ class Mixture(TradeOff):
     Attributes:
         curves: the experiments.
         weights: probabilities, same length; they must add up to 1 within 1e-9 and are normalised.
+
+    Raises:
+        ParameterError: weights are not probabilities of the same number that add up to 1.
     """
 
     def __init__(self, curves: Sequence[TradeOff], weights: ArrayLike) -> None:
@@ -92,6 +95,13 @@ class Subsampled(TradeOff):
     The threshold test stays the same, its threshold moves: alpha as before, and
     beta' = (1 - rate)(1 - alpha) + rate beta. Exact for Poisson sampling under add/remove, where it
     is one direction; the other is ``reversed``. Lemma 9 of KAISSIS2023.
+
+    Attributes:
+        curve: that of a release in which the target takes part.
+        rate: probability that it does, in (0, 1].
+
+    Raises:
+        ParameterError: ``rate`` is outside (0, 1].
     """
 
     def __init__(self, curve: TradeOff, rate: float) -> None:

@@ -39,7 +39,11 @@ class LogErrors(NamedTuple):
 
     @classmethod
     def of(cls, fpr: np.ndarray, fnr: np.ndarray) -> LogErrors:
-        """Both errors and their complements, which lose digits where an error is next to 1."""
+        """Both errors and their complements, which lose digits where an error is next to 1.
+
+        Args:
+            fpr, fnr: log alpha and log beta, of one shape.
+        """
         return cls(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr))
 
     @classmethod
@@ -48,7 +52,7 @@ class LogErrors(NamedTuple):
         return cls(*(np.concatenate(rates) for rates in zip(*parts, strict=True)))
 
     def at(self, where: Any) -> LogErrors:
-        """Those at an index, slice or mask, as numpy takes it."""
+        """Those at ``where``: an index, slice or mask, as numpy takes it."""
         return LogErrors(*(rate[where] for rate in self))
 
     @property
@@ -88,23 +92,43 @@ class TradeOff(ABC):
         return math.inf
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        """Logarithm of the smallest false negative rate at false positive rate ``e^log_alpha``."""
+        """Logarithm of the smallest false negative rate at false positive rate ``e^log_alpha``.
+
+        Raises:
+            ParameterError: ``log_alpha`` is above 0 or NaN.
+        """
         return self._at(_check.log_probabilities(log_alpha=log_alpha))[0]
 
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        """Logarithm of the largest true positive rate at false positive rate ``e^log_alpha``."""
+        """Logarithm of the largest true positive rate at false positive rate ``e^log_alpha``.
+
+        Raises:
+            ParameterError: ``log_alpha`` is above 0 or NaN.
+        """
         return self._at(_check.log_probabilities(log_alpha=log_alpha))[1]
 
     def beta(self, alpha: ArrayLike) -> np.ndarray:
-        """Smallest false negative rate (type II error) at false positive rate ``alpha``."""
+        """Smallest false negative rate (type II error) at false positive rate ``alpha``.
+
+        Raises:
+            ParameterError: ``alpha`` is outside [0, 1] or NaN.
+        """
         return np.exp(self.log_beta(_log(_check.probabilities(alpha=alpha))))
 
     def power(self, alpha: ArrayLike) -> np.ndarray:
-        """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation."""
+        """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation.
+
+        Raises:
+            ParameterError: ``alpha`` is outside [0, 1] or NaN.
+        """
         return np.exp(self.log_power(_log(_check.probabilities(alpha=alpha))))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0."""
+        """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0.
+
+        Raises:
+            ParameterError: ``epsilon`` is NaN.
+        """
         epsilon = _check.reals(epsilon=epsilon)
         size = np.abs(epsilon)
         result = np.empty(epsilon.shape)

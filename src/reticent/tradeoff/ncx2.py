@@ -47,7 +47,12 @@ _NEXT_TERM, _CANCELLED = 4e-5, 4e-16
 
 
 class LogTails(NamedTuple):
-    """Natural logarithms; arrays of one shape."""
+    """Natural logarithms; arrays of one shape.
+
+    Attributes:
+        cdf: log P(X <= x).
+        sf: log P(X > x).
+    """
 
     cdf: np.ndarray
     sf: np.ndarray
@@ -98,17 +103,26 @@ def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -
 
 
 def log_cdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> np.ndarray:
-    """Logarithm of the distribution function; see ``log_tails``."""
+    """Logarithm of the distribution function; arguments and errors as for ``log_tails``."""
     return log_tails(x, df, nc, rtol).cdf
 
 
 def log_sf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> np.ndarray:
-    """Logarithm of the survival function; see ``log_tails``."""
+    """Logarithm of the survival function; arguments and errors as for ``log_tails``."""
     return log_tails(x, df, nc, rtol).sf
 
 
 def log_pdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike) -> np.ndarray:
-    """Logarithm of the density at ``x > 0``, by the contour integral (d = 1: closed form)."""
+    """Logarithm of the density at ``x > 0``, by the contour integral (d = 1: closed form).
+
+    Args:
+        x: points; outside (0, inf) the answer is -inf.
+        df: degrees of freedom, 1 or >= 2; broadcast against ``x``.
+        nc: noncentrality, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     x, df, nc = np.broadcast_arrays(_check.reals(x=x), _degrees(df), _noncentrality(nc))
     flat, d, lam = x.ravel(), df.ravel(), nc.ravel()
     value = np.full(flat.shape, -np.inf)
@@ -128,8 +142,16 @@ def quantile(log_cdf: ArrayLike, log_sf: ArrayLike, df: ArrayLike, nc: ArrayLike
     Both are given so that neither end of the unit interval loses digits; the smaller one is used.
     Newton's method on the logarithm of a log-concave tail converges from any start.
 
+    Args:
+        log_cdf, log_sf: logarithms of both tails, <= 0, of one shape.
+        df: degrees of freedom, 1 or >= 2; broadcast.
+        nc: noncentrality, >= 0; broadcast.
+
     Returns:
         Points in [0, inf]; 0 where the true quantile is below the smallest double.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     log_cdf = _check.log_probabilities(log_cdf=log_cdf)
     log_sf = _check.log_probabilities(log_sf=log_sf)

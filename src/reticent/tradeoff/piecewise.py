@@ -104,6 +104,9 @@ def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
 
     0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it (CHERUBIN2024,
     Proposition 9, in the form that CHERUBIN2024:B11 corrects: TPR <= min(1, FPR + advantage)).
+
+    Raises:
+        ParameterError: ``advantage`` is outside [0, 1].
     """
     rest = 1.0 - _check.fraction(advantage=advantage)
     if rest == 1.0:

@@ -53,7 +53,11 @@ class ProfileTradeOff(PolygonTradeOff):
 
     @classmethod
     def of(cls, curve: TradeOff, epsilons: ArrayLike) -> ProfileTradeOff:
-        """Tabulate both directions of ``curve`` at ``epsilons``."""
+        """Tabulate both directions of ``curve`` at ``epsilons``.
+
+        Raises:
+            ParameterError: ``epsilons`` do not increase from 0, or are not finite.
+        """
         epsilons = _check.reals(epsilons=epsilons)
         return cls(epsilons, curve.log_delta(epsilons), curve.reversed.log_delta(epsilons))
 

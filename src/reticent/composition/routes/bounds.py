@@ -171,7 +171,11 @@ class _Grid:
 
 
 def loudest_step(steps: Curves) -> Polygon:
-    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
+    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates for equal steps.
+
+    Args:
+        steps: (curve of one step, H0 = absent; how many times it ran).
+    """
     sizes = _LOUD_SIZES
     thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
     fpr, fnr = np.full(len(thresholds), -np.inf), np.zeros(len(thresholds))
@@ -186,7 +190,14 @@ def loudest_step(steps: Curves) -> Polygon:
 
 
 def mask_revealed(noisy: Sequence[Step]) -> list[Polygon]:
-    """Without sampling an attacker is at least as strong, and Gaussian steps compose to one: finite at every delta."""
+    """Bounds from an attacker who is told when the target took part: Gaussian steps then compose to one.
+
+    Args:
+        noisy: the steps.
+
+    Returns:
+        One polygon on the safe side, finite at every delta; none where a step is not Gaussian.
+    """
     mus = [(step.count, step.pair.unsampled_mu) for step in noisy]
     if any(mu is None for _, mu in mus):
         return []

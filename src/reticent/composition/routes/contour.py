@@ -61,12 +61,18 @@ class Moments:
         return self.exponents[keep], self.logs[keep]
 
     def left(self, c: float, below: float) -> tuple[np.ndarray, np.ndarray]:
+        """Usable (exponent, log moment) pairs with exponent < min(c, below)."""
         keep = (self.exponents < min(c, below)) & np.isfinite(self.logs)
         return self.exponents[keep], self.logs[keep]
 
 
 def chernoff_moments(laws: Laws, exponents: np.ndarray) -> Moments:
-    """Bounds for the composition at ``exponents``."""
+    """Bounds for the composition at ``exponents``.
+
+    Args:
+        laws: (loss law of one step, how many times it ran).
+        exponents: c, increasing.
+    """
     logs = np.zeros(len(exponents))
     for law, count in laws:
         logs += count * law.log_moment(exponents)
@@ -105,7 +111,7 @@ class Contour:
         return 2.0 * np.pi / self.spacing
 
     def delta(self, thresholds: np.ndarray) -> Enclosed:
-        """delta(l) = E_P[(e^S - e^l)_+]."""
+        """delta(l) = E_P[(e^S - e^l)_+] at ``thresholds`` l, shape (n,); 16 and more must be evenly spaced."""
         c, w = self.c, self.window
         return self._delta(thresholds, np.zeros(1), -1.0 / np.expm1((c - 1.0) * w), 1.0 / np.expm1(c * w))
 
@@ -125,19 +131,19 @@ class Contour:
         return _ordered([(value, error)], near * (self._right(thresholds) + self._left(thresholds)))
 
     def fpr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S > l)."""
+        """P(S > l) at ``thresholds`` l."""
         return self._rate(thresholds, True, 1.0)
 
     def tnr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S <= l)."""
+        """P(S <= l) at ``thresholds`` l."""
         return self._rate(thresholds, True, -1.0)
 
     def fnr(self, thresholds: np.ndarray) -> Enclosed:
-        """Q(S <= l)."""
+        """Q(S <= l) at ``thresholds`` l."""
         return self._rate(thresholds, False, 1.0)
 
     def tpr(self, thresholds: np.ndarray) -> Enclosed:
-        """Q(S > l)."""
+        """Q(S > l) at ``thresholds`` l."""
         return self._rate(thresholds, False, -1.0)
 
     @_QUIET
@@ -213,6 +219,14 @@ def build_contour(
     """A contour at c that serves thresholds in [low, high] to about e^-digits of the quantities' scale.
 
     ``step`` is the distance of the two deltas whose difference gives an error rate.
+
+    Args:
+        laws: (loss law of one step, how many times it ran).
+        moments: for the aliases.
+        c: real part of the line, not 0 or 1.
+        low, high: thresholds that it serves.
+        digits: see above.
+        step: distance of the two deltas whose difference gives an error rate.
 
     Raises:
         NumericalError: more than 8192 frequencies would be needed, or quadrature cannot resolve them.
