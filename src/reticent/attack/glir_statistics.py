@@ -43,6 +43,9 @@ class BatchDesign:
         sample_rate: probability that a given record of the data is in it, in (0, 1].
         noise: standard deviation of the noise on the sum, in the gradients' units.
         sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
+
+    Raises:
+        ParameterError: a field is outside its domain.
     """
 
     batch_size: float
@@ -150,6 +153,12 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
     Args:
         in_batch: ``log_ratio_in_batch`` of the recorded steps of one epoch, shape (steps, q).
         rate: share of the data in one batch; steps that were not recorded count as uninformative.
+
+    Returns:
+        Natural logarithms, shape (q,); larger is more member-like.
+
+    Raises:
+        ParameterError: ``rate`` is outside (0, 1].
     """
     _check.rate(rate=rate)
     missing = max(0.0, 1.0 - rate * len(in_batch))
@@ -163,6 +172,15 @@ def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_siz
     """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (LEEMANN2023:G16).
 
     The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
+
+    Args:
+        distance: n D, squared Mahalanobis distances in the metric of the sum of a batch, shape (q,).
+        susceptibility: K of the targets, shape (q,).
+        batch_size: n > 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     n = _check.positive(batch_size=batch_size)
     return ncx2.log_cdf(
@@ -176,6 +194,15 @@ def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background,
     Known law: the statistic is standard normal for a non-member, with or without noise. Sample covariance from m
     records, no noise, batches of fixed size: an exact pivot, Student's t with a beta-distributed scale, that
     depends on d, m and n only; records are split so that query and batch are centred by different ones.
+
+    Args:
+        total: what the step released, a sum, shape (d,).
+        queries: gradients of the targets, shape (q, d).
+        background: moments of the gradients.
+        design: how the batch was drawn, and its noise.
+
+    Returns:
+        Natural logarithms, shape (q,).
 
     Raises:
         UnsupportedError: no null law is known: calibrate on held-out non-members instead.
@@ -292,6 +319,11 @@ class NormalityReport(NamedTuple):
 
 def normality(background: Background, queries: np.ndarray, batch_size: float) -> NormalityReport:
     """Cumulants of a batch sum along ``V^-1 (theta - mean)``, from background records.
+
+    Args:
+        background: with its records.
+        queries: gradients of targets, shape (q, d); the first 64 are looked at.
+        batch_size: n > 0.
 
     Raises:
         ParameterError: the background holds no records.

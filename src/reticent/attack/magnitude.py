@@ -41,6 +41,10 @@ class ReleaseGame:
         contribution: the target's, same shape, norm at most 1.
         sample_rate: probability that the target takes part in a release in which it may; the attacker knows
             which of the *other* records take part.
+
+    Raises:
+        ParameterError: rate, noise or shapes are outside their domain, or the contribution is longer than 1.
+        UnsupportedError: Laplace noise on vectors.
     """
 
     mechanism: Gaussian | Laplace
@@ -60,7 +64,11 @@ class ReleaseGame:
             raise UnsupportedError("Laplace noise is for scalar releases (KAISSIS2023:R14)")
 
     def play(self, runs: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Observations without and with the target, each of shape (runs, releases, dimension)."""
+        """Observations without and with the target, each of shape (runs, releases, dimension).
+
+        Raises:
+            ParameterError: ``runs`` is not a whole number >= 1.
+        """
         shape = (_check.count(runs=runs), self.mechanism.releases, len(self.centre))
         absent = self.centre + self._noise(rng, shape)
         takes_part = rng.random((*shape[:2], 1)) < self.sample_rate

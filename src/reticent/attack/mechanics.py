@@ -181,7 +181,17 @@ def _coordinates(dataset_size: int) -> np.ndarray:
 
 
 def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
-    """Test what was released against the claim; arrays in, p-values out."""
+    """Test what was released against the claim; arrays in, p-values out.
+
+    Args:
+        seen: what the experiments released.
+        claim: what the loop says that it did.
+        significance: of the verdict, in (0, 1).
+        seed: of what is simulated.
+
+    Raises:
+        ParameterError: ``significance`` is outside (0, 1).
+    """
     _check.open_fraction(significance=significance)
     noise, second = seen.silence / claim.noise_multiplier, seen.second_silence / claim.noise_multiplier
     batch = seen.chorus[:, 0]

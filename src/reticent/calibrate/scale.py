@@ -24,6 +24,9 @@ class NoiseScale(Unknown):
     """A factor on the noise of every release; more noise is post-processing of each, so risk falls.
 
     Composition keeps the order of its steps: if each release tells less, so do all together.
+
+    Attributes:
+        low, high: ends of the factor that is searched, inclusive, > 0.
     """
 
     low: float = 1e-3
@@ -50,7 +53,11 @@ class NoiseScale(Unknown):
         return replace(scaled, noise_multiplier=noise * value)
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
-        """The range, without factors at which the noise of a part leaves what can be computed with."""
+        """The range, without factors at which the noise of a part leaves what can be computed with.
+
+        Raises:
+            ParameterError: the noises are too far apart for one factor.
+        """
         noises = [float(getattr(part, "noise_multiplier", 1.0)) or 1.0 for part in parts_of(mechanism)]
         low, high = max(self.low, 2.0 * SMALLEST / min(noises)), min(self.high, 0.5 * LARGEST / max(noises))
         if low > high:
@@ -59,7 +66,13 @@ class NoiseScale(Unknown):
 
 
 def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
-    """(factor, slope of log mu) where the central limit theorem has ``mu``: the squares of all parts add up."""
+    """(factor, slope of log mu) where the central limit theorem has ``mu``: the squares of all parts add up.
+
+    Args:
+        mechanism: a run, or a ledger of runs, all with noise.
+        mu: > 0.
+        neighbouring: between which data sets.
+    """
     unit = NoiseScale()
     low, high = (math.log(end) for end in unit.ends(mechanism))
 

@@ -23,6 +23,10 @@ class Edge:
         low: smallest u allowed.
         high: largest u allowed.
         tolerance: aimed distance to the root in u.
+
+    Attributes:
+        safe, unsafe: (u, gap) next to the edge on either side, once seen.
+        evaluations, seen: how many, and all (u, gap).
     """
 
     gap: Callable[[float], float]
@@ -82,7 +86,7 @@ class Edge:
         return slope if math.isfinite(slope) and slope > _FLATTEST else guess
 
     def guarded(self, u: float) -> float:
-        """Inside the bracket, if there is one; bisection where the secant would leave it."""
+        """``u`` moved inside the bracket, if there is one; bisection where the secant would leave it."""
         low = self.low if self.safe is None else self.safe[0]
         high = self.high if self.unsafe is None else self.unsafe[0]
         if self.safe is not None and self.unsafe is not None and not low < u < high:

@@ -42,6 +42,9 @@ class DPSGD(Mechanism):
             person together. None states nothing, and they speak about one record.
         batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
             loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
+
+    Raises:
+        ParameterError: a field is outside its domain, or contradicts the sampler.
     """
 
     noise_multiplier: float = field(metadata=described("Noise over the clip norm, on the sum of a batch."))

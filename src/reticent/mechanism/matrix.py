@@ -45,6 +45,9 @@ class MatrixMechanism(Mechanism):
         participations: the most steps in which one record takes part; 1 is a single epoch.
         separation: fewest steps from one participation to the next. Under block sampling the number of blocks.
         sample_rate: below 1 the steps draw from blocks in turn: probability of a record when it is its block's turn.
+
+    Raises:
+        ParameterError: a field is outside its domain, or contradicts the strategy.
     """
 
     noise_multiplier: float = field(metadata=described("Noise over the clip norm, before the strategy is undone."))
