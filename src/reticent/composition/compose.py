@@ -23,7 +23,8 @@ from reticent.mechanism.pairs import Disclosure
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
-Interval = tuple[float, float]
+Ends = tuple[float, float]
+"""(lower, upper) around one number."""
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _WIDE_ADVANTAGE = 1e-7
 _ROOMS = (1.0, 2.0)  # of the certified advantage: what its nodes are planned for
@@ -139,11 +140,11 @@ class Composed:
         attained = whole == steps_of(self.mechanism, self.neighbouring, attained=True)
         return transform_of(noisy) if noisy and seen == 0.0 and attained else None
 
-    def advantage(self) -> Interval:
+    def advantage(self) -> Ends:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
         return self.delta(0.0)
 
-    def delta(self, epsilon: float) -> Interval:
+    def delta(self, epsilon: float) -> Ends:
         """The smallest delta at ``epsilon`` >= 0 that holds in both directions.
 
         Returns:
@@ -161,7 +162,7 @@ class Composed:
         return min(lower, upper), upper  # rounding may exchange equal ends
 
     @cached_property
-    def certified(self) -> Interval | None:
+    def certified(self) -> Ends | None:
         """The advantage of a Poisson-sampled run by its own certificate, mostly within 1e-8; None where it gives up."""
         run = self.mechanism
         if not singly_sampled(run) or run.noise_multiplier == 0.0 or run.sample_rate == 1.0:
@@ -178,7 +179,7 @@ class Composed:
             self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
         return None
 
-    def _at_threshold(self, epsilon: float) -> Interval | None:
+    def _at_threshold(self, epsilon: float) -> Ends | None:
         """delta by the characteristic function at this threshold alone; None where it cannot say it."""
         spectral = self._spectral
         if spectral is None or not spectral.steps:
@@ -198,9 +199,7 @@ class Composed:
         return None
 
 
-def certified_advantage(
-    noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring
-) -> Interval:
+def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> Ends:
     """(lower, upper) around the worst-case advantage of a Poisson-sampled DP-SGD run, proven.
 
     The width is mostly below 1e-8, never above that of ``compose``. ``Composed.refused`` of the same run says why it
@@ -244,7 +243,7 @@ class _ComposedWhenRead(Bracket):
 
     composed: Composed
 
-    def __init__(self, composed: Composed, ends: Interval) -> None:
+    def __init__(self, composed: Composed, ends: Ends) -> None:
         self.__dict__.update(
             pessimistic=CurveWhenRead(ends[1], composed, pessimistic=True),
             optimistic=CurveWhenRead(ends[0], composed, pessimistic=False),
