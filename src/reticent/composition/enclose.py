@@ -45,10 +45,12 @@ class Enclosure:
 
     @property
     def pessimistic(self) -> Polygon:
+        """The curve that obeys all that was found, on the safe side."""
         return strictest(self.above)
 
     @property
     def optimistic(self) -> Polygon:
+        """What the best of all tests that were found attains."""
         return hull(self.below)
 
     @property

@@ -43,6 +43,9 @@ class Within(TradeOff):
         size: B.
         p_outside, q_outside: how probable other losses are under either law.
         shift: the loss of the news that this one is small.
+
+    Raises:
+        NumericalError: large losses are not rare: a half or more under either law.
     """
 
     def __init__(self, curve: TradeOff, size: float) -> None:
