@@ -20,7 +20,7 @@ from reticent.composition import compose
 from reticent.errors import ParameterError
 from reticent.mechanism import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
 from reticent.threat import ADVERSARIES, Adversary, Assessment, Claim, Method
-from reticent.threat.registry import adversaries_named
+from reticent.threat.base import adversaries_named
 from reticent.tradeoff import GaussianTradeOff, Mixture
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from reticent.attack import glir_statistics as glir
 from reticent.attack._covariance import Background
 from reticent.composition import gmip
-from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.composition.gmip_curves import GaussianGradientTradeOff
 from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.tradeoff import GaussianTradeOff, MembershipStepTradeOff
 

@@ -34,7 +34,7 @@ from reticent.attack import glir_statistics as glir
 from reticent.attack._gradients import GradientMap
 from reticent.attack.glir import Records, ReleasedStep, glir_attack
 from reticent.composition import gmip
-from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.composition.gmip_curves import GaussianGradientTradeOff
 from reticent.data import Dataset, load
 from reticent.tradeoff import GaussianTradeOff
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from reticent.attack import glir_statistics as glir
 from reticent.attack._covariance import Background, Estimator
-from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.composition.gmip_curves import GaussianGradientTradeOff
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
 

@@ -171,17 +171,6 @@ def test_sampled_mu_inverse(mu, rate, steps):
     assert gmip.sampled_mu(step, rate, steps) == pytest.approx(mu, rel=1e-10, abs=0)
 
 
-@given(step=st.floats(1e-3, 30.0))
-def test_one_sided_factor_never_above_symmetrised(step):
-    """LEEMANN2023:G3: the natural pair of the membership game is one-sided."""
-    assert gmip.one_sided_sampled_mu(step, 0.01, 100) <= gmip.sampled_mu(step, 0.01, 100) * (1 + 1e-12)
-
-
-def test_one_sided_value_of_cifar():
-    step = gmip.one_step_mu(650, 650, 400)
-    assert gmip.one_sided_sampled_mu(step, 400 / 48000, 1200) == pytest.approx(0.582, abs=5e-4)
-
-
 def test_small_membership_mu_is_no_differential_privacy():
     """LEEMANN2023:G13: a noise-free mean with n >> d has a small mu and no DP at all."""
     assert gmip.published_minimum_mu(10**6, 10, 0.0) < 0.01

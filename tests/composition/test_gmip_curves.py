@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from reticent.composition import gmip
-from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
-from reticent.composition.gmip_spectrum import GradientSpectrum, SpectrumTradeOff
+from reticent.composition.gmip_curves import GaussianGradientTradeOff, GradientSpectrum, SpectrumTradeOff
 from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError
 from reticent.tradeoff import GaussianTradeOff

@@ -19,7 +19,7 @@ from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring
 from reticent.risk import advantage, advantage_bound, least_epsilon
 from reticent.threat import ADVERSARIES, Claim, NormOnly, Relaxed, WorstCase
-from reticent.threat.registry import standard_adversaries
+from reticent.threat.base import standard_adversaries
 from reticent.tradeoff import GaussianTradeOff, PiecewiseLinearTradeOff
 
 

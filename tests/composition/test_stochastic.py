@@ -13,11 +13,10 @@ from scipy import stats
 from reticent.composition.stochastic import (
     DistributionFreeTradeOff,
     SusceptibilityLaw,
-    stochastic_composition,
     tangent_mu,
 )
 from reticent.errors import ParameterError
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff import GaussianTradeOff, Mixture, TradeOff
 
 VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[1] / "golden" / "gmip.json").read_text())["vectors"]}
 FPR = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.8, 0.99])
@@ -28,7 +27,7 @@ def family(prefix: str) -> list:
 
 
 def gaussian_mixture(mus, weights) -> TradeOff:
-    return stochastic_composition([GaussianTradeOff(float(mu)) for mu in mus], weights)
+    return Mixture([GaussianTradeOff(float(mu)) for mu in mus], weights)
 
 
 def merged_segments(mus, weights, alpha, grid=40001):
@@ -79,7 +78,7 @@ def test_equal_false_positive_rates_are_weaker():
 
 
 def test_equal_components_change_nothing():
-    curve = stochastic_composition([GaussianTradeOff(1.1)] * 4)
+    curve = Mixture([GaussianTradeOff(1.1)] * 4, np.full(4, 0.25))
     assert np.allclose(curve.log_beta(np.log(FPR)), GaussianTradeOff(1.1).log_beta(np.log(FPR)), rtol=1e-9, atol=0)
 
 
@@ -152,9 +151,9 @@ def test_distribution_free_curve_is_a_trade_off():
 
 
 def test_bad_families_are_refused():
-    with pytest.raises(ParameterError, match="curves"):
-        stochastic_composition([])
     with pytest.raises(ParameterError, match="weights"):
-        stochastic_composition([GaussianTradeOff(1.0)], [0.5])
+        Mixture([], [])
+    with pytest.raises(ParameterError, match="weights"):
+        Mixture([GaussianTradeOff(1.0)], [0.5])
     with pytest.raises(ParameterError, match="values"):
         SusceptibilityLaw.sampled([0.0, 1.0])

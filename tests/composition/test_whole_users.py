@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from reticent.calibrate import Advantage, NoiseMultiplier
 from reticent.calibrate.solve import calibrate
 from reticent.composition import compose, mu_limits
-from reticent.composition.composed import Composed
+from reticent.composition.compose import Composed
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.composition.sign import common_sign

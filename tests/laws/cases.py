@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.composition.gmip_gaussian import GaussianGradientTradeOff
+from reticent.composition.gmip_curves import GaussianGradientTradeOff
 from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.composition.stochastic import DistributionFreeTradeOff
 from reticent.tradeoff import (

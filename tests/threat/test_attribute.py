@@ -18,9 +18,9 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, S
 from reticent.references import THEOREMS
 from reticent.threat._envelope import (
     AffinityTradeOff,
-    TangentEnvelope,
     gaussian_log_delta,
     revealed_mask_log_delta,
+    tangent_envelope,
     total_square_log_delta,
 )
 from reticent.threat.attribute import (
@@ -142,7 +142,7 @@ def test_no_pair_beats_the_affinity_curve():
 
 def test_envelope_follows_the_best_bound():
     gauss, affinity = GaussianTradeOff(0.3), AffinityTradeOff(math.log(0.995))
-    curve = TangentEnvelope([gauss.log_delta, affinity.log_delta])
+    curve = tangent_envelope([gauss.log_delta, affinity.log_delta])
     alpha = np.array([1e-12, 1e-8, 1e-4, 0.01, 0.1, 0.4, 0.8, 0.99])
     best = np.maximum(gauss.beta(alpha), affinity.beta(alpha))
     assert np.all(curve.beta(alpha) <= best * (1 + 1e-12))

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from reticent.composition import gmip
-from reticent.composition.gmip_spectrum import GradientSpectrum
+from reticent.composition.gmip_curves import GradientSpectrum
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError, UnsupportedError

@@ -13,7 +13,8 @@ from torch import nn
 from reticent.errors import ReticentError, UnsupportedError
 from reticent.train.recorder import AttributeRecorder
 from reticent.train.sensitivity import GradientSensitivity, Route, SensitiveAttribute
-from tests.train.module_cases import CASES, Net, fresh, head, mlp, state_of, truth
+from tests.train.hard_modules import Net, head, mlp
+from tests.train.module_cases import CASES, fresh, state_of, truth
 
 AGE = SensitiveAttribute((2,), np.array([[-1.0], [0.3], [2.0]]))
 

@@ -22,6 +22,10 @@ from reticent.errors import NumericalError, ParameterError
 _SMALLEST_PIVOT = 1e-10
 """Gradients in single precision: smaller conditional variances, relative to the variance, are rounding errors."""
 _BLOCK = 128
+_CONSTANT = 1e-10  # of the largest deviation: coordinates that move less are left out
+_LEAST_VARIANCE = 1e-300
+_NULL = 1e-12  # of the largest eigenvalue: smaller ones are rounding
+_CANCELS = 1e-6  # of the second moment: where the variance is less, rows are centred before they are squared
 
 
 class Estimator(StrEnum):
@@ -135,7 +139,7 @@ class Background:
         if self.covariance is None:
             return np.arange(self.dimension)
         scale = np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0))
-        alive = np.flatnonzero(scale > 1e-10 * scale.max())
+        alive = np.flatnonzero(scale > _CONSTANT * scale.max())
         correlation = self.covariance[np.ix_(alive, alive)] / np.outer(scale[alive], scale[alive])
         _, pivots, rank, _ = dpstrf(correlation, tol=10.0 * _SMALLEST_PIVOT, lower=1)
         return np.sort(alive[pivots[:rank] - 1])
@@ -187,7 +191,7 @@ class Factor(Protocol):
 class _CholeskyFactor:
     def __init__(self, matrix: np.ndarray) -> None:
         """``matrix`` is overwritten."""
-        variances = np.maximum(np.diagonal(matrix), 1e-300)
+        variances = np.maximum(np.diagonal(matrix), _LEAST_VARIANCE)
         by_columns = matrix if matrix.flags.f_contiguous else matrix.T
         self._lower, failed = dpotrf(by_columns, lower=1, clean=0, overwrite_a=1)
         if failed:
@@ -218,7 +222,7 @@ class _EigenFactor:
             np.vstack([np.sqrt(weight) * rows, np.sqrt(rank_one) * mean[None]]) if rank_one else np.sqrt(weight) * rows
         )
         values, vectors = eigh(self._x @ self._x.T, overwrite_a=True, check_finite=False)
-        keep = values > 1e-12 * values[-1]
+        keep = values > _NULL * values[-1]
         self._values, self._basis = values[keep], vectors[:, keep] / np.sqrt(values[keep])
         self._diagonal = diagonal
         rest = rows.shape[1] - len(self._values)
@@ -243,7 +247,7 @@ def _sample_covariance(rows: np.ndarray, mean: np.ndarray) -> np.ndarray:
     m = len(rows)
     covariance = _lower_gram(rows, 1.0 / (m - 1))
     second = np.diagonal(covariance) * ((m - 1) / m)
-    if np.any(mean**2 > (1.0 - 1e-6) * second):
+    if np.any(mean**2 > (1.0 - _CANCELS) * second):
         covariance = _lower_gram(rows - mean, 1.0 / (m - 1))
     else:
         covariance = dsyr(-m / (m - 1), mean, lower=1, a=covariance, overwrite_a=1)

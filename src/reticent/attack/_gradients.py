@@ -32,7 +32,11 @@ class Sketch:
 
     @classmethod
     def draw(cls, dimension: int, size: int, rng: np.random.Generator) -> Sketch:
-        """A random sketch of ``dimension`` coordinates into ``size``."""
+        """A random sketch of ``dimension`` coordinates into ``size``.
+
+        Raises:
+            ParameterError: ``size`` exceeds the number of coordinates, or either is below 1.
+        """
         if _check.count(size=size) > _check.count(dimension=dimension):
             raise ParameterError("size", size, f"at most the number of coordinates, {dimension}")
         group = rng.permutation(dimension) % size
@@ -56,6 +60,9 @@ class GradientMap:
         max_grad_norm: clip norm, or None for no clipping.
         loss: mean loss of a batch.
         sketch: reduces the number of coordinates, or None.
+
+    Raises:
+        ParameterError: the clip norm is not > 0, or ``chunk`` below 1.
     """
 
     def __init__(

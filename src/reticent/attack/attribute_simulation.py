@@ -21,6 +21,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 
 _BLOCK = 2_000_000
+_ROUNDING, _LEAST = 1e-9, 1e-12  # relative and absolute, by which a distance may miss the triangle inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,9 @@ class PairTrace:
     Attributes:
         norm_a, norm_b: their norms, (steps,).
         distance: their distance, (steps,).
+
+    Raises:
+        ParameterError: shapes differ, or a distance is none that vectors of these norms can have.
     """
 
     norm_a: np.ndarray
@@ -40,12 +44,18 @@ class PairTrace:
         a, b, r = self.norm_a, self.norm_b, self.distance
         if not (a.shape == b.shape == r.shape and a.ndim == 1 and len(a)):
             raise ParameterError("distance", r.shape, "as many numbers as norms, one per step")
-        if np.any(r > (a + b) * (1 + 1e-9)) or np.any(r < np.abs(a - b) * (1 - 1e-9) - 1e-12):
+        if np.any(r > (a + b) * (1 + _ROUNDING)) or np.any(r < np.abs(a - b) * (1 - _ROUNDING) - _LEAST):
             raise ParameterError("distance", float(r.max()), "a distance that vectors of these norms can have")
 
     @classmethod
     def constant(cls, steps: int, norm_a: float, norm_b: float, distance: float) -> PairTrace:
-        """The same pair in each step."""
+        """The same pair in each step.
+
+        Args:
+            steps: >= 1.
+            norm_a, norm_b: over the clip norm, >= 0.
+            distance: between the two, over the clip norm.
+        """
         return cls(*(np.full(steps, float(v)) for v in (norm_a, norm_b, distance)))
 
 
@@ -72,7 +82,11 @@ class SimulatedAttack:
         return float(from_a.mean() + from_b.mean()) / 2.0, float(error)
 
     def power(self, fpr: float) -> float:
-        """Share of value-b runs above the threshold that a share ``fpr`` of value-a runs exceeds."""
+        """Share of value-b runs above the threshold that a share ``fpr`` of value-a runs exceeds.
+
+        Raises:
+            ParameterError: ``fpr`` is outside [0, 1].
+        """
         threshold = np.quantile(self.scores_a, 1.0 - _check.fraction(fpr=fpr), method="higher")
         return float(np.mean(self.scores_b > threshold))
 
@@ -88,6 +102,9 @@ def simulate(
         sample_rate: Poisson inclusion probability of the target, in (0, 1].
         runs: of each kind.
         rng: source of masks and noise.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     noise, rate = _check.positive(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     total = _check.count(runs=runs)
@@ -126,6 +143,12 @@ def _log_mixture(released: np.ndarray, g: np.ndarray, noise: float, rate: float)
 
 
 def published_advantage(trace: PairTrace, noise_multiplier: float, sample_rate: float) -> float:
-    """What Corollary 10 of CHERUBIN2024 states for this record: erf(p ||R|| / (2 sqrt(2) sigma))."""
+    """What Corollary 10 of CHERUBIN2024 states for this record: erf(p ||R|| / (2 sqrt(2) sigma)).
+
+    Args:
+        trace: of the pair.
+        noise_multiplier: > 0.
+        sample_rate: in (0, 1].
+    """
     length = float(np.linalg.norm(trace.distance))
     return float(erf(sample_rate * length / (2.0 * np.sqrt(2.0) * noise_multiplier)))

@@ -27,6 +27,11 @@ from reticent.mechanism import Sampler
 from reticent.tradeoff import ncx2
 
 _BETA_NODES = 400
+_WHOLE = 1e-9  # share of an epoch that counts as nothing missing
+_TAIL_ERROR = 1e-9  # relative, of a p-value
+_SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
+_PROBES = 64  # queries that these are looked at along
+_NUDGE = 1e-12  # of the ridge: keeps a matrix without shrinkage invertible
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,9 @@ class BatchDesign:
         sample_rate: probability that a given record of the data is in it, in (0, 1].
         noise: standard deviation of the noise on the sum, in the gradients' units.
         sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
+
+    Raises:
+        ParameterError: a field is outside its domain.
     """
 
     batch_size: float
@@ -145,11 +153,17 @@ def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
     Args:
         in_batch: ``log_ratio_in_batch`` of the recorded steps of one epoch, shape (steps, q).
         rate: share of the data in one batch; steps that were not recorded count as uninformative.
+
+    Returns:
+        Natural logarithms, shape (q,); larger is more member-like.
+
+    Raises:
+        ParameterError: ``rate`` is outside (0, 1].
     """
     _check.rate(rate=rate)
     missing = max(0.0, 1.0 - rate * len(in_batch))
     rows = np.log(rate) + np.asarray(in_batch, dtype=float)
-    if missing > 1e-9:
+    if missing > _WHOLE:
         rows = np.vstack([rows, np.full((1, rows.shape[1]), np.log(missing))])
     return logsumexp(rows, axis=0)
 
@@ -158,9 +172,20 @@ def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_siz
     """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (LEEMANN2023:G16).
 
     The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
+
+    Args:
+        distance: n D, squared Mahalanobis distances in the metric of the sum of a batch, shape (q,).
+        susceptibility: K of the targets, shape (q,).
+        batch_size: n > 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     n = _check.positive(batch_size=batch_size)
-    return ncx2.log_cdf(np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), 1e-9)
+    return ncx2.log_cdf(
+        np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), _TAIL_ERROR
+    )
 
 
 def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
@@ -169,6 +194,15 @@ def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background,
     Known law: the statistic is standard normal for a non-member, with or without noise. Sample covariance from m
     records, no noise, batches of fixed size: an exact pivot, Student's t with a beta-distributed scale, that
     depends on d, m and n only; records are split so that query and batch are centred by different ones.
+
+    Args:
+        total: what the step released, a sum, shape (d,).
+        queries: gradients of the targets, shape (q, d).
+        background: moments of the gradients.
+        design: how the batch was drawn, and its noise.
+
+    Returns:
+        Natural logarithms, shape (q,).
 
     Raises:
         UnsupportedError: no null law is known: calibrate on held-out non-members instead.
@@ -286,22 +320,27 @@ class NormalityReport(NamedTuple):
 def normality(background: Background, queries: np.ndarray, batch_size: float) -> NormalityReport:
     """Cumulants of a batch sum along ``V^-1 (theta - mean)``, from background records.
 
+    Args:
+        background: with its records.
+        queries: gradients of targets, shape (q, d); the first 64 are looked at.
+        batch_size: n > 0.
+
     Raises:
         ParameterError: the background holds no records.
     """
     records = background.records
-    probe = np.asarray(queries, dtype=float)[:64] - background.mean
+    probe = np.asarray(queries, dtype=float)[:_PROBES] - background.mean
     along = _directions(background, probe)
     values = records @ along.T
     values /= np.sqrt(np.mean(values**2, axis=0))
     skewness = float(np.median(np.abs(np.mean(values**3, axis=0)))) / np.sqrt(batch_size)
     kurtosis = float(np.median(np.mean(values**4, axis=0) - 3.0)) / batch_size
-    return NormalityReport(skewness, kurtosis, bool(skewness > 0.3 or kurtosis > 0.5))
+    return NormalityReport(skewness, kurtosis, bool(skewness > _SKEWED or kurtosis > _HEAVY))
 
 
 def _directions(background: Background, probe: np.ndarray) -> np.ndarray:
     if background.covariance is None:
         return probe
     matrix = background.share * background.covariance
-    matrix.flat[:: background.dimension + 1] += (1.0 - background.share) * background.ridge + 1e-12 * background.ridge
+    matrix.flat[:: background.dimension + 1] += (1.0 - background.share) * background.ridge + _NUDGE * background.ridge
     return np.linalg.solve(matrix, probe.T).T

@@ -25,6 +25,7 @@ from reticent.tasks.store import digest_of
 BLOCK = 16
 """Runs per task."""
 _SCHEME = 1
+_ROUNDING = 1e-9  # by which a norm of 1 may exceed 1
 """Changes whenever the same task would give another result."""
 
 
@@ -40,6 +41,10 @@ class ReleaseGame:
         contribution: the target's, same shape, norm at most 1.
         sample_rate: probability that the target takes part in a release in which it may; the attacker knows
             which of the *other* records take part.
+
+    Raises:
+        ParameterError: rate, noise or shapes are outside their domain, or the contribution is longer than 1.
+        UnsupportedError: Laplace noise on vectors.
     """
 
     mechanism: Gaussian | Laplace
@@ -53,13 +58,17 @@ class ReleaseGame:
         centre, contribution = np.asarray(self.centre, dtype=float), np.asarray(self.contribution, dtype=float)
         if centre.ndim != 1 or centre.shape != contribution.shape:
             raise ParameterError("contribution", contribution.shape, f"of the shape of the centre, {centre.shape}")
-        if not np.linalg.norm(contribution) <= 1.0 + 1e-9:
+        if not np.linalg.norm(contribution) <= 1.0 + _ROUNDING:
             raise ParameterError("contribution", float(np.linalg.norm(contribution)), "a vector of norm at most 1")
         if isinstance(self.mechanism, Laplace) and centre.size != 1:
             raise UnsupportedError("Laplace noise is for scalar releases (KAISSIS2023:R14)")
 
     def play(self, runs: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Observations without and with the target, each of shape (runs, releases, dimension)."""
+        """Observations without and with the target, each of shape (runs, releases, dimension).
+
+        Raises:
+            ParameterError: ``runs`` is not a whole number >= 1.
+        """
         shape = (_check.count(runs=runs), self.mechanism.releases, len(self.centre))
         absent = self.centre + self._noise(rng, shape)
         takes_part = rng.random((*shape[:2], 1)) < self.sample_rate

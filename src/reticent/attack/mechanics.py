@@ -39,6 +39,8 @@ from reticent.mechanism import DPSGD, Sampler
 
 LAYERS: Layers = ((12, 8), (8, 12), (1, 24))
 _SIMULATIONS = 19_999
+_AT_ONCE = 2_000_000  # simulated batch sizes in memory
+_TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,17 @@ def _coordinates(dataset_size: int) -> np.ndarray:
 
 
 def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
-    """Test what was released against the claim; arrays in, p-values out."""
+    """Test what was released against the claim; arrays in, p-values out.
+
+    Args:
+        seen: what the experiments released.
+        claim: what the loop says that it did.
+        significance: of the verdict, in (0, 1).
+        seed: of what is simulated.
+
+    Raises:
+        ParameterError: ``significance`` is outside (0, 1).
+    """
     _check.open_fraction(significance=significance)
     noise, second = seen.silence / claim.noise_multiplier, seen.second_silence / claim.noise_multiplier
     batch = seen.chorus[:, 0]
@@ -284,7 +296,7 @@ def _batch_dispersion(batch: np.ndarray, claim: DPSGD, seed: int) -> Check:
 def _simulated_variances(size: int, rate: float, steps: int, noise_multiplier: float, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     variances = np.empty(_SIMULATIONS)
-    for rows in np.array_split(np.arange(_SIMULATIONS), max(1, _SIMULATIONS * steps // 2_000_000)):
+    for rows in np.array_split(np.arange(_SIMULATIONS), max(1, _SIMULATIONS * steps // _AT_ONCE)):
         drawn = rng.binomial(size, rate, size=(len(rows), steps)).astype(np.float64)
         drawn += noise_multiplier * rng.standard_normal(drawn.shape)
         variances[rows] = drawn.var(axis=1)
@@ -301,8 +313,8 @@ def _lower_tail(totals: np.ndarray, trials: int, claim: DPSGD) -> np.ndarray:
 
 
 def _tail(totals: np.ndarray, trials: int, claim: DPSGD, side: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial out to 1e-18."""
-    low, high = stats.binom.ppf([1e-18, 1.0 - 1e-16], trials, claim.sample_rate)
+    """P(Binomial(trials, q) + N(0, steps s^2) beyond the total), summed over the binomial between ``_TAILS``."""
+    low, high = stats.binom.ppf(_TAILS, trials, claim.sample_rate)
     counts = np.arange(max(0, int(low) - 1), min(trials, int(high) + 2) + 1)
     weights = stats.binom.pmf(counts, trials, claim.sample_rate)
     scale = claim.noise_multiplier * np.sqrt(claim.steps)

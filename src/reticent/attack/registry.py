@@ -34,6 +34,9 @@ class AttackSettings:
         announce: told one line before long work begins: what it will cost.
         progress: told how far long work is.
         timeout: give up when no task was finished for so many seconds; None never does while workers are there.
+
+    Raises:
+        ParameterError: a field is outside its domain.
     """
 
     records: int = 1000

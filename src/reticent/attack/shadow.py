@@ -57,6 +57,9 @@ class ShadowPlan:
         models: how many, at least 2.
         train_size: records that each model is trained on, drawn from the whole pool; fewer than it has.
         seed: of everything that is random here.
+
+    Raises:
+        ParameterError: fewer than two models, or ``train_size`` below 1.
     """
 
     config: TrainConfig
@@ -151,7 +154,17 @@ def train_shadow_models(
 
 
 def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape: Sequence[int]) -> list[Task]:
-    """One task per block; a block holds the models ``number * size`` to ``(number + 1) * size - 1``."""
+    """One task per block; a block holds the models ``number * size`` to ``(number + 1) * size - 1``.
+
+    Args:
+        plan: what is trained.
+        pool_digest: of features and labels of the pool.
+        classes: number of labels.
+        feature_shape: of one record.
+
+    Raises:
+        UnsupportedError: the configuration asks for augmentation.
+    """
     if plan.config.augmentation is not None:
         raise UnsupportedError("shadow models are not trained with augmentation")
     model = build_model(plan.config.model, tuple(feature_shape), classes, seed=0)

@@ -17,6 +17,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 
 _ENOUGH_FOR_OWN_VARIANCE = 32
+_LEAST_VARIANCE = 1e-12  # of the mean square: where all models agree to the last digit
 """Models on one side from which a record's own variance is better than the common one (section VI of the LiRA paper
 switches at 64 models in total)."""
 
@@ -117,8 +118,7 @@ def _fit(values: np.ndarray, chosen: np.ndarray, who: str) -> tuple[np.ndarray, 
         variance = squares.sum(axis=0) / (count - 1)
     else:
         variance = np.full(mean.shape, squares.sum() / max(1, (count - 1).sum()))
-    # A record on which all models agree to the last digit would divide by zero.
-    floor = 1e-12 * max(1.0, float(np.mean(mean**2)))
+    floor = _LEAST_VARIANCE * max(1.0, float(np.mean(mean**2)))
     return mean, np.sqrt(np.maximum(variance, floor))
 
 

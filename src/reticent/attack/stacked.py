@@ -82,7 +82,11 @@ def stack(modules: Sequence[nn.Module]) -> Stacked:
 
 
 class StackedMLP:
-    """Fully connected networks: Linear layers with ReLU or Tanh between them."""
+    """Fully connected networks: Linear layers with ReLU or Tanh between them.
+
+    Raises:
+        UnsupportedError: other layers than Linear, ReLU and Tanh.
+    """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         if not _is_mlp(modules[0]):
@@ -146,7 +150,11 @@ class StackedMLP:
 
 
 class StackedModules:
-    """Any module whose forward is free of data-dependent control flow, by ``torch.func``."""
+    """Any module whose forward is free of data-dependent control flow, by ``torch.func``.
+
+    Raises:
+        UnsupportedError: a module has buffers.
+    """
 
     def __init__(self, modules: Sequence[nn.Module]) -> None:
         state, buffers = stack_module_state([copy.deepcopy(module) for module in modules])

@@ -11,13 +11,18 @@ import math
 
 from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
-LEAST_MU, LARGEST_MU = 1e-12, 60.0
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI, OVERFLOW
+
+LEAST_MU, LARGEST_MU = 1e-12, 60.0  # that are searched
 _ROOT_HALF = 0.7071067811865476
 _ROOT_EIGHT = 2.8284271247461903
 _ROOT_HALF_PI = 1.2533141373155001
-_HALF_LOG_TWO_PI = 0.9189385332046727
 _DEEP = -25.0  # a below: delta is 1 but for two tiny terms
-_MAX_STEPS = 100
+_MAX_STEPS = 100  # of Newton's method
+_SETTLED, _UNMOVED = 1e-14, 1e-15  # relative steps of mu and of epsilon that end it
+_DEEPEST = -1e15  # log delta below which no mu is looked for
+_CANCELS = 1e-7  # of a Mills ratio: smaller differences of two are taken by the slope
+_ASYMPTOTIC = 100.0  # argument from which on the slope of the Mills ratio is its asymptotic series
 
 
 def clipped(mu: float) -> float:
@@ -34,7 +39,7 @@ def mu_at(epsilon: float, log_delta: float) -> float:
     """The mu in [1e-12, 60] whose Gaussian curve has ``log_delta`` at ``epsilon`` >= 0."""
     if epsilon == 0.0:
         return clipped(_ROOT_EIGHT * float(erfinv(math.exp(min(log_delta, 0.0)))))
-    if not -1e15 < log_delta < 0.0:
+    if not _DEEPEST < log_delta < 0.0:
         return LEAST_MU if log_delta < 0.0 else LARGEST_MU
     # delta < Phi(-a), so the a of this level is too large and its mu too small: the side to start from.
     level = -float(ndtri_exp(log_delta))
@@ -44,7 +49,7 @@ def mu_at(epsilon: float, log_delta: float) -> float:
         value, drop, _ = _point(mu, epsilon)
         step = (log_delta - value) * drop / mu
         mu *= math.exp(min(step, 1.0))
-        if not (abs(step) > 1e-14 and mu < LARGEST_MU):
+        if not (abs(step) > _SETTLED and mu < LARGEST_MU):
             break
     return clipped(mu)
 
@@ -58,7 +63,7 @@ def epsilon_at(mu: float, log_delta: float) -> float:
         value, drop, far = _point(mu, epsilon)
         step = (value - log_delta) * drop / far
         following = max(epsilon + step, 0.0)
-        if following >= epsilon * (1.0 - 1e-15):
+        if following >= epsilon * (1.0 - _UNMOVED):
             break
         epsilon = following
     return epsilon
@@ -69,14 +74,14 @@ def _point(mu: float, epsilon: float) -> tuple[float, float, float]:
     a = epsilon / mu - 0.5 * mu
     far = _mills(a + mu)  # a + mu >= mu/2 > 0
     if a < _DEEP:
-        value = math.log1p(-math.exp(float(log_ndtr(a))) - far * math.exp(-0.5 * a * a - _HALF_LOG_TWO_PI))
-        return value, math.exp(min(value + 0.5 * a * a + _HALF_LOG_TWO_PI, 700.0)), far
+        value = math.log1p(-math.exp(float(log_ndtr(a))) - far * math.exp(-0.5 * a * a - HALF_LOG_TWO_PI))
+        return value, math.exp(min(value + 0.5 * a * a + HALF_LOG_TWO_PI, OVERFLOW)), far
     near = _mills(a)
     drop = near - far
-    if drop < 1e-7 * near:  # -M' = 1 - x M, or its asymptotic series where that cancels
+    if drop < _CANCELS * near:  # -M' = 1 - x M, or its asymptotic series where that cancels
         x = a + 0.5 * mu
-        drop = mu * (1.0 - x * _mills(x) if x < 100.0 else (1.0 - (3.0 - 15.0 / (x * x)) / (x * x)) / (x * x))
-    return min(math.log(drop) - 0.5 * a * a - _HALF_LOG_TWO_PI, 0.0), drop, far
+        drop = mu * (1.0 - x * _mills(x) if x < _ASYMPTOTIC else (1.0 - (3.0 - 15.0 / (x * x)) / (x * x)) / (x * x))
+    return min(math.log(drop) - 0.5 * a * a - HALF_LOG_TWO_PI, 0.0), drop, far
 
 
 def _mills(x: float) -> float:

@@ -15,6 +15,8 @@ from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.ledger import parts_of
 
 _HALVINGS = 60
+_APART = 0.01  # in log factor, to either side: over which a slope is taken
+_LEAST_NOISE = 0.05  # below, the central limit theorem says nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,9 @@ class NoiseScale(Unknown):
     """A factor on the noise of every release; more noise is post-processing of each, so risk falls.
 
     Composition keeps the order of its steps: if each release tells less, so do all together.
+
+    Attributes:
+        low, high: ends of the factor that is searched, inclusive, > 0.
     """
 
     low: float = 1e-3
@@ -48,7 +53,11 @@ class NoiseScale(Unknown):
         return replace(scaled, noise_multiplier=noise * value)
 
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
-        """The range, without factors at which the noise of a part leaves what can be computed with."""
+        """The range, without factors at which the noise of a part leaves what can be computed with.
+
+        Raises:
+            ParameterError: the noises are too far apart for one factor.
+        """
         noises = [float(getattr(part, "noise_multiplier", 1.0)) or 1.0 for part in parts_of(mechanism)]
         low, high = max(self.low, 2.0 * SMALLEST / min(noises)), min(self.high, 0.5 * LARGEST / max(noises))
         if low > high:
@@ -57,7 +66,13 @@ class NoiseScale(Unknown):
 
 
 def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
-    """(factor, slope of log mu) where the central limit theorem has ``mu``: the squares of all parts add up."""
+    """(factor, slope of log mu) where the central limit theorem has ``mu``: the squares of all parts add up.
+
+    Args:
+        mechanism: a run, or a ledger of runs, all with noise.
+        mu: > 0.
+        neighbouring: between which data sets.
+    """
     unit = NoiseScale()
     low, high = (math.log(end) for end in unit.ends(mechanism))
 
@@ -70,7 +85,7 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if log_mu(middle) > wanted else (low, middle)
-    slope = (log_mu(high - 0.01) - log_mu(high + 0.01)) / 0.02
+    slope = (log_mu(high - _APART) - log_mu(high + _APART)) / (2.0 * _APART)
     return math.exp(high), slope if math.isfinite(slope) and slope > 0.0 else 1.0
 
 
@@ -78,5 +93,5 @@ def _mu(part: Mechanism, neighbouring: Neighbouring) -> float:
     noise = float(getattr(part, "noise_multiplier", 1.0))
     if isinstance(part, DPSGD):
         run = accountable(part)
-        return float(closed_forms.clt_mu(max(noise, 0.05), run.sample_rate, run.steps, neighbouring))
+        return float(closed_forms.clt_mu(max(noise, _LEAST_NOISE), run.sample_rate, run.steps, neighbouring))
     return neighbouring.sensitivity * math.sqrt(float(getattr(part, "releases", 1))) / noise

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _MAX_EVALUATIONS = 80
+_FIRST_STEP = 0.5  # of u, where there is no bracket yet; it doubles
+_FLATTEST = 1e-3  # slope of a secant below which it tells nothing
 
 
 @dataclass
@@ -21,6 +23,10 @@ class Edge:
         low: smallest u allowed.
         high: largest u allowed.
         tolerance: aimed distance to the root in u.
+
+    Attributes:
+        safe, unsafe: (u, gap) next to the edge on either side, once seen.
+        evaluations, seen: how many, and all (u, gap).
     """
 
     gap: Callable[[float], float]
@@ -50,7 +56,7 @@ class Edge:
         Afterwards ``safe`` and ``unsafe`` are within the tolerance of the root, as far as their gaps tell,
         or one of them is None because an end of the range was reached.
         """
-        u, step = min(max(start, self.low), self.high), 0.5
+        u, step = min(max(start, self.low), self.high), _FIRST_STEP
         for _ in range(_MAX_EVALUATIONS):
             value = self.probe(u)
             if abs(value) <= self.tolerance * slope or self.width <= self.tolerance:
@@ -77,10 +83,10 @@ class Edge:
             return guess
         (a, fa), (b, fb) = self.seen[-2:]
         slope = (fb - fa) / (b - a) if b != a else math.nan
-        return slope if math.isfinite(slope) and slope > 1e-3 else guess
+        return slope if math.isfinite(slope) and slope > _FLATTEST else guess
 
     def guarded(self, u: float) -> float:
-        """Inside the bracket, if there is one; bisection where the secant would leave it."""
+        """``u`` moved inside the bracket, if there is one; bisection where the secant would leave it."""
         low = self.low if self.safe is None else self.safe[0]
         high = self.high if self.unsafe is None else self.unsafe[0]
         if self.safe is not None and self.unsafe is not None and not low < u < high:

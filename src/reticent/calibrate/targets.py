@@ -39,10 +39,12 @@ class Target(ABC):
 
     @property
     def threshold(self) -> float | None:
+        """See the class; in nats."""
         return None
 
     @property
     def at_fpr(self) -> float:
+        """See the class; in (0, 1)."""
         return 0.5
 
     @abstractmethod
@@ -58,7 +60,7 @@ class Target(ABC):
         return None
 
     def met_by(self, achieved: float) -> bool:
-        """Whether a measured risk keeps within the limit."""
+        """Whether a risk that was ``achieved`` keeps within the limit."""
         return achieved <= self.value
 
     @abstractmethod
@@ -67,10 +69,12 @@ class Target(ABC):
 
     @abstractmethod
     def equivalent_mu(self, achieved: float) -> float:
-        """The inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
+        """mu of the Gaussian curve with ``achieved``: inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value:g}"
+        """As the command line takes it: ``NAME=VALUE`` or ``NAME=VALUE@PLACE``."""
+        at = "" if self.place is None else f"@{getattr(self, self.place[0]):g}"
+        return f"{self.name}={self.value:g}{at}"
 
 
 class _AtThreshold(Target):
@@ -101,7 +105,11 @@ class _AtThreshold(Target):
 
 @dataclass(frozen=True, slots=True)
 class Advantage(_AtThreshold):
-    """Membership advantage (total variation) at most ``value``, in (0, 1)."""
+    """Membership advantage (total variation) at most ``value``, in (0, 1).
+
+    Raises:
+        ParameterError: the limit is outside its domain.
+    """
 
     value: float
     name: ClassVar[str] = "advantage"
@@ -115,7 +123,11 @@ class Advantage(_AtThreshold):
 
 @dataclass(frozen=True, slots=True)
 class BayesSecurity(_AtThreshold):
-    """Bayes security at least ``value``, in (0, 1): the only risk of which more is better."""
+    """Bayes security at least ``value``, in (0, 1): the only risk of which more is better.
+
+    Raises:
+        ParameterError: the limit is outside its domain.
+    """
 
     value: float
     name: ClassVar[str] = "bayes-security"
@@ -141,7 +153,11 @@ class BayesSecurity(_AtThreshold):
 
 @dataclass(frozen=True, slots=True)
 class Success(_AtThreshold):
-    """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess."""
+    """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess.
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
 
     value: float
     prior: float
@@ -162,6 +178,7 @@ class Success(_AtThreshold):
 
     @property
     def threshold(self) -> float:
+        """The log odds of the likelier answer, where the best guess changes."""
         return math.log1p(-self._rarer) - math.log(self._rarer)
 
     def of_delta(self, delta: float) -> float:
@@ -169,9 +186,6 @@ class Success(_AtThreshold):
 
     def delta_of(self, achieved: float) -> float:
         return (achieved - (1.0 - self._rarer)) / self._rarer
-
-    def __str__(self) -> str:
-        return f"success={self.value:g}@{self.prior:g}"
 
 
 class _AtRate(Target):
@@ -186,13 +200,14 @@ class _AtRate(Target):
     def equivalent_mu(self, achieved: float) -> float:
         return clipped(float(ndtri(achieved) - ndtri(self.at_fpr)))
 
-    def __str__(self) -> str:
-        return f"{self.name}={self.value:g}@{self.at_fpr:g}"
-
 
 @dataclass(frozen=True, slots=True)
 class TprAtFpr(_AtRate):
-    """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``."""
+    """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``.
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
 
     value: float
     fpr: float
@@ -204,6 +219,7 @@ class TprAtFpr(_AtRate):
 
     @property
     def at_fpr(self) -> float:
+        """``fpr``."""
         return self.fpr
 
     def measure(self, curve: TradeOff) -> float:
@@ -215,6 +231,9 @@ class Reconstruction(_AtRate):
     """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
 
     Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
     """
 
     value: float
@@ -227,6 +246,7 @@ class Reconstruction(_AtRate):
 
     @property
     def at_fpr(self) -> float:
+        """``baseline``."""
         return self.baseline
 
     def measure(self, curve: TradeOff) -> float:
@@ -235,7 +255,11 @@ class Reconstruction(_AtRate):
 
 @dataclass(frozen=True, slots=True)
 class EpsilonAtDelta(Target):
-    """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1)."""
+    """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1).
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
 
     value: float
     delta: float
@@ -251,6 +275,7 @@ class EpsilonAtDelta(Target):
 
     @property
     def threshold(self) -> float:
+        """``value`` itself."""
         return self.value
 
     def at(self, points: Points) -> Interval | None:
@@ -262,13 +287,14 @@ class EpsilonAtDelta(Target):
     def equivalent_mu(self, achieved: float) -> float:
         return mu_at(achieved, math.log(self.delta))
 
-    def __str__(self) -> str:
-        return f"epsilon={self.value:g}@{self.delta:g}"
-
 
 @dataclass(frozen=True, slots=True)
 class Mu(Target):
-    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/mu.md."""
+    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/mu.md.
+
+    Raises:
+        ParameterError: the limit is outside its domain.
+    """
 
     value: float
     name: ClassVar[str] = "mu"
@@ -301,7 +327,7 @@ def _limit(name: str, value: float, least: float) -> None:
 
 
 def mapped(found: Interval | None, risk_of: Callable[[float], float]) -> Interval | None:
-    """``found`` through a monotone map; the claim stays the claim."""
+    """``found`` through the monotone map ``risk_of``; the claim stays the claim, None stays None."""
     if found is None:
         return None
     ends = sorted((risk_of(found.lower), risk_of(found.upper)))

@@ -19,6 +19,9 @@ class Unknown(ABC):
         name: as the library spells it.
         risk_grows: whether risk grows with the parameter. A theorem for each type here, not a guess.
         whole: whether only whole numbers are allowed.
+
+    Raises:
+        ParameterError: ``low`` is not > 0, or ``high`` is below it.
     """
 
     name: ClassVar[str]
@@ -55,7 +58,11 @@ class Unknown(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NoiseMultiplier(Unknown):
-    """Noise over the largest contribution of one record; more noise is post-processing, so risk falls."""
+    """Noise over the largest contribution of one record; more noise is post-processing, so risk falls.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+    """
 
     low: float = 1e-2
     high: float = 1e5
@@ -68,7 +75,14 @@ class NoiseMultiplier(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class SampleRate(Unknown):
-    """Poisson inclusion probability; a lower rate is a mixture with the absent law, so risk grows with it."""
+    """Poisson inclusion probability; a lower rate is a mixture with the absent law, so risk grows with it.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, in (0, 1].
+
+    Raises:
+        ParameterError: they are not.
+    """
 
     low: float = 1e-9
     high: float = 1.0
@@ -87,7 +101,11 @@ class SampleRate(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class Steps(Unknown):
-    """Number of noisy releases; seeing more never hurts the attacker."""
+    """Number of noisy releases; seeing more never hurts the attacker.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+    """
 
     low: float = 1
     high: float = 10**8
@@ -103,7 +121,11 @@ class Steps(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class BatchSize(Unknown):
-    """Expected records per batch at a fixed number of training records: the sample rate in other words."""
+    """Expected records per batch at a fixed number of training records: the sample rate in other words.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+    """
 
     low: float = 1
     high: float = 10**12
@@ -131,7 +153,13 @@ class BatchSize(Unknown):
 
 @dataclass(frozen=True, slots=True)
 class Own(Unknown):
-    """A parameter that only one kind of mechanism has, searched where its ``Search`` says."""
+    """A parameter that only one kind of mechanism has, searched where its ``Search`` says.
+
+    Attributes:
+        name: of the field.
+        low, high: ends of what is searched, inclusive, > 0.
+        risk_grows: with the parameter; the mechanism states it.
+    """
 
     name: str  # type: ignore[misc]
     low: float
@@ -143,7 +171,7 @@ class Own(Unknown):
 
 
 def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:
-    """What may be searched in a mechanism, by name; the first is meant where none is stated."""
+    """What may be searched in mechanisms of ``kind``, by name; the first is meant where none is stated."""
     common: tuple[Unknown, ...] = (NoiseMultiplier(), SampleRate(), Steps(), BatchSize())
     known = {p.name: p for p in parameters_of(kind)}
     found = {u.name: u for u in common if u.name in known and (kind is DPSGD or u.name != "sample_rate")}

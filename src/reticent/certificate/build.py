@@ -21,7 +21,7 @@ from reticent.mechanism.run_ledger import RunLedger
 from reticent.mechanism.watched_run import MeasuredChange, WatchedRun
 from reticent.threat import Adversary, Attribute
 from reticent.threat.attribute import Scope, SensitivityRecord
-from reticent.threat.registry import standard_adversaries
+from reticent.threat.base import standard_adversaries
 
 __all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
 

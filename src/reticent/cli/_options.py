@@ -70,7 +70,7 @@ def mechanism_options(kind: type[Mechanism]) -> list[inspect.Parameter]:
 
 def adversary_options(known: Iterable[inspect.Parameter] = ()) -> list[inspect.Parameter]:
     """The parameters of all attackers, each with the names of those that have it."""
-    from reticent.threat.registry import adversary_parameters
+    from reticent.threat.base import adversary_parameters
 
     takers: dict[str, list[str]] = {}
     found: dict[str, Parameter] = {}
@@ -213,7 +213,7 @@ def told_apart(
     ``--dimension`` states in how many dimensions the direction is unknown. Where no attacker asks for that, or the
     membership game asks for the number of trained parameters and nothing states it, it is that number.
     """
-    from reticent.threat.registry import ALL, adversary_parameters
+    from reticent.threat.base import ALL, adversary_parameters
 
     own = {p.name for p in parameters_of(kind)}
     release, attackers = dict(given), {name: value for name, value in given.items() if name not in own}
@@ -231,7 +231,7 @@ def told_apart(
 
 def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
     """A note on standard error where a dimension was typed and nobody who was asked for looks at it."""
-    from reticent.threat.registry import ALL, adversary_parameters
+    from reticent.threat.base import ALL, adversary_parameters
 
     takers = [who for who, parameter in adversary_parameters() if parameter.name == "dimension"]
     if dimension is not None and not {*takers, _COUNTS_PARAMETERS, ALL} & set(names):
@@ -246,7 +246,7 @@ def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str =
     Raises:
         ParameterError: a name is unknown, or a parameter is given that no attacker named here takes.
     """
-    from reticent.threat.registry import adversaries_named, adversary_parameters
+    from reticent.threat.base import adversaries_named, adversary_parameters
 
     known = {parameter.name for _, parameter in adversary_parameters()}
     return adversaries_named(names, {name: value for name, value in given.items() if name in known}, option)

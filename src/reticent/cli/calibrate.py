@@ -34,7 +34,7 @@ from reticent.cli._tables import print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.threat import Adversary, Method, WorstCase
-from reticent.threat.registry import ALL
+from reticent.threat.base import ALL
 
 SCHEMA = "reticent.calibration/1"
 

@@ -33,7 +33,7 @@ from reticent.cli._tables import print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring
 from reticent.threat import Adversary, Method
-from reticent.threat.registry import ALL
+from reticent.threat.base import ALL
 
 SCHEMA = "reticent.comparison/1"
 _NOISE = "noise_multiplier"

@@ -2,8 +2,7 @@
 
 from reticent.composition.all_rates import mu_limits
 from reticent.composition.bracket import Bracket
-from reticent.composition.compose import compose
-from reticent.composition.composed import Composed, certified_advantage, worst_case
+from reticent.composition.compose import Composed, certified_advantage, compose, worst_case
 from reticent.composition.mixture_as_gaussian import mixture_error, published_order
 from reticent.composition.norm_only import norm_only, norm_only_both
 from reticent.composition.profile import WorstCaseProfile, advantage

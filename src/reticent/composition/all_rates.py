@@ -14,7 +14,6 @@ from reticent.composition.steps import Step, steps_of
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.pairs import AntipodalGaussianPair, CurvePair, LaplacePair, WholeUserGaussianPair
 from reticent.tradeoff import LaplaceTradeOff, PolygonTradeOff, TradeOff
-from reticent.tradeoff._logs import log1mexp
 
 _TANGENTS = 2001
 
@@ -30,45 +29,45 @@ def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, 
     """
     noisy, seen = steps_of(mechanism, neighbouring)
     attained, shown = steps_of(mechanism, neighbouring, attained=True)
-    lower = math.inf if shown > 0.0 else _together((step.count, _reached(step)) for step in attained)
+    lower = math.inf if shown > 0.0 else _composed_mu((step.count, _necessary_mu(step)) for step in attained)
     if seen > 0.0:
         return lower, math.inf
-    upper = _together((step.count, _enough(step)) for step in noisy)
-    if noisy == attained and len(noisy) == 1 and noisy[0].count == 1 and _least(noisy[0]):
+    upper = _composed_mu((step.count, _sufficient_mu(step)) for step in noisy)
+    if noisy == attained and len(noisy) == 1 and noisy[0].count == 1 and _sufficient_is_least(noisy[0]):
         return upper, upper
     largest = sum(step.count * max(step.pair.largest_losses) for step in noisy)
     if math.isfinite(largest):
         with np.errstate(all="ignore"):  # what overflows proves nothing more
-            bounded = _bounded(compose(mechanism, neighbouring).pessimistic, largest)
+            bounded = _mu_of_bounded_losses(compose(mechanism, neighbouring).pessimistic, largest)
             upper = bounded if bounded < upper else upper
     return lower, upper
 
 
-def _together(steps: Iterable[tuple[int, float]]) -> float:
+def _composed_mu(steps: Iterable[tuple[int, float]]) -> float:
     """mu of Gaussian curves, composed: they add in squares."""
     return math.sqrt(sum(count * mu * mu for count, mu in steps))
 
 
-def _enough(step: Step) -> float:
+def _sufficient_mu(step: Step) -> float:
     """A mu that holds for one step."""
     pair = step.pair
     if pair.unsampled_mu is not None:
         halved = isinstance(pair, AntipodalGaussianPair) and pair.sample_rate <= 0.5
         return pair.unsampled_mu * (0.5 if halved else 1.0)
     response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(pair.largest_losses)))))
-    told: TradeOff = (
+    of_noise: TradeOff = (
         LaplaceTradeOff(pair.shift / pair.noise_multiplier) if isinstance(pair, LaplacePair) else step.curve()
     )
-    return min(max(told.proven_mu, told.reversed.proven_mu), response)
+    return min(max(of_noise.proven_mu, of_noise.reversed.proven_mu), response)
 
 
-def _least(step: Step) -> bool:
-    """Whether no mu is smaller than ``_enough`` of this one step."""
+def _sufficient_is_least(step: Step) -> bool:
+    """Whether no mu is smaller than ``_sufficient_mu`` of this one step."""
     polygon = isinstance(step.pair, CurvePair) and isinstance(step.pair.curve, PolygonTradeOff)
     return polygon or (isinstance(step.pair, LaplacePair) and step.pair.sample_rate == 1.0)
 
 
-def _reached(step: Step) -> float:
+def _necessary_mu(step: Step) -> float:
     """What the shift comes to at false positive rates near 0; 0 where losses are bounded."""
     if step.pair.unsampled_mu is None:
         return 0.0
@@ -76,13 +75,13 @@ def _reached(step: Step) -> float:
     return step.pair.unsampled_mu * (0.5 if mixed or isinstance(step.pair, AntipodalGaussianPair) else 1.0)
 
 
-def _bounded(curve: TradeOff, largest: float) -> float:
+def _mu_of_bounded_losses(curve: TradeOff, largest: float) -> float:
     """A mu of a symmetric curve whose log likelihood ratio never exceeds ``largest``.
 
     Down to any vertex the largest shift is at a vertex. Below its alpha the power is at most e^largest alpha,
     and Phi^-1(e^largest alpha) - Phi^-1(alpha) grows with alpha. The best vertex to change over counts.
     """
-    polygon = curve if isinstance(curve, Polygon) else _tangents(curve, largest)
+    polygon = curve if isinstance(curve, Polygon) else _tangent_polygon(curve, largest)
     fpr, _, fnr, tpr = polygon.vertices
     half = (fpr > -np.inf) & (fpr <= fnr)
     fpr, tpr = fpr[half][::-1], tpr[half][::-1]
@@ -92,8 +91,7 @@ def _bounded(curve: TradeOff, largest: float) -> float:
     return float(np.min(np.maximum(above, below), initial=math.inf))
 
 
-def _tangents(curve: TradeOff, largest: float) -> Polygon:
+def _tangent_polygon(curve: TradeOff, largest: float) -> Polygon:
     thresholds = largest * np.linspace(-1.0, 1.0, _TANGENTS)
     thresholds[_TANGENTS // 2] = 0.0
-    log_delta = curve.log_delta(np.abs(thresholds))
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+    return polygon_above(thresholds, curve.log_delta(np.abs(thresholds)))

@@ -67,6 +67,10 @@ class Bracket:
 
         Where the optimistic curve claims more risk than the pessimistic one, one of them is wrong. Then the
         larger risk of both is claimed, nothing is claimed from below, and a note says so.
+
+        Args:
+            pessimistic, optimistic: the two curves, symmetric or not.
+            notes, routes: see the class.
         """
         crossing = _crossing(pessimistic, optimistic)
         if crossing is None:

@@ -28,26 +28,22 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr, ndtri_exp
+from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr
 
-from reticent.composition.pairs.affinity import Affinity, affinity
+from reticent.composition.pairs.affinity import Affinity, Enclosure, affinity
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Neighbouring
+from reticent.tradeoff._logs import TINY
 
 _SQRT_2 = 1.4142135623730951
 _SQRT_8 = 2.8284271247461903
 _SQRT_TWO_PI = 2.5066282746310002
-_BLOCK = 8192
+_BLOCK = 8192  # elements at once: what fits the cache
+_ULPS = 1.0 + 1e-14  # for the rounding of a bound that is proven
+_SMALL_CUMULANTS = 0.3  # kurtosis / T and skewness^2 / T up to which the Edgeworth terms are used
 
 MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
 """A closed form of equal steps: noise, rate, steps, relation -> mu, whose square is additive in the steps."""
-
-
-class AdvantageBracket(NamedTuple):
-    """``lower <= advantage <= upper``, proven; arrays of one shape."""
-
-    lower: np.ndarray
-    upper: np.ndarray
 
 
 def advantage_at(mu: ArrayLike) -> np.ndarray:
@@ -176,14 +172,14 @@ def edgeworth(
     with np.errstate(divide="ignore", invalid="ignore"):
         kurtosis = one.fourth / (count * one.variance**2)
         skewness = one.third**2 / (count * one.variance**3)
-    fits = (np.abs(kurtosis) <= 0.3) & (skewness <= 0.3)
+    fits = (np.abs(kurtosis) <= _SMALL_CUMULANTS) & (skewness <= _SMALL_CUMULANTS)
     value = np.where(fits, 1.0 - np.exp(-count * one.minus_log.upper) * corrected, _of_affinity(one, count))
     return _inside(value, one, count)
 
 
 def proven_bracket(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> AdvantageBracket:
+) -> Enclosure:
     """Proven lower and upper bounds on the advantage, at the price of one quadrature.
 
     Lower: 1 - rho^T. Upper: the least of sqrt(1 - rho^{2T}), of 1 - (1-p)^T (the target is never sampled),
@@ -195,8 +191,8 @@ def proven_bracket(
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
     lower = -np.expm1(-count * one.minus_log.lower)
-    upper = np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)) * (1.0 + 1e-14)
-    return AdvantageBracket(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
+    upper = np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)) * _ULPS
+    return Enclosure(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
 
 
 def added_mu(form: MuForm, parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
@@ -224,9 +220,9 @@ def proven_upper(parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
         log_rho -= steps * float(affinity(np.array(noise), np.array(rate), neighbouring).minus_log.upper)
         log_never += steps * math.log1p(-rate) if rate < 1.0 else -math.inf
         energy += rate * steps / noise**2
-    upper = math.sqrt(-math.expm1(2.0 * log_rho)) * (1.0 + 1e-14)
+    upper = math.sqrt(-math.expm1(2.0 * log_rho)) * _ULPS
     told = float(erf(neighbouring.sensitivity * math.sqrt(energy) / _SQRT_8))
-    return min(upper, 1.0, -math.expm1(log_never), told * (1.0 + 1e-14))
+    return min(upper, 1.0, -math.expm1(log_never), told * _ULPS)
 
 
 def proven(
@@ -249,7 +245,7 @@ def proven(
         else:
             deficit = p * p * np.expm1(s) / np.sqrt(64.0 - 64.0 * p)
         upper = np.sqrt(-np.expm1((t + t) * np.log1p(-np.minimum(deficit, 1.0))))
-        upper *= 1.0 + 1e-14
+        upper *= _ULPS
         return np.fmin(upper, _mask_bounds(n, p, t, neighbouring))
 
     return _blockwise(evaluate, noise_multiplier, sample_rate, steps)
@@ -259,11 +255,6 @@ def one_step(noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: 
     """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven."""
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, _: p * erf(size / n), noise_multiplier, sample_rate, 1)
-
-
-def full_batch(noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring) -> np.ndarray:
-    """Exact advantage without subsampling, erf(sensitivity sqrt(T) / (sqrt 8 noise)): proven."""
-    return published(noise_multiplier, 1.0, steps, neighbouring)
 
 
 def published_sample_rate(
@@ -288,30 +279,6 @@ def clt_sample_rate(
     """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is."""
     unit = clt_mu(noise_multiplier, 1.0, steps, neighbouring)
     return np.minimum(mu_at(advantage) / unit, 1.0)
-
-
-def clt_noise_multiplier(
-    advantage: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Least noise multiplier with ``clt`` at most ``advantage``. Safe wherever ``clt`` is; inf at advantage 0."""
-    _, rate, count = _arguments(1.0, sample_rate, steps)
-    with np.errstate(divide="ignore"):
-        ratio = (mu_at(advantage) / rate) ** 2 / count
-        if neighbouring is Neighbouring.REPLACE:
-            return np.arcsinh(0.25 * ratio) ** -0.5
-        return np.log1p(ratio) ** -0.5
-
-
-def clt_steps(
-    advantage: ArrayLike, noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: Neighbouring
-) -> np.ndarray:
-    """Largest real number of steps with ``clt`` at most ``advantage``. Safe wherever ``clt`` is."""
-    return (mu_at(advantage) / clt_mu(noise_multiplier, sample_rate, 1, neighbouring)) ** 2
-
-
-def mu_from_log_bayes_security(log_bayes_security: ArrayLike) -> np.ndarray:
-    """The mu whose Bayes security is ``e^log_bayes_security``, for values that underflow."""
-    return -2.0 * ndtri_exp(np.asarray(log_bayes_security, dtype=float) - 0.6931471805599453)
 
 
 def _clt_add(n: np.ndarray, p: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -345,7 +312,7 @@ class _NormalLaw(NamedTuple):
 
 def _normal_law(mean: np.ndarray, scale: np.ndarray) -> _NormalLaw:
     """With I(m) = E g(S), g = exp(-|x|/2): g'' = g/4 - (point mass at 0), so I'' = I/4 - density of S at 0."""
-    scale = np.maximum(scale, 1e-300)
+    scale = np.maximum(scale, TINY)
     z = mean / scale
     right, left = _half(0.5 * scale - z, z), _half(0.5 * scale + z, z)
     value, slope = right + left, 0.5 * (left - right)

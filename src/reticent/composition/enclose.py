@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from reticent.composition.bracket import Route
 from reticent.composition.polygon import Polygon, hull, strictest
-from reticent.composition.routes.bounds import CheapBounds, loudest_step, told
+from reticent.composition.routes.bounds import CheapBounds, loudest_step, mask_revealed
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.routes.split import compose_split
 from reticent.composition.routes.transform import transform_of
@@ -45,10 +45,12 @@ class Enclosure:
 
     @property
     def pessimistic(self) -> Polygon:
+        """The curve that obeys all that was found, on the safe side."""
         return strictest(self.above)
 
     @property
     def optimistic(self) -> Polygon:
+        """What the best of all tests that were found attains."""
         return hull(self.below)
 
     @property
@@ -84,7 +86,7 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     """
     steps = [(step.curve(), step.count) for step in noisy]
     cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
-    found = Enclosure([*cheap.above(), *told(noisy), *always_above], [cheap.below(), loudest_step(steps)])
+    found = Enclosure([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
     found.routes.append(Route("bounds", found.width))
     if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
         return found

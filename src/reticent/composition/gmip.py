@@ -23,7 +23,11 @@ from scipy.special import erf, log_ndtr, ndtr
 
 from reticent import _check
 
-_LARGEST_STEP = 64.0
+_LARGEST_STEP = 64.0  # mu of one step up to which the sampling factor has twelve digits
+_SERIES, _PLAIN = 1e-3, 5.0  # below the first its series, beyond the second its logarithm, is evaluated
+_SERIES_TERMS = 0.3989422804014327, 0.25, 0.14960335515053725, 1.0 / 12.0  # of (G/m)^2 = 1 + 2m(a + bm + cm^2 + ...)
+_OVERFLOW = 709.0  # exponent beyond which mu is infinite
+_ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close a root is followed
 
 
 def effective_batch(batch_size: float, noise_multiplier: float) -> float:
@@ -31,6 +35,13 @@ def effective_batch(batch_size: float, noise_multiplier: float) -> float:
 
     Exact where the noise has the covariance of the gradients up to a factor; for isotropic noise it treats
     every direction as if the largest eigenvalue were C^2 and so asks for too much noise (LEEMANN2023:G9).
+
+    Args:
+        batch_size: n > 0, records in a batch.
+        noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return _check.positive(batch_size=batch_size) + _check.non_negative(noise_multiplier=noise_multiplier) ** 2
 
@@ -39,6 +50,14 @@ def one_step_mu(dimension: float, susceptibility: float, effective_batch: float)
     """mu of one step, Eq. (9) of LEEMANN2023: an approximation that can err to either side.
 
     With ``susceptibility = dimension`` it is sqrt(2 d / (2 n + 1)).
+
+    Args:
+        dimension: d > 0, released coordinates.
+        susceptibility: K > 0 of the target.
+        effective_batch: n, or ``effective_batch``; > 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     d, k = _check.positive(dimension=dimension), _check.positive(susceptibility=susceptibility)
     n = _check.positive(effective_batch=effective_batch)
@@ -46,7 +65,11 @@ def one_step_mu(dimension: float, susceptibility: float, effective_batch: float)
 
 
 def differential_privacy_mu(noise_multiplier: float) -> float:
-    """2 / noise_multiplier: one noisy step against replacing a record; infinite without noise."""
+    """2 / noise_multiplier: one noisy step against replacing a record; infinite without noise.
+
+    Raises:
+        ParameterError: ``noise_multiplier`` is negative, infinite or NaN.
+    """
     sigma = _check.non_negative(noise_multiplier=noise_multiplier)
     return 2.0 / sigma if sigma > 0.0 else math.inf
 
@@ -57,6 +80,14 @@ def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: floa
     Bounds ``delta^T (n Sigma + n^2 tau^2 I)^-1 delta`` for every covariance Sigma, given K and
     ``|delta| <= 2 C``. Never above the worst case ``mu_DP`` nor above the noise-free ``sqrt(K/n)``. Concave in
     K: ``K = d`` covers the mean of mu^2 over records, not each record.
+
+    Args:
+        batch_size: n > 0, records in a batch.
+        susceptibility: K > 0 of the target.
+        noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     n, k = _check.positive(batch_size=batch_size), _check.positive(susceptibility=susceptibility)
     sigma = _check.non_negative(noise_multiplier=noise_multiplier)
@@ -67,6 +98,14 @@ def harmonic_noise(mu: float, batch_size: float, susceptibility: float) -> float
     """Least noise multiplier with ``harmonic_mu`` at most ``mu``; 0 where the batch alone suffices.
 
     Never above the noise for differential privacy at the same ``mu``.
+
+    Args:
+        mu: that is allowed, > 0.
+        batch_size: n > 0, records in a batch.
+        susceptibility: K > 0 of the target.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     target, n = _check.positive(mu=mu), _check.positive(batch_size=batch_size)
     k = _check.positive(susceptibility=susceptibility)
@@ -74,7 +113,11 @@ def harmonic_noise(mu: float, batch_size: float, susceptibility: float) -> float
 
 
 def differential_privacy_noise(mu: float) -> float:
-    """Noise multiplier of one mu-GDP step under replacement: 2 / mu."""
+    """Noise multiplier of one mu-GDP step under replacement: 2 / mu.
+
+    Raises:
+        ParameterError: ``mu`` is not a finite number > 0.
+    """
     return 2.0 / _check.positive(mu=mu)
 
 
@@ -83,6 +126,14 @@ def published_noise(mu: float, batch_size: float, dimension: float) -> float:
 
     ``published`` only: where it is above 0 it usually exceeds the noise for differential privacy
     (LEEMANN2023:G7, LEEMANN2023:G9).
+
+    Args:
+        mu: that is allowed, > 0.
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     target, n = _check.positive(mu=mu), _check.positive(batch_size=batch_size)
     return math.sqrt(max(0.0, _check.positive(dimension=dimension) / target**2 - 0.5 - n))
@@ -115,12 +166,15 @@ def log_sampling_factor(mu_step: float) -> float:
     """log G(m), G(m) = sqrt(2 (e^(m^2) Phi(3m/2) + 3 Phi(-m/2) - 2)): Eq. (10) of LEEMANN2023.
 
     Twelve digits for 0 < m <= 64, from the series at m -> 0 to logarithms where e^(m^2) overflows.
+
+    Raises:
+        ParameterError: ``mu_step`` is not a finite number > 0.
     """
     m = _check.positive(mu_step=mu_step)
-    if m < 1e-3:
-        tail = 0.14960335515053725 + m / 12.0
-        return math.log(m) + 0.5 * math.log1p(2.0 * m * (0.3989422804014327 + m * (0.25 + m * tail)))
-    if m < 5.0:
+    if m < _SERIES:
+        a, b, c, d = _SERIES_TERMS
+        return math.log(m) + 0.5 * math.log1p(2.0 * m * (a + m * (b + m * (c + m * d))))
+    if m < _PLAIN:
         root = m / math.sqrt(2.0)
         half = math.expm1(m * m) * ndtr(1.5 * m) + 0.5 * (erf(1.5 * root) - 3.0 * erf(0.5 * root))
         return 0.5 * math.log(2.0 * half)
@@ -133,31 +187,38 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
 
     An approximation for finite T: conservative in advantage, violated at very low false positive rates
     (LEEMANN2023:G3). Infinite where it exceeds double precision.
+
+    Args:
+        mu_step: mu of one step that uses the target, > 0.
+        sample_rate: p in (0, 1].
+        steps: T > 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     return _exp(math.log(intensity) + log_sampling_factor(mu_step))
 
 
 def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
-    """The ``mu_step`` at which ``sampled_mu`` is ``mu``, to 1e-13 relative."""
+    """The ``mu_step`` at which ``sampled_mu`` is ``mu``, to 1e-13 relative.
+
+    Args:
+        mu: of all steps, > 0.
+        sample_rate: p in (0, 1].
+        steps: T > 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+        ValueError: no ``mu_step`` up to 64 reaches ``mu``.
+    """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     target = math.log(_check.positive(mu=mu)) - math.log(intensity)
-    low = min(1e-3, 0.1 * math.exp(min(target, 0.0)))
+    low = min(_SERIES, 0.1 * math.exp(min(target, 0.0)))
     from scipy.optimize import brentq  # a second to import, and few questions need it
 
-    return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, xtol=1e-15, rtol=1e-14))
-
-
-def one_sided_sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
-    """p sqrt(T (e^(mu_step^2) - 1)): the limit for the one-sided pair, natural for the membership game.
-
-    Never above ``sampled_mu``. An approximation for finite T, like it (LEEMANN2023:G3).
-    """
-    m = _check.positive(mu_step=mu_step)
-    intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
-    log_square = m * m + math.log(-math.expm1(-m * m))
-    return _exp(math.log(intensity) + 0.5 * log_square)
+    return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, **_ROOT))
 
 
 def _exp(x: float) -> float:
-    return math.exp(x) if x < 709.0 else math.inf
+    return math.exp(x) if x < _OVERFLOW else math.inf

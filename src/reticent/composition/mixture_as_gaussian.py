@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from reticent import _check
+from reticent.tradeoff._logs import OVERFLOW
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _FAR = 40.0  # standard deviations: beyond, both densities are 0
@@ -23,6 +24,9 @@ def mixture_error(noise_multiplier: float, sample_rate: float, steps: int = 1) -
         noise_multiplier: s > 0.
         sample_rate: p in (0, 1].
         steps: T >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     s, p = _check.positive(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     count = _check.count(steps=steps)
@@ -33,7 +37,16 @@ def mixture_error(noise_multiplier: float, sample_rate: float, steps: int = 1) -
 
 
 def published_order(noise_multiplier: float, sample_rate: float, steps: int) -> float:
-    """sqrt(p T) / s: the error term of Proposition 4 as printed, without its constant; above 1 it says nothing."""
+    """sqrt(p T) / s: the error term of Proposition 4 as printed, without its constant; above 1 it says nothing.
+
+    Args:
+        noise_multiplier: s > 0.
+        sample_rate: p in (0, 1].
+        steps: T >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     noise = _check.positive(noise_multiplier=noise_multiplier)
     return math.sqrt(_check.rate(sample_rate=sample_rate) * _check.count(steps=steps)) / noise
 
@@ -54,6 +67,6 @@ def _one_step(s: float, p: float) -> float:
     right = brentq(log_ratio, 0.5, high) if log_ratio(high) > 0.0 else high
     half = 0.5 * (right - left)
     x = 0.5 * (left + right) + half * _NODES
-    gain = np.log1p(p * np.expm1(np.minimum((x - 0.5) / s**2, 700.0))) - p * (x - 0.5 * p) / s**2
+    gain = np.log1p(p * np.expm1(np.minimum((x - 0.5) / s**2, OVERFLOW))) - p * (x - 0.5 * p) / s**2
     density = np.exp(-0.5 * ((x - p) / s) ** 2) / (s * math.sqrt(2.0 * math.pi))
     return float(-half * (_WEIGHTS @ (density * np.expm1(gain))))

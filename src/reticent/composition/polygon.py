@@ -16,14 +16,16 @@ import numpy as np
 
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._logs import OVERFLOW, SMALL, log1mexp, log_sub
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
-_MAX_PASSES = 60
-_SMALL = -0.7  # log of a rate below which differences are taken of it, above which of its complement
+_MAX_PASSES = 60  # of chords over threshold 0
 _SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
 _FEW_BENDS = 40  # that are taken one by one
 _SLACK = 1e-13  # relative, of a chord
+_YES, _NO = np.array([0.0]), np.array([-np.inf])
+_NEVER = LogErrors(fpr=_NO, tnr=_YES, fnr=_YES, tpr=_NO)  # the test that never accuses, and the one that always does
+_ALWAYS = LogErrors(fpr=_YES, tnr=_NO, fnr=_NO, tpr=_YES)
 
 
 class Polygon(PolygonTradeOff):
@@ -38,15 +40,14 @@ class Polygon(PolygonTradeOff):
 
     def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
         if vertices.tnr[-1] > -np.inf:
-            end = (0.0, -np.inf, -np.inf, 0.0)
-            vertices = LogErrors(*(np.append(rate, value) for rate, value in zip(vertices, end, strict=True)))
+            vertices = LogErrors.joined(vertices, _ALWAYS)
             log_slopes = np.append(log_slopes, -np.inf)
         super().__init__(vertices, log_slopes)
 
     @property
     def reversed(self) -> Polygon:
-        fpr, tnr, fnr, tpr = (rate[::-1] for rate in self.vertices)
-        return Polygon(LogErrors(fpr=fnr, tnr=tpr, fnr=fpr, tpr=tnr), -self.log_slopes[::-1])
+        """H0 and H1 exchanged: the inverse function, exactly."""
+        return Polygon(self.vertices.at(slice(None, None, -1)).exchanged, -self.log_slopes[::-1])
 
     def reaches(self, log_delta: float) -> bool:
         """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
@@ -56,7 +57,11 @@ class Polygon(PolygonTradeOff):
         return f"Polygon(<{len(self.log_slopes)} edges>)"
 
 
-def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> Polygon:
+NO_RISK = Polygon(LogErrors.joined(_NEVER, _ALWAYS), np.zeros(1))
+"""beta = 1 - alpha: nothing is learnt."""
+
+
+def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray | None = None) -> Polygon:
     """The tangent polygon on or below every curve whose delta obeys the bounds given.
 
     Delta is convex in e^l, so it obeys the lower convex hull of the bounds, and between two thresholds the
@@ -67,27 +72,28 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
         log_delta: per threshold l, log of an upper bound on delta(l) where l >= 0, and on
             delta(-l) of the reversed experiment where l < 0. -inf where it is known to be 0; what is not a
             number counts as no bound.
-        log_rest: log of 1 minus that bound, given apart so that it keeps its relative accuracy.
+        log_rest: log of 1 minus that bound, where it is known to more digits than ``log_delta`` tells.
 
     Raises:
         NumericalError: 0 is not among the thresholds.
     """
+    log_rest = log1mexp(log_delta) if log_rest is None else log_rest
     zero = int(np.searchsorted(thresholds, 0.0))
     if zero == len(thresholds) or thresholds[zero] != 0.0:
         raise NumericalError("tangent polygon: 0 must be among the thresholds")
     unknown = np.isnan(log_delta) | np.isnan(log_rest)
     log_delta, log_rest = np.where(unknown, 0.0, log_delta), np.where(unknown, -np.inf, log_rest)
-    right = _Half(thresholds[zero:], log_delta[zero:], log_rest[zero:])
-    left = _Half(-thresholds[zero::-1], log_delta[zero::-1], log_rest[zero::-1])
+    right = _DeltaHull(thresholds[zero:], log_delta[zero:], log_rest[zero:])
+    left = _DeltaHull(-thresholds[zero::-1], log_delta[zero::-1], log_rest[zero::-1])
     for _ in range(_MAX_PASSES):
-        chord = right.chord(left)
-        if chord is None:
+        lower = right.chord_over_zero(left)
+        if lower is None:
             break
-        right, left = right.lowered(*chord), left.lowered(*chord)
-    return _joined(right, left)
+        right, left = right.bounded_at_zero(*lower), left.bounded_at_zero(*lower)
+    return _both_halves(right, left)
 
 
-class _Half:
+class _DeltaHull:
     """Upper bounds on delta at thresholds 0 = l_0 < l_1 < ..., of which only the lower convex hull is kept."""
 
     def __init__(self, thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> None:
@@ -107,7 +113,7 @@ class _Half:
         log_delta, log_rest = self.log_delta, self.log_rest
         run = self.thresholds[1:] + log1mexp(-np.diff(self.thresholds))
         by_delta, by_rest = log_sub(log_delta[:-1], log_delta[1:]), log_sub(log_rest[1:], log_rest[:-1])
-        return run, np.where(log_delta[:-1] < _SMALL, by_delta, by_rest)
+        return run, np.where(log_delta[:-1] < SMALL, by_delta, by_rest)
 
     @property
     def log_fpr(self) -> np.ndarray:
@@ -120,17 +126,17 @@ class _Half:
         fpr, lines = self.log_fpr, self.thresholds
         with np.errstate(invalid="ignore"):
             cost = np.where(np.isneginf(fpr), -np.inf, lines + fpr)
-        small = self.log_delta < _SMALL
+        small = self.log_delta < SMALL
         tpr = np.where(small, np.minimum(np.logaddexp(self.log_delta, cost), 0.0), 0.0)
         fnr = np.where(small, log1mexp(tpr), log_sub(self.log_rest, cost))
         fpr = np.minimum(fpr, 0.0)
         return LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=np.where(small, tpr, log1mexp(fnr)))
 
-    def chord(self, other: _Half) -> tuple[float, float] | None:
+    def chord_over_zero(self, other: _DeltaHull) -> tuple[float, float] | None:
         """(log delta, log rest) at threshold 0 on the chord between both halves; None where 0 is on the hull."""
         if len(self.thresholds) < 2 or len(other.thresholds) < 2:
             return None
-        high, low = math.expm1(min(self.thresholds[1], 700.0)), -math.expm1(-other.thresholds[1])
+        high, low = math.expm1(min(self.thresholds[1], OVERFLOW)), -math.expm1(-other.thresholds[1])
         share = low / (low + high)  # of the chord's end above 0
         ahead, behind = math.exp(self.log_delta[1]), low + (1.0 - low) * math.exp(other.log_delta[1])
         delta = (share * ahead + (1.0 - share) * behind) * (1.0 + _SLACK)
@@ -139,27 +145,29 @@ class _Half:
             return None
         return math.log(delta), math.log(rest * (1.0 - _SLACK))
 
-    def lowered(self, log_delta: float, log_rest: float) -> _Half:
+    def bounded_at_zero(self, log_delta: float, log_rest: float) -> _DeltaHull:
         """The same with another bound at threshold 0."""
-        return _Half(self.thresholds, np.append(log_delta, self.log_delta[1:]), np.append(log_rest, self.log_rest[1:]))
+        return _DeltaHull(
+            self.thresholds, np.append(log_delta, self.log_delta[1:]), np.append(log_rest, self.log_rest[1:])
+        )
 
 
-def _joined(right: _Half, left: _Half) -> Polygon:
+def _both_halves(right: _DeltaHull, left: _DeltaHull) -> Polygon:
     """Both halves as one polygon: they share the tangent at threshold 0."""
-    here, there = right.vertices(), left.vertices()
-    there = LogErrors(fpr=there.fnr, tnr=there.tpr, fnr=there.fpr, tpr=there.tnr)
+    here, there = right.vertices(), left.vertices().exchanged
     slopes = np.concatenate([right.thresholds[:0:-1], [0.0], -left.thresholds[1:]])
     if here.tnr[0] < there.tnr[0] or here.fnr[0] < there.fnr[0]:
         # No room for the tangent at 0 but rounding: the neighbours meet in one vertex, the better of both.
-        one = (
-            min(here.fpr[0], there.fpr[0]),
-            max(here.tnr[0], there.tnr[0]),
-            min(here.fnr[0], there.fnr[0]),
-            max(here.tpr[0], there.tpr[0]),
+        a, b = here.at(slice(1)), there.at(slice(1))
+        one = LogErrors(
+            fpr=np.minimum(a.fpr, b.fpr),
+            tnr=np.maximum(a.tnr, b.tnr),
+            fnr=np.minimum(a.fnr, b.fnr),
+            tpr=np.maximum(a.tpr, b.tpr),
         )
-        parts = ((a[:0:-1], [middle], b[1:]) for a, middle, b in zip(here, one, there, strict=True))
-        return _monotone(LogErrors(*(np.concatenate(part) for part in parts)), slopes[slopes != 0.0])
-    return _monotone(LogErrors(*(np.concatenate([a[::-1], b]) for a, b in zip(here, there, strict=True))), slopes)
+        vertices = LogErrors.joined(here.at(slice(None, 0, -1)), one, there.at(slice(1, None)))
+        return _monotone(vertices, slopes[slopes != 0.0])
+    return _monotone(LogErrors.joined(here.at(slice(None, None, -1)), there), slopes)
 
 
 def _monotone(vertices: LogErrors, slopes: np.ndarray) -> Polygon:
@@ -176,40 +184,35 @@ def polygon_through(points: LogErrors) -> Polygon:
         points: upper bounds on the errors (and lower bounds on the complements) of some tests, in any order;
             those that are not numbers are left out.
     """
-    known = ~np.any(np.isnan(points), axis=0)
-    fpr, tnr, fnr, tpr = (rate[known] for rate in points)
+    fpr, tnr, fnr, tpr = points.at(~np.any(np.isnan(points), axis=0))
     # Of a rate and its complement the smaller one is known to all digits, and decides.
     few, rare = fpr < -1.0, tpr < -1.0
     tnr, fpr = np.where(few, log1mexp(fpr), tnr), np.where(few, fpr, log1mexp(tnr))
     fnr, tpr = np.where(rare, log1mexp(tpr), fnr), np.where(rare, tpr, log1mexp(fnr))
-    points = LogErrors(fpr, tnr, fnr, tpr)
-    order = np.lexsort((points.fpr, -points.tnr))
-    sure, none = np.array([0.0]), np.array([-np.inf])
-    ends = (LogErrors(none, sure, sure, none), LogErrors(sure, none, none, sure))
-    vertices = LogErrors(*(np.concatenate([ends[0][k], points[k][order], ends[1][k]]) for k in range(4)))
-    vertices = _records(vertices)
+    ordered = LogErrors(fpr, tnr, fnr, tpr).at(np.lexsort((fpr, -tnr)))
+    vertices = _undominated(LogErrors.joined(_NEVER, ordered, _ALWAYS))
     while True:
         run, rise = _increments(vertices)
         kept = convex_chain(run, rise)
         if len(kept) == len(vertices.fpr):
             return Polygon(vertices, rise - run)
-        vertices = LogErrors(*(rate[kept] for rate in vertices))
+        vertices = vertices.at(kept)
 
 
-def _records(vertices: LogErrors) -> LogErrors:
+def _undominated(vertices: LogErrors) -> LogErrors:
     """The vertices that no other one beats in both rates; input ordered by increasing false positive rate."""
     least, most = np.minimum.accumulate(vertices.fnr), np.maximum.accumulate(vertices.tpr)
     better = (vertices.fnr[1:] < least[:-1]) | (vertices.tpr[1:] > most[:-1])
-    vertices = LogErrors(*(rate[np.append(True, better)] for rate in vertices))
+    vertices = vertices.at(np.append(True, better))
     last = (vertices.tnr[:-1] > vertices.tnr[1:]) | (vertices.fpr[:-1] < vertices.fpr[1:])
-    return LogErrors(*(rate[np.append(last, True)] for rate in vertices))
+    return vertices.at(np.append(last, True))
 
 
 def _increments(vertices: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """log of how far the false positives rise, and the false negatives fall, from each vertex to the next."""
-    a, b = (LogErrors(*(rate[cut] for rate in vertices)) for cut in (slice(-1), slice(1, None)))
-    run = np.where(b.fpr < _SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
-    rise = np.where(b.tpr < _SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
+    a, b = vertices.at(slice(-1)), vertices.at(slice(1, None))
+    run = np.where(b.fpr < SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
+    rise = np.where(b.tpr < SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
     return run, rise
 
 
@@ -219,6 +222,12 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
     Pool adjacent violators: the kept points are the vertices of the convex hull of all points, on the side
     where slopes rise / run fall; a flat end (rise 0) is left out. Sums of positive terms only, so nothing
     cancels.
+
+    Args:
+        log_run, log_rise: logarithms of the increments >= 0 from each point to the next, shape (n - 1,).
+
+    Returns:
+        Indices of the points kept, increasing, 0 first.
     """
     first, run, rise = np.arange(len(log_run)), log_run, log_rise
     while True:
@@ -230,14 +239,12 @@ def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
         starts = np.flatnonzero(falls)
         first, run, rise = first[starts], np.logaddexp.reduceat(run, starts), np.logaddexp.reduceat(rise, starts)
     if bends:
-        first, slopes = _straightened(first, run, rise, np.flatnonzero(~falls))
+        first, slopes = _pooled(first, run, rise, np.flatnonzero(~falls))
     points = np.append(first, len(log_run))
     return points[: len(points) - int(np.sum(np.isneginf(slopes)))]
 
 
-def _straightened(
-    first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _pooled(first: np.ndarray, run: np.ndarray, rise: np.ndarray, bends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(first point, slope) of what remains when few bends are left: each is pooled with its neighbours alone."""
     before, after = np.arange(-1, len(run) - 1).tolist(), np.arange(1, len(run) + 1).tolist()
     runs, rises, gone = run.tolist(), rise.tolist(), np.zeros(len(run), dtype=bool)
@@ -272,25 +279,39 @@ def hull(curves: Sequence[Polygon]) -> Polygon:
     The envelope of convex curves is the hull of all their vertices; a vertex is on it if its delta is
     the largest at some edge slope of any of the curves (between slopes the lead is decided at the ends,
     because a difference of delta functions is concave in e^l on one vertex of one of them).
+
+    Args:
+        curves: polygons that some tests attain, at least one.
+
+    Returns:
+        The envelope: an attacker who may choose among all.
     """
     slopes = _slopes_of(curves)
     rates = [[curve.errors(slopes), curve.errors(np.nextafter(slopes, -np.inf))] for curve in curves]
-    lead = np.argmax([_support(slopes, pair[0]) for pair in rates], axis=0)
+    lead = np.argmax([_log_deltas(slopes, pair[0]) for pair in rates], axis=0)
     first, second = (LogErrors(*(np.choose(lead, [r[s][k] for r in rates]) for k in range(4))) for s in (0, 1))
-    return polygon_through(LogErrors(*(np.concatenate([a, b]) for a, b in zip(first, second, strict=True))))
+    return polygon_through(LogErrors.joined(first, second))
 
 
 def safest(curves: Sequence[TradeOff]) -> Polygon:
-    """The curve that obeys the larger of several upper bounds on delta: for what may be any of them."""
-    return _bounded_by(curves, np.maximum)
+    """The curve that obeys the larger of several upper bounds on delta: for what may be any of them.
+
+    Args:
+        curves: pessimistic ones, of which any may be the true one; at least one.
+    """
+    return _obeying(curves, np.maximum)
 
 
 def strictest(curves: Sequence[TradeOff]) -> Polygon:
-    """The curve that obeys the smaller of several upper bounds on delta: for what obeys all of them."""
-    return _bounded_by(curves, np.minimum)
+    """The curve that obeys the smaller of several upper bounds on delta: for what obeys all of them.
+
+    Args:
+        curves: pessimistic ones that all hold; at least one.
+    """
+    return _obeying(curves, np.minimum)
 
 
-def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
+def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Polygon:
     polygons = [curve for curve in curves if isinstance(curve, PolygonTradeOff)]
     thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
@@ -298,7 +319,7 @@ def _bounded_by(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarr
     log_delta = np.minimum(bounds[0], 0.0)
     for bound in bounds[1:]:
         log_delta = pick(log_delta, np.minimum(bound, 0.0))
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+    return polygon_above(thresholds, log_delta)
 
 
 def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:
@@ -308,7 +329,7 @@ def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = No
     return slopes[np.isfinite(slopes)]
 
 
-def _support(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
+def _log_deltas(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
     """What decides which curve leads: log delta above 0, log of the reversed delta below."""
     above = log_sub(rates.tpr, slopes + rates.fpr)
     below = log_sub(rates.tnr, rates.fnr - slopes)

@@ -20,7 +20,7 @@ from scipy.special import erf
 
 from reticent import _check
 from reticent.composition import closed_forms
-from reticent.composition.composed import certified_advantage
+from reticent.composition.compose import certified_advantage
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.mechanism import Neighbouring
 
@@ -288,6 +288,15 @@ def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbour
 
     Its error is below 1e-8, and below 1e-6 where few sampled steps matter. Where the fast rule does not apply, the
     upper end of the certified enclosure (slower).
+
+    Args:
+        noise_multiplier: >= 0.
+        sample_rate: in (0, 1].
+        steps: >= 1.
+        neighbouring: between which data sets.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     noise, rate = _check.non_negative(noise_multiplier=noise_multiplier), _check.rate(sample_rate=sample_rate)
     _check.count(steps=steps)
@@ -314,6 +323,9 @@ def advantage_map(
         sample_rates: one-dimensional, in (0, 1].
         steps: noisy updates.
         neighbouring: between which data sets.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     rates = _check.probabilities(sample_rates=sample_rates)
     rows = []

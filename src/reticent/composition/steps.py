@@ -1,10 +1,13 @@
-"""What ran, as kinds of noisy steps: each with its dominating pair, the curve of that pair, and how often it ran."""
+"""What ran, as kinds of noisy steps: each with its dominating pair, how often it ran, and its loss on a grid."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from reticent.composition.pairs.antipodal import AntipodalPair
 from reticent.composition.pairs.whole_user import WholeUserPair
@@ -20,6 +23,10 @@ from reticent.mechanism.pairs import (
     WholeUserGaussianPair,
 )
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.tradeoff._logs import SMALL, log_sub
+
+Curves = Sequence[tuple[TradeOff, int]]
+"""Kinds of steps as routes take them: the curve of one step, H0 = absent, and how many times it ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +102,35 @@ def steps_of(
     if squared > 0.0:
         steps.append(Step(GaussianPair(1.0, 1.0, math.sqrt(squared)), 1))
     return tuple(sorted(steps, key=repr)), -math.expm1(log_unseen)
+
+
+def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Differences of neighbouring tail probabilities, taken from the smaller tail.
+
+    Args:
+        above, below: log P(L > l) and log P(L <= l) at increasing thresholds, shape (n,).
+
+    Returns:
+        Masses of the cells between them, shape (n - 1,).
+    """
+    by_tail = np.exp(log_sub(above[:-1], above[1:]))
+    return np.where(above[:-1] < SMALL, by_tail, np.exp(log_sub(below[1:], below[:-1])))
+
+
+def connected(grid: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """P-masses on the points of ``grid``: each cell's moved to its two ends such that its P- and Q-mass stay.
+
+    Args:
+        grid: ends of the cells, increasing, shape (n,).
+        p, q: masses of the cells under absent and present, shape (n - 1,).
+
+    Returns:
+        P-masses on the points, shape (n,); a stronger attacker's, as its losses tell the cell.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        up = (np.exp(-grid[:-1]) * q - p) / np.expm1(np.diff(grid))
+    up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)
+    mass = np.zeros(len(grid))
+    mass[:-1] += p - up
+    mass[1:] += up
+    return mass

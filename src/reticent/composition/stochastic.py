@@ -2,12 +2,13 @@
 
 The attacker sees the target, so this is testing the pair (target, release): a public mixture. At the optimum
 all components are played at one common slope, that is at one threshold of the log likelihood ratio; every
-rate is then a weighted mean. Whoever plays each component at the same false positive rate is weaker.
+rate is then a weighted mean: ``tradeoff.Mixture``. Whoever plays each component at the same false positive rate is
+weaker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,9 @@ from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, Mixture, TradeOff
 from reticent.tradeoff.gaussian import mills_ratio
 
+_ADD_UP = 1e-9  # by which probabilities may miss 1
+_LEAST_MU, _HALVINGS = 1e-9, 60  # of the search for a tangent
+
 
 @dataclass(frozen=True, eq=False)
 class SusceptibilityLaw:
@@ -28,6 +32,9 @@ class SusceptibilityLaw:
     Attributes:
         values: finite, > 0.
         weights: probabilities of the values, of sum 1.
+
+    Raises:
+        ParameterError: a value is not > 0, or weights are not probabilities that add up to 1 within 1e-9.
     """
 
     values: np.ndarray
@@ -37,14 +44,21 @@ class SusceptibilityLaw:
         values, weights = np.array(self.values, dtype=float), _check.probabilities(weights=self.weights)
         if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0.0)):
             raise ParameterError("values", self.values, "a list of finite numbers > 0")
-        if weights.shape != values.shape or abs(weights.sum() - 1.0) > 1e-9:
+        if weights.shape != values.shape or abs(weights.sum() - 1.0) > _ADD_UP:
             raise ParameterError("weights", self.weights, "one probability per value, adding up to 1")
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "weights", weights / weights.sum())
 
     @classmethod
     def sampled(cls, values: ArrayLike) -> SusceptibilityLaw:
-        """The empirical law of measured values; equal values are gathered."""
+        """The empirical law of measured values; equal values are gathered.
+
+        Args:
+            values: shape (records,), finite, > 0.
+
+        Raises:
+            ParameterError: a value is not a finite number > 0.
+        """
         distinct, counts = np.unique(np.asarray(values, dtype=float), return_counts=True)
         return cls(distinct, counts / counts.sum())
 
@@ -54,6 +68,13 @@ class SusceptibilityLaw:
 
         Gauss-Laguerre nodes: exact for polynomials in K up to degree ``2 nodes - 1``; curves composed with it
         are good to 1e-6 from about ten dimensions on. ``GaussianGradientTradeOff`` is exact in any dimension.
+
+        Args:
+            dimension: >= 1.
+            nodes: of the rule, >= 1.
+
+        Raises:
+            ParameterError: an argument is outside its domain.
         """
         order, degrees = _check.count(nodes=nodes), _check.count(dimension=dimension)
         k, shape = np.arange(order, dtype=float), 0.5 * degrees - 1.0
@@ -68,23 +89,8 @@ class SusceptibilityLaw:
         return float(self.weights @ self.values)
 
     def compose(self, curve: Callable[[float], TradeOff]) -> TradeOff:
-        """The stochastic composition of ``curve(K)`` over this law."""
-        return stochastic_composition([curve(float(k)) for k in self.values], self.weights)
-
-
-def stochastic_composition(curves: Sequence[TradeOff], weights: ArrayLike | None = None) -> TradeOff:
-    """The composition of any finite family of curves; ``weights`` None means equally likely ones.
-
-    Exact up to the accuracy of the components: nothing is tabulated.
-
-    Raises:
-        ParameterError: no curve, or weights that are not probabilities of the same number.
-    """
-    if not curves:
-        raise ParameterError("curves", curves, "at least one curve")
-    if weights is None:
-        weights = np.full(len(curves), 1.0 / len(curves))
-    return Mixture(curves, weights)
+        """The stochastic composition of ``curve(K)`` over this law; no less accurate than the curves."""
+        return Mixture([curve(float(k)) for k in self.values], self.weights)
 
 
 class DistributionFreeTradeOff(TradeOff):
@@ -98,6 +104,9 @@ class DistributionFreeTradeOff(TradeOff):
         mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.
 
     Claim: a bound, provided that each record has a Gaussian curve.
+
+    Raises:
+        ParameterError: ``mean_square`` is negative, infinite or NaN.
     """
 
     def __init__(self, mean_square: float) -> None:
@@ -142,8 +151,8 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
     M is Mills' ratio. 0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
-    low, high = np.full(size.shape, 1e-9), np.sqrt(8.0 * size) + 4.0
-    for _ in range(60):
+    low, high = np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         with np.errstate(over="ignore", invalid="ignore"):
             convex = _excess(size, middle) < 0.0

@@ -1,12 +1,11 @@
 """What was released: mechanisms as frozen data, their sampling, and the neighbouring relation."""
 
-from reticent.mechanism.base import MECHANISMS, Mechanism, Part
+from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gaussian import Gaussian
 from reticent.mechanism.laplace import Laplace
 from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.matrix import MatrixMechanism
-from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.randomised_response import RandomisedResponse
 from reticent.mechanism.sampling import Sampler
 

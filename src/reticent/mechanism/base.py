@@ -1,4 +1,4 @@
-"""What a mechanism is: frozen data that knows the pairs of laws that dominate its releases.
+"""What a mechanism is: frozen data that knows, for each neighbouring relation, the pairs that dominate its releases.
 
 Adding one takes a file in this folder and its name in ``_FILES``; docs/extending.md shows how.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from reticent import _check
 from reticent._registry import Parameter, Registry, parameters_of
 from reticent._text import html_table
 from reticent.errors import ParameterError
-from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.pairs import Pair
 
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -25,6 +25,27 @@ NOISE_NOTE = (
 )
 
 _FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
+
+
+class Neighbouring(StrEnum):
+    """The neighbouring relation.
+
+    Contributions of one record have norm at most 1 (in units of the clip norm), so a sum moves by
+    at most 1 under ``ADD_REMOVE`` and ``ZERO_OUT`` and by at most 2 under ``REPLACE``. A value of one
+    relation must never be compared with a value of another.
+    """
+
+    ADD_REMOVE = "add-remove"
+    """One record is in or out; the guarantee covers both directions (the worse)."""
+    REPLACE = "replace"
+    """One record has one of two values; sizes agree. Game 2 of CHERUBIN2024."""
+    ZERO_OUT = "zero-out"
+    """One record is kept or its contribution is set to zero; sizes agree."""
+
+    @property
+    def sensitivity(self) -> float:
+        """How far a sum of contributions of norm at most 1 can move."""
+        return 2.0 if self is Neighbouring.REPLACE else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +122,7 @@ MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanism", _F
 
 
 def check_noise(noise_multiplier: float) -> None:
-    """0, or a number with which one can compute.
+    """Refuse a ``noise_multiplier`` that is neither 0 nor a number with which one can compute.
 
     Raises:
         ParameterError: it is neither.
@@ -111,7 +132,7 @@ def check_noise(noise_multiplier: float) -> None:
 
 
 def check_rate(sample_rate: float) -> None:
-    """A probability above 0 with which one can compute.
+    """Refuse a ``sample_rate`` that is no probability above 0 with which one can compute.
 
     Raises:
         ParameterError: it is none.

@@ -10,8 +10,7 @@ from reticent import _check
 from reticent._registry import Parameter, described
 from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
-from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.pairs import (
     AntipodalGaussianPair,
     Disclosure,
@@ -43,6 +42,9 @@ class DPSGD(Mechanism):
             person together. None states nothing, and they speak about one record.
         batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
             loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
+
+    Raises:
+        ParameterError: a field is outside its domain, or contradicts the sampler.
     """
 
     noise_multiplier: float = field(metadata=described("Noise over the clip norm, on the sum of a batch."))

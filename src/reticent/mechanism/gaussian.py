@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise
-from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise
 from reticent.mechanism.pairs import Disclosure, GaussianPair
 
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 from reticent import _check
 from reticent._registry import described
 from reticent.errors import UnsupportedError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
-from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.pairs import Disclosure, LaplacePair
 from reticent.mechanism.sampling import POISSON_NOTE
 

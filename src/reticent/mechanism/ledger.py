@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.errors import ParameterError
-from reticent.mechanism.base import NOISE_NOTE, Mechanism, Part
-from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.base import NOISE_NOTE, Mechanism, Neighbouring, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from reticent import _check
 from reticent._registry import Parameter, described
 from reticent._text import digits
 from reticent.errors import ParameterError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Part, check_noise, check_rate
+from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gaussian import Gaussian
-from reticent.mechanism.neighbouring import Neighbouring
 from reticent.mechanism.pairs import AntipodalGaussianPair, Disclosure, GaussianPair
 
 if TYPE_CHECKING:
@@ -47,6 +46,9 @@ class MatrixMechanism(Mechanism):
         participations: the most steps in which one record takes part; 1 is a single epoch.
         separation: fewest steps from one participation to the next. Under block sampling the number of blocks.
         sample_rate: below 1 the steps draw from blocks in turn: probability of a record when it is its block's turn.
+
+    Raises:
+        ParameterError: a field is outside its domain, or contradicts the strategy.
     """
 
     noise_multiplier: float = field(metadata=described("Noise over the clip norm, before the strategy is undone."))

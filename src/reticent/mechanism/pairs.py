@@ -188,7 +188,12 @@ class Disclosure(Pair):
 
 
 def any_of(records: int, rate: float) -> float:
-    """Probability that at least one of the records takes part."""
+    """Probability that at least one of the records takes part.
+
+    Args:
+        records: >= 1.
+        rate: of one record, in (0, 1].
+    """
     return rate if records == 1 or rate == 1.0 else -math.expm1(records * math.log1p(-rate))
 
 

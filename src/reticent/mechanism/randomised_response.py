@@ -12,8 +12,7 @@ import numpy as np
 from reticent import _check
 from reticent._registry import Search, described
 from reticent.errors import ParameterError
-from reticent.mechanism.base import MECHANISMS, SMALLEST, Mechanism, Part
-from reticent.mechanism.neighbouring import Neighbouring
+from reticent.mechanism.base import MECHANISMS, SMALLEST, Mechanism, Neighbouring, Part
 from reticent.mechanism.pairs import CurvePair, Disclosure
 
 _EXACT = 1000  # releases whose number of yes answers is one binomial law; beyond, steps are composed

@@ -91,8 +91,14 @@ class DataRecord(_Frozen):
     """Which records were used.
 
     Attributes:
+        name: of the data set.
+        source: where it came from.
         content_hash: SHA-256 over features, labels and split as the model saw them.
         dataset_size: number of training records.
+        test_size: number of test records.
+        feature_shape: of one record.
+        classes: number of labels.
+        notes: what a reader must know about the data.
     """
 
     name: str
@@ -106,14 +112,23 @@ class DataRecord(_Frozen):
 
 
 class ParameterRecord(_Frozen):
-    """One trained tensor, in the order in which flat vectors hold them."""
+    """One trained tensor, in the order in which flat vectors hold them.
+
+    Attributes:
+        name: as the module spells it.
+        shape: of the tensor; () for a number.
+    """
 
     name: str
     shape: tuple[Whole, ...]
 
 
 class Seeds(_Frozen):
-    """Seeds that were used; None where the operating system's generator was used, or the seed is kept secret."""
+    """Seeds that were used; None where the operating system's generator was used, or the seed is kept secret.
+
+    Attributes:
+        initialisation, split, sampling, noise: whole numbers >= 0, one for each source of randomness.
+    """
 
     initialisation: Whole | None
     split: Whole | None
@@ -183,6 +198,11 @@ class PublicLedger(Brief, _Frozen):
     ``expected_batch_size`` and ``divisor`` are those of the first step, and ``stages`` has all.
 
     Attributes:
+        schema_: of the file; ``schema`` there.
+        created: when, in UTC.
+        config: what was asked for, as the configuration file states it.
+        data: which records were used.
+        sampler: how batches were drawn.
         noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
         max_grad_norm: clip norm (L2) of each record's gradient over all parameters.
         sample_rate: inclusion probability per step; under other samplers batch over data size.
@@ -192,6 +212,13 @@ class PublicLedger(Brief, _Frozen):
         planned_steps: what the configuration asked for.
         records_per_user: the most records of one person, as the configuration states it; None where it states nothing.
         num_parameters: trained coordinates.
+        parameters: trained tensors, in the order of flat vectors.
+        optimiser, device: that were used.
+        randomness: where noise and draws came from.
+        seeds: that were used.
+        utility: quality on the test records.
+        versions: of libraries, by name.
+        warnings: what no guarantee covers.
         stages: equal steps in order, where not all are equal; left out of the file where they are.
     """
 

@@ -125,7 +125,16 @@ class Segment(_Frozen):
 
 
 class MeasuredChange(_Frozen):
-    """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``."""
+    """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``.
+
+    Attributes:
+        steps: noisy updates seen.
+        scope: whose gradients were compared.
+        squared_change, published_squared_change: sums over steps of squared distances of clipped gradients.
+        mask_term, largest_mask_term: sum over steps of the mask term, and the largest of a step.
+        noise_multiplier: at which mask terms were evaluated.
+        budget: largest ``mask_term`` that a filter allowed, fixed before training, or None.
+    """
 
     steps: Count
     scope: Name

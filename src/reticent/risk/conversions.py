@@ -20,6 +20,9 @@ def advantage_bound(epsilon: ArrayLike, delta: ArrayLike) -> np.ndarray:
     Args:
         epsilon: >= 0, any shape.
         delta: in [0, 1], broadcast against ``epsilon``.
+
+    Raises:
+        ParameterError: ``epsilon`` is NaN, or ``delta`` outside [0, 1].
     """
     epsilon, delta = _check.reals(epsilon=epsilon), _check.probabilities(delta=delta)
     # Divided by e^epsilon, which overflows: tanh(epsilon / 2) + 2 delta / (e^epsilon + 1).
@@ -36,6 +39,12 @@ def least_epsilon(advantage: float, delta: float) -> float:
     Args:
         advantage: that is reached, in [0, 1]; 1 minus Bayes security.
         delta: in [0, 1).
+
+    Returns:
+        A number >= 0; infinite where the advantage is 1.
+
+    Raises:
+        ParameterError: an argument is outside [0, 1].
     """
     advantage, delta = _check.fraction(advantage=advantage), _check.fraction(delta=delta)
     if advantage == 1.0:

@@ -16,9 +16,14 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
 from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff._logs import HUGE
 
 MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
+_LARGEST_EPSILON = 2.0**60  # beyond, none is looked for
+_CLOSE, _MOST_STEPS = 1e-14, 400  # width of a bracket around a root, relative beyond 1; steps to it
+_FURTHEST, _QUANTILES = 10.0, 1001  # normal quantiles of the area under a curve, to either side of 0
+_ZOOMS = (301, 33, 33, 33)  # quantiles of the grids that close in on the largest shift
 
 
 def advantage(curve: TradeOff) -> float:
@@ -105,14 +110,14 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
     target = math.log(_check.rate(delta=delta))
 
     def excess(epsilon: float) -> float:
-        return float(np.clip(curve.log_delta(epsilon), -1e300, 0.0)) - target
+        return float(np.clip(curve.log_delta(epsilon), -HUGE, 0.0)) - target
 
     if excess(0.0) <= 0.0:
         return 0.0
     low, high = 0.0, 1.0
     while excess(high) > 0.0:
         low, high = high, 2.0 * high
-        if high > 2.0**60:
+        if high > _LARGEST_EPSILON:
             return math.inf
     return _root_above(excess, low, high)
 
@@ -137,6 +142,9 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     ``sup -Phi^-1(alpha) - Phi^-1(beta)``, by a grid in normal quantiles that zooms in on its maximum: exact
     to about 1e-9 where the curve is smooth on the scale of the grid (0.02 in the quantile). An estimate, and no
     mu of the curve: below the floor the shift mostly grows on.
+
+    Raises:
+        ParameterError: ``floor`` is outside (0, 1).
     """
     if isinstance(curve, GaussianTradeOff):
         return curve.mu
@@ -148,7 +156,7 @@ def auc(curve: TradeOff) -> float:
 
     Accurate to 1e-12 for smooth curves and to 1e-5 at kinks; an area, not a bound.
     """
-    quantiles = np.linspace(-10.0, 10.0, 1001)
+    quantiles = np.linspace(-_FURTHEST, _FURTHEST, _QUANTILES)
     density = np.exp(-0.5 * quantiles**2) / math.sqrt(2.0 * math.pi)
     powers = np.exp(curve.log_power(log_ndtr(quantiles)))
     return float(min(1.0, np.sum(powers * density) * (quantiles[1] - quantiles[0])))
@@ -159,6 +167,9 @@ def reconstruction_success(curve: TradeOff, baseline: float) -> float:
 
     ``1 - beta(baseline)``; valid for the worst-case curve only. The same formula on a relaxed curve is
     false (a reconstruction is a one-sided test), so callers must pass the worst case.
+
+    Raises:
+        ParameterError: ``baseline`` is outside [0, 1].
     """
     return tpr_at_fpr(curve, _check.fraction(baseline=baseline))
 
@@ -188,7 +199,7 @@ def _largest_shift(curve: TradeOff, lowest: float) -> float:
     """Maximum of -z - Phi^-1(beta(Phi(z))) for quantiles z in [lowest, 0]."""
     left, right = lowest, 0.0
     best = -math.inf
-    for points in (301, 33, 33, 33):
+    for points in _ZOOMS:
         grid = np.linspace(left, right, points)
         shifts = -grid - ndtri_exp(curve.log_beta(log_ndtr(grid)))
         top = int(np.argmax(shifts))
@@ -206,8 +217,8 @@ def _root_above(excess: Callable[[float], float], low: float, high: float) -> fl
     the bracket.
     """
     left, right, moved = excess(low), excess(high), 0.0
-    for turn in range(400):
-        width = 1e-14 * max(1.0, high)
+    for turn in range(_MOST_STEPS):
+        width = _CLOSE * max(1.0, high)
         if high - low <= width:
             break
         if turn % 4 == 3 or not math.isfinite(left - right):

@@ -1,12 +1,11 @@
 """Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""
 
 from reticent.threat.attribute import Attribute
-from reticent.threat.base import Adversary, Assessment, Claim, Interval, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Interval, Method, everybody
 from reticent.threat.membership import Membership
 from reticent.threat.membership_game import MembershipGame
 from reticent.threat.mixed import Mixed
 from reticent.threat.norm_only import NormOnly
-from reticent.threat.registry import ADVERSARIES, everybody
 from reticent.threat.relaxed import Relaxed
 from reticent.threat.side_by_side import assess, assess_answerable, check_dominance
 from reticent.threat.worst_case import WorstCase

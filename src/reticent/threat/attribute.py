@@ -21,19 +21,20 @@ from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
     LogDelta,
-    TangentEnvelope,
     gaussian_log_delta,
     revealed_mask_log_delta,
+    tangent_envelope,
     total_square_log_delta,
 )
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 
 LARGEST_CHANGE = 2.0
 """Two clipped gradients are never further apart than this, in units of the clip norm."""
 
 _SMALLEST_ATTAINED = 1e-4
+_SAME = 1e-9  # relative difference of two noise multipliers that are one
+_LARGEST_MU = 1e3  # of a Gaussian limit: no privacy is left
 _PRIVATE = "This number depends on private data: do not publish it, or anything it was computed from."
 _RELATION = "Compares two values of one field of one record (a replacement), whatever relation was asked for."
 _FIXED = (
@@ -70,6 +71,9 @@ class SensitivityRecord:
             CHERUBIN2024; None where no batch was seen.
         noise_multiplier: at which F was evaluated.
         budget: largest ``mask_term`` that a filter allowed, fixed before training, or None.
+
+    Raises:
+        ParameterError: a sum is negative or NaN, or exceeds the budget.
     """
 
     steps: int
@@ -104,6 +108,9 @@ class Attribute(Adversary):
     Attributes:
         gradient_change: largest distance between the clipped gradients of two completions of the target
             in one step, in the units of ``max_grad_norm``; or what a recorder accumulated.
+
+    Raises:
+        ParameterError: ``gradient_change`` is negative or NaN.
     """
 
     gradient_change: float | SensitivityRecord | None = field(
@@ -185,6 +192,9 @@ def mask_term(norm_a: ArrayLike, norm_b: ArrayLike, distance: ArrayLike, noise_m
         norm_b: norm of the other.
         distance: their distance over the clip norm.
         noise_multiplier: > 0.
+
+    Raises:
+        ParameterError: ``noise_multiplier`` is not > 0.
     """
     s = 1.0 / _check.positive(noise_multiplier=noise_multiplier) ** 2
     a2, b2, r2 = (np.square(np.asarray(x, dtype=float)) for x in (norm_a, norm_b, distance))
@@ -199,6 +209,10 @@ def worst_mask_term(change: ArrayLike, noise_multiplier: float) -> np.ndarray:
 
     F is convex in each e^{s |.|^2/2}, so the extremes are a chord of the unit sphere and, on a line through 0, a
     unit vector and its shortened copy. docs/attribute.md.
+
+    Args:
+        change: in [0, 2], any shape; over the clip norm.
+        noise_multiplier: > 0.
     """
     change = np.asarray(change, dtype=float)
     radial = mask_term(1.0, np.abs(1.0 - change), change, noise_multiplier)
@@ -209,6 +223,14 @@ def log_affinity(total: float, largest: float, rate: float) -> float:
     """Lower bound on log rho of all steps, given the sum of F and the largest F of a step.
 
     Each step has rho >= 1 - p^2 F/(8 (1 - p)); log(1 - x) >= x log(1 - x_max)/x_max for 0 <= x <= x_max.
+
+    Args:
+        total: sum of F over the steps, >= 0.
+        largest: the largest F of a step.
+        rate: of Poisson sampling, in (0, 1].
+
+    Returns:
+        log rho <= 0; -inf where nothing is bounded.
     """
     if total == 0.0:
         return 0.0
@@ -224,6 +246,9 @@ def success_at_prior(bayes_security: float, guess: float) -> float:
 
     Bayes security is the least ratio of the two error probabilities over all priors, hence
     ``1 - bayes_security * (1 - guess)``, for any number of values and any prior. Section 2 of CHERUBIN2024.
+
+    Raises:
+        ParameterError: an argument is outside [0, 1].
     """
     return 1.0 - _check.fraction(bayes_security=bayes_security) * (1.0 - _check.fraction(guess=guess))
 
@@ -261,7 +286,7 @@ class _Constant:
             mask = revealed_mask_log_delta(unit, part.steps, part.rate)
             if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):
                 bounds.append(mask)
-        return TangentEnvelope(bounds)
+        return tangent_envelope(bounds)
 
     def attained(self) -> TradeOff:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
@@ -317,7 +342,7 @@ class _Recorded:
         bounds: list[LogDelta] = [worst.log_delta]
         if record.scope is Scope.SAMPLED_BATCH:
             bounds.append(gaussian_log_delta(math.sqrt(record.squared_change) / noise))
-            return TangentEnvelope(bounds)
+            return tangent_envelope(bounds)
         if self.mechanism.sampler is Sampler.POISSON:
             total = record.mask_term if record.budget is None else record.budget
             largest = min(total, float(worst_mask_term(LARGEST_CHANGE, noise)))
@@ -325,7 +350,7 @@ class _Recorded:
             bounds.append(AffinityTradeOff(log_affinity(total, largest, rate)).log_delta)
         if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:
             bounds.append(total_square_log_delta(1.0 / noise, record.squared_change, rate))
-        return TangentEnvelope(bounds)
+        return tangent_envelope(bounds)
 
     def unsampled_mu(self) -> float:
         """Sums of squares over the drawn or all steps say nothing about mu: the worst case does."""
@@ -354,7 +379,7 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     if mechanism.steps != change.steps:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
-    if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=1e-9):
+    if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
         raise ParameterError("noise_multiplier", mechanism.noise_multiplier, f"{change.noise_multiplier}, as recorded")
     return _Recorded(change, mechanism)
 
@@ -395,4 +420,4 @@ def _square(x: float) -> float:
 
 
 def _gaussian(mu: float) -> TradeOff:
-    return GaussianTradeOff(min(mu, 1e3))
+    return GaussianTradeOff(min(mu, _LARGEST_MU))

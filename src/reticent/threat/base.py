@@ -1,27 +1,32 @@
-"""What an adversary is, and what an assessment of one says.
+"""What an adversary is, what an assessment of one says, and the one list of adversaries that all others are made from.
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
-carries. docs/extending.md shows how to add one.
+carries. Adding one takes a file in this folder, with ``@ADVERSARIES.add`` above the class, and its name in ``_FILES``;
+docs/extending.md shows how. An adversary of your own is listed by the same decorator.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from reticent import risk
+from reticent._registry import Parameter, Registry, parameters_of, typed
 from reticent._text import Brief, digits
 from reticent.composition.bracket import Bracket
+from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.tradeoff import TradeOff, from_advantage, no_privacy
 
-_ROUNDING = 1e-9  # by which the two ends of an enclosure may be exchanged
+_FILES = ("worst_case", "relaxed", "mixed", "membership", "membership_game", "norm_only", "attribute")
+_ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
+_LEAST = 1e-14  # and absolute
 
 
 class Claim(StrEnum):
@@ -118,7 +123,7 @@ class Assessment(Brief):
         same = self.truth.pessimistic is self.curve
         ends = float(number(self.truth.optimistic)), value if same else float(number(self.truth.pessimistic))
         lower, upper = ends[::-1] if _falls(number) else ends
-        if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=1e-14):
+        if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=_LEAST):
             return Interval(-math.inf, value, math.inf)
         return Interval(min(lower, upper), value, upper)
 
@@ -191,3 +196,53 @@ class Adversary(ABC):
         Raises:
             UnsupportedError: nothing proven is known for this combination; the text says what is.
         """
+
+
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.threat", _FILES)
+"""In the order in which certificates and tables show them."""
+
+ALL = "all"
+
+
+def adversary_parameters() -> Iterator[tuple[str, Parameter]]:
+    """(name of the attacker, parameter) for all that can be typed."""
+    for name, kind in ADVERSARIES.items():
+        for parameter in parameters_of(kind):
+            if parameter.typeable:
+                yield name, parameter
+
+
+def adversaries_named(
+    names: Sequence[str], given: dict[str, Any] | None = None, option: str = "adversary"
+) -> tuple[tuple[Adversary, ...], bool]:
+    """The attackers of these names, in order and without repeats; and whether all of them were asked for.
+
+    Args:
+        names: as typed; ``all`` stands for every one that is not kept for reproduction only.
+        given: parameters by field name; None where nothing was given.
+        option: that the names come from, for errors.
+
+    Raises:
+        ParameterError: a name is unknown, or a parameter is given that no attacker named here has.
+    """
+    everything = ALL in names
+    kinds = [ADVERSARIES.find(name, option, ALL) for name in dict.fromkeys(names) if name != ALL]
+    kinds = list(dict.fromkeys([*everybody().values(), *kinds])) if everything else kinds
+    stated = {name: value for name, value in (given or {}).items() if value is not None}
+    taken = {kind: [p for p in parameters_of(kind) if p.name in stated] for kind in kinds}
+    for name in stated:
+        if not any(p.name == name for parameters in taken.values() for p in parameters):
+            takers = [who for who, parameter in adversary_parameters() if parameter.name == name]
+            wanted = f"left out unless --{option} {' or '.join(takers)} is asked for"
+            raise ParameterError(name, stated[name], wanted)
+    return tuple(kind(**{p.name: typed(p, stated[p.name]) for p in taken[kind]}) for kind in kinds), everything
+
+
+def standard_adversaries() -> tuple[Adversary, ...]:
+    """All that need no measurement, with their own defaults."""
+    return tuple(kind() for kind in everybody().values() if kind.unmeasured is None)
+
+
+def everybody() -> dict[str, type[Adversary]]:
+    """What "all" stands for: every attacker but those that are kept for reproduction, by name."""
+    return {name: kind for name, kind in ADVERSARIES.items() if not kind.by_name_only}

@@ -11,8 +11,7 @@ from reticent.mechanism import Ledger, Mechanism, Neighbouring
 from reticent.mechanism.dpsgd import one_record, singly_sampled
 from reticent.mechanism.ledger import parts_of
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 

@@ -8,21 +8,20 @@ from typing import ClassVar
 from reticent import _check
 from reticent._registry import described
 from reticent.composition import compose, gmip, mu_limits
-from reticent.composition.gmip_spectrum import GradientSpectrum
-from reticent.composition.stochastic import SusceptibilityLaw, stochastic_composition
+from reticent.composition.gmip_curves import GradientSpectrum
+from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import one_record
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff import GaussianTradeOff, Mixture, TradeOff
 
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
 _LARGEST_MU = 1e8
-_MOVE = Neighbouring.REPLACE.sensitivity
+_SENSITIVITY = Neighbouring.REPLACE.sensitivity
 _CLT = (
     "The sum over a batch is taken as Gaussian (central limit theorem): no bound; "
     "it fails for small batches and for sparse or lattice-valued gradients."
@@ -48,6 +47,9 @@ class MembershipGame(Adversary):
             its mean over records; or a law of K, composed stochastically; or a spectrum of the gradients,
             which is exact where the harmonic rule is a bound on mu. K is measured from the mean gradient;
             under Poisson sampling from zero, in the metric of the second moment: its mean is d there too.
+
+    Raises:
+        ParameterError: ``susceptibility`` is a number that is not > 0.
     """
 
     susceptibility: float | SusceptibilityLaw | GradientSpectrum | None = field(
@@ -92,7 +94,7 @@ class MembershipGame(Adversary):
         if not isinstance(mechanism, DPSGD):
             return self._worst_case(mechanism, method, "The harmonic rule is known for DP-SGD only.")
         batch, k = self._batch_size(mechanism), self._susceptibility(mechanism)
-        reason = _obstacle(mechanism, k)
+        reason = _why_only_noise_counts(mechanism, k)
         if reason:
             return self._worst_case(mechanism, method, reason)
         return self._harmonic(mechanism, method, batch, k)
@@ -110,8 +112,8 @@ class MembershipGame(Adversary):
             truth=None,
             theorems=cite(*keys),
             notes=(
-                _meaning(k, self.susceptibility is None),
-                _rule(mechanism, noise, batch, k),
+                _susceptibility_in_words(k, self.susceptibility is None),
+                _rule_in_words(mechanism, noise, batch, k),
                 _CLT,
                 *mechanism.notes,
             ),
@@ -143,7 +145,7 @@ class MembershipGame(Adversary):
             raise UnsupportedError("LEEMANN2023 publishes a formula for DP-SGD only; use exact")
         batch, dimension = self._batch_size(mechanism), _dimension(mechanism)
         k = self._susceptibility(mechanism)
-        typical = _typical(k)
+        typical = _mean_susceptibility(k)
         step = gmip.one_step_mu(dimension, typical, gmip.effective_batch(batch, mechanism.noise_multiplier))
         least = min(step, gmip.differential_privacy_mu(mechanism.noise_multiplier))
         mu = _published_mu(least, mechanism)
@@ -159,7 +161,7 @@ class MembershipGame(Adversary):
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
                 "It composes steps as if each used fresh data, which re-used data break, "
                 "and is a limit, not a bound, for finitely many steps (LEEMANN2023:G1, LEEMANN2023:G3).",
-                _meaning(k, self.susceptibility is None),
+                _susceptibility_in_words(k, self.susceptibility is None),
                 _CLT,
             ),
         )
@@ -192,7 +194,7 @@ def _single_pass(mechanism: DPSGD) -> bool:
     return mechanism.sampler is Sampler.SHUFFLED and mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9
 
 
-def _obstacle(mechanism: DPSGD, k: Susceptibility) -> str:
+def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
     """Why the randomness of the data may not be counted, or nothing."""
     if not _single_pass(mechanism):
         return (
@@ -213,27 +215,27 @@ def _effective_noise(mechanism: DPSGD, batch: float, k: float | GradientSpectrum
     """
     sigma = mechanism.noise_multiplier
     if isinstance(k, GradientSpectrum):
-        return _MOVE / k.mu(batch, sigma)
+        return _SENSITIVITY / k.mu(batch, sigma)
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
         return (sigma**2 + batch * (1.0 - mechanism.sample_rate) / k) ** 0.5
-    return _MOVE / gmip.harmonic_mu(batch, k, sigma)
+    return _SENSITIVITY / gmip.harmonic_mu(batch, k, sigma)
 
 
 def _game_curve(mechanism: DPSGD, batch: float, k: Susceptibility) -> TradeOff:
     if isinstance(k, SusceptibilityLaw):
         return k.compose(lambda value: _game_curve(mechanism, batch, value))
-    return _used_once(replace(mechanism, noise_multiplier=_effective_noise(mechanism, batch, k)))
+    return _curve_of_one_use(replace(mechanism, noise_multiplier=_effective_noise(mechanism, batch, k)))
 
 
-def _used_once(mechanism: DPSGD) -> TradeOff:
+def _curve_of_one_use(mechanism: DPSGD) -> TradeOff:
     """The curve of at most one use of the target; for shuffled data its step is revealed, which is safe."""
-    step = GaussianTradeOff(_MOVE / mechanism.noise_multiplier)
+    step = GaussianTradeOff(_SENSITIVITY / mechanism.noise_multiplier)
     if _full_batch(mechanism):
         return step
     if mechanism.sampler is not Sampler.SHUFFLED:
         return compose(mechanism, Neighbouring.REPLACE).pessimistic
     used = min(1.0, mechanism.steps * mechanism.sample_rate)
-    return stochastic_composition([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
+    return Mixture([step, GaussianTradeOff(0.0)], [used, 1.0 - used])
 
 
 def _composition_keys(mechanism: DPSGD, k: Susceptibility) -> tuple[str, ...]:
@@ -241,13 +243,13 @@ def _composition_keys(mechanism: DPSGD, k: Susceptibility) -> tuple[str, ...]:
     return ("LEEMANN2023:Definition 4.1",) if partial or isinstance(k, SusceptibilityLaw) else ()
 
 
-def _typical(k: Susceptibility) -> float:
+def _mean_susceptibility(k: Susceptibility) -> float:
     if isinstance(k, SusceptibilityLaw):
         return k.mean
     return k.susceptibility if isinstance(k, GradientSpectrum) else float(k)
 
 
-def _meaning(k: Susceptibility, typical: bool) -> str:
+def _susceptibility_in_words(k: Susceptibility, typical: bool) -> str:
     if typical:
         return (
             f"Susceptibility K = d = {k:g}: a typical record, not the worst; about half of all records exceed it, "
@@ -265,8 +267,8 @@ def _meaning(k: Susceptibility, typical: bool) -> str:
     return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
 
 
-def _rule(mechanism: DPSGD, noise: float, batch: float, k: Susceptibility) -> str:
-    injected = _MOVE / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
+def _rule_in_words(mechanism: DPSGD, noise: float, batch: float, k: Susceptibility) -> str:
+    injected = _SENSITIVITY / mechanism.noise_multiplier if mechanism.noise_multiplier > 0.0 else float("inf")
     if isinstance(k, GradientSpectrum):
         formula = "Sum over the given spectrum"
     elif mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism):
@@ -276,8 +278,8 @@ def _rule(mechanism: DPSGD, noise: float, batch: float, k: Susceptibility) -> st
     else:
         formula = "Harmonic rule, 1/mu^2 = n/K + 1/mu_DP^2"
     return (
-        f"{formula}, batch size n = {batch:g}: mu of one step is {_MOVE / noise:.6g} with the randomness of the other "
-        f"records and {injected:.6g} by the noise alone (the worst case)."
+        f"{formula}, batch size n = {batch:g}: mu of one step is {_SENSITIVITY / noise:.6g} with the randomness of "
+        f"the other records and {injected:.6g} by the noise alone (the worst case)."
     )
 
 

@@ -10,8 +10,7 @@ from reticent._registry import described
 from reticent.composition import Bracket, compose, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.relaxed import Relaxed
 from reticent.tradeoff import Mixture, TradeOff
 
@@ -30,6 +29,9 @@ class Mixed(Adversary):
 
     Attributes:
         relaxed_probability: probability of the relaxed type, in [0, 1].
+
+    Raises:
+        ParameterError: ``relaxed_probability`` is outside [0, 1].
 
     Example:
         >>> import reticent as rt

@@ -11,8 +11,7 @@ from reticent.composition.norm_only import norm_only_both
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 
 _TOO_WEAK = (
     "This attacker looks at nothing but one norm per release. The direction of a record's effect is the same in all "
@@ -32,6 +31,9 @@ class NormOnly(Adversary):
     Attributes:
         dimension: of each release; None means its number of coordinates, 1 where that is not known. In a ledger each
             release keeps its own.
+
+    Raises:
+        ParameterError: ``dimension`` is not a whole number >= 1.
     """
 
     dimension: int | None = field(default=None, metadata=described("Dimensions of each release."))

@@ -14,8 +14,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 

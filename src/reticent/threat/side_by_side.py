@@ -50,7 +50,11 @@ def assess_answerable(
     neighbouring: Neighbouring | None = None,
     method: Method | None = None,
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
-    """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name."""
+    """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
+
+    Returns:
+        The assessments, each once; and why others were left out, by name of the adversary.
+    """
     results: list[Assessment] = []
     skipped: dict[str, str] = {}
     for adversary in adversaries:

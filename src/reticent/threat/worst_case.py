@@ -8,8 +8,7 @@ from typing import ClassVar
 from reticent.composition import mu_limits, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.references import cite
-from reticent.threat.base import Adversary, Assessment, Claim, Method
-from reticent.threat.registry import ADVERSARIES
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 
 
 @ADVERSARIES.add

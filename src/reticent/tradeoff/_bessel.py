@@ -12,9 +12,18 @@ from functools import cache
 import numpy as np
 from scipy.special import gammaln, ive
 
+from reticent.tradeoff._logs import LOG_2
+
 _DEBYE_FROM = 60.0
 """Degrees of freedom from which the uniform expansion in 1/nu has full accuracy."""
 _TERMS = 9
+"""Of that expansion."""
+_LARGE, _HANKEL = 12.0, 2000.0
+"""Arguments from which on Bessel functions, and then Hankel's expansion, replace the power series."""
+_SERIES, _HANKEL_TERMS = 34, 16
+"""Terms: of the power series, which reach 1e-20 up to ``_LARGE``, and of Hankel's expansion."""
+_NEWTON, _SETTLED = 30, 1e-14
+"""Newton's steps at most, and the relative step that ends them."""
 
 
 def log_mean_exponential(z: np.ndarray, d: float) -> np.ndarray:
@@ -24,10 +33,10 @@ def log_mean_exponential(z: np.ndarray, d: float) -> np.ndarray:
         return _log_cosh(z)
     if d >= _DEBYE_FROM:
         return _debye(z, 0.5 * d - 1.0)
-    value = _series(np.minimum(z, 12.0), d)
-    large = z > 12.0
+    value = _series(np.minimum(z, _LARGE), d)
+    large = z > _LARGE
     if np.any(large):
-        value = np.where(large, _large_argument(np.maximum(z, 12.0), 0.5 * d - 1.0), value)
+        value = np.where(large, _large_argument(np.maximum(z, _LARGE), 0.5 * d - 1.0), value)
     return value
 
 
@@ -42,39 +51,39 @@ def inverse_log_mean_exponential(value: np.ndarray, d: float) -> np.ndarray:
 def _solve(goal: np.ndarray, d: float) -> np.ndarray:
     # log 0F1 lies between the lower and the upper Amos integral; both have this inverse to first order.
     z = np.sqrt(2.0 * goal * d + goal * goal)
-    for _ in range(30):
+    for _ in range(_NEWTON):
         slope = z / (0.5 * d - 0.5 + np.sqrt(z * z + (0.5 * d + 0.5) ** 2))
         step = (goal - log_mean_exponential(z, d)) / slope
         z = np.maximum(z + step, 0.1 * z)
         # each step gains a factor of 20 or more: what is left after this one is rounding
-        if np.all(np.abs(step) <= 1e-14 * z):
+        if np.all(np.abs(step) <= _SETTLED * z):
             break
     return z
 
 
 def _log_cosh(z: np.ndarray) -> np.ndarray:
     small = np.log1p(2.0 * np.sinh(0.5 * np.minimum(z, 2.0)) ** 2)
-    return np.where(z < 2.0, small, z + np.log1p(np.exp(-2.0 * z)) - 0.6931471805599453)
+    return np.where(z < 2.0, small, z + np.log1p(np.exp(-2.0 * z)) - LOG_2)
 
 
 def _series(z: np.ndarray, d: float) -> np.ndarray:
-    """log(1 + sum of positive terms); 34 terms reach 1e-20 for z <= 12."""
+    """log(1 + sum of positive terms); for z <= ``_LARGE``."""
     quarter = 0.25 * z * z
     total = np.zeros_like(quarter)
-    for k in range(34, 0, -1):
+    for k in range(_SERIES, 0, -1):
         total = quarter / (k * (0.5 * d + k - 1.0)) * (1.0 + total)
     return np.log1p(total)
 
 
 def _large_argument(z: np.ndarray, nu: float) -> np.ndarray:
-    """log of Gamma(nu + 1) (2/z)^nu I_nu(z) for z >= 12 and nu < 29."""
-    hankel = z > 2000.0
-    inverse = 1.0 / np.where(hankel, z, 2000.0)
+    """log of Gamma(nu + 1) (2/z)^nu I_nu(z) for z >= ``_LARGE`` and nu < 29."""
+    hankel = z > _HANKEL
+    inverse = 1.0 / np.where(hankel, z, _HANKEL)
     total = np.zeros_like(inverse)
-    for k in range(16, 0, -1):
+    for k in range(_HANKEL_TERMS, 0, -1):
         total = -(4.0 * nu * nu - (2 * k - 1) ** 2) / (8.0 * k) * inverse * (1.0 + total)
     far = np.log1p(total) - 0.5 * np.log(2.0 * np.pi * z)
-    scaled = np.where(hankel, far, np.log(ive(nu, np.where(hankel, 12.0, z))))
+    scaled = np.where(hankel, far, np.log(ive(nu, np.where(hankel, _LARGE, z))))
     return z + scaled + gammaln(nu + 1.0) - nu * np.log(0.5 * z)
 
 

@@ -15,6 +15,10 @@ _LogAlpha = Callable[[np.ndarray], np.ndarray]
 _CLOSE = 2e-3
 """Relative difference of the two tails below which their difference is replaced by the integral."""
 _SPAN = 42.0
+"""log of the fall of the integrand at which it ends: 18 digits."""
+_ROUNDING, _SURE = 1e-15, 1e4
+"""Relative rounding of a threshold, and how many times that a gap must be before it is trusted."""
+_DOUBLINGS = 200
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _POINTS = (0.5 * (1.0 + _NODES)) ** 2
 _LOG_WEIGHTS = np.log(0.5 * _WEIGHTS * (1.0 + _NODES))
@@ -78,15 +82,15 @@ def _integrate_to(log_alpha: _LogAlpha, epsilon: np.ndarray, gap: np.ndarray, la
 
 def _start(epsilon: np.ndarray, gap: np.ndarray) -> np.ndarray:
     """A distance that is too short: a few times the mean excess of the log ratio over epsilon."""
-    rounding = 1e-15 * np.maximum(1.0, epsilon)
-    return np.where(gap > 1e4 * rounding, 4.0 * gap, rounding)
+    rounding = _ROUNDING * np.maximum(1.0, epsilon)
+    return np.where(gap > _SURE * rounding, 4.0 * gap, rounding)
 
 
 def _width(log_term: Callable[[np.ndarray], np.ndarray], start: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Distance over which the integrand falls by 18 digits, within a factor of 2."""
     width = np.minimum(start, limit)
     first = log_term(np.zeros((width.size, 1)))[:, 0]
-    for _ in range(200):
+    for _ in range(_DOUBLINGS):
         short = (log_term(width[:, None])[:, 0] > first - _SPAN) & (width < limit)
         if not np.any(short):
             break

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+LOG_2, LOG_HALF = 0.6931471805599453, -0.6931471805599453
+HALF_LOG_TWO_PI = 0.9189385332046727
+OVERFLOW = 700.0
+"""Exponent beyond which e^y is not taken: it overflows at 709.8."""
+TINY = 1e-300
+"""In place of a probability of 0 whose logarithm is taken."""
+HUGE = 1e300
+"""In place of an infinite threshold that is computed with."""
+SMALL = -0.7
+"""log of a rate from which on its complement is the smaller one: differences are taken of the smaller."""
+
 
 def log1mexp(x: np.ndarray) -> np.ndarray:
     """log(1 - e^x) for x <= 0, accurate at both ends (Maechler's switch at -log 2)."""
     x = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
-        return np.where(x > -0.6931471805599453, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+        return np.where(x > LOG_HALF, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
 def log_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import HUGE, LOG_HALF, log1mexp
 
 _LARGEST = 2.0**60
-_LOG_HALF = -0.6931471805599453
+"""Thresholds, in nats, beyond which nobody looks."""
+_ROUNDING = 1e-15
+"""Relative error of log alpha at which a threshold meets its goal."""
+_WIDENINGS, _STEPS = 16, 600
+"""At most, by factors of 16 and of the search."""
 _NARROW = 1e-11
 """Difference of log alpha across the bracket below which a straight segment is exact to rounding."""
 
@@ -21,8 +25,8 @@ class _Bracket:
 
     def __init__(self, rates: _Rates, log_alpha: np.ndarray) -> None:
         self.rates, self.log_alpha = rates, log_alpha
-        self.log_rest, self.upper = log1mexp(log_alpha), log_alpha > _LOG_HALF
-        self.tolerance = 1e-15 * np.maximum(1.0, np.abs(np.minimum(log_alpha, self.log_rest)))
+        self.log_rest, self.upper = log1mexp(log_alpha), log_alpha > LOG_HALF
+        self.tolerance = _ROUNDING * np.maximum(1.0, np.abs(np.minimum(log_alpha, self.log_rest)))
         self.low, self.high = np.full(log_alpha.shape, -1.0), np.full(log_alpha.shape, 1.0)
         everything = np.arange(log_alpha.size)
         self.miss_low, self.miss_high = self.miss(self.low, everything), self.miss(self.high, everything)
@@ -32,11 +36,11 @@ class _Bracket:
         fpr, tnr = self.rates(ratio)
         with np.errstate(invalid="ignore"):
             value = np.where(self.upper[index], self.log_rest[index] - tnr, fpr - self.log_alpha[index])
-        return np.where(np.isnan(value), 0.0, np.clip(value, -1e300, 1e300))
+        return np.where(np.isnan(value), 0.0, np.clip(value, -HUGE, HUGE))
 
     def enclose(self) -> None:
         """Grow until the goal is inside, or as far as the curve goes."""
-        for _ in range(16):
+        for _ in range(_WIDENINGS):
             down = np.flatnonzero((self.miss_low < 0) & (self.low > -_LARGEST))
             up = np.flatnonzero((self.miss_high > 0) & (self.high < _LARGEST))
             if not (down.size or up.size):
@@ -54,7 +58,7 @@ class _Bracket:
         weight_low, weight_high = self.miss_low.copy(), self.miss_high.copy()
         last = np.zeros(self.low.shape)
         index = np.flatnonzero(self.low < self.high)
-        for k in range(600):
+        for k in range(_STEPS):
             low, high = self.low[index], self.high[index]
             trial = _middle(low, high) if k % 3 == 0 else _secant(low, high, weight_low[index], weight_high[index])
             wide = self.miss_low[index] - self.miss_high[index] > _NARROW

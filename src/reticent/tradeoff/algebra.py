@@ -17,6 +17,8 @@ from reticent.tradeoff._logs import log1mexp
 from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
+_ADD_UP = 1e-9  # by which probabilities may miss 1
+
 
 class Mixture(TradeOff):
     """One of several experiments, drawn with public probabilities that do not depend on the data.
@@ -28,11 +30,14 @@ class Mixture(TradeOff):
     Attributes:
         curves: the experiments.
         weights: probabilities, same length; they must add up to 1 within 1e-9 and are normalised.
+
+    Raises:
+        ParameterError: weights are not probabilities of the same number that add up to 1.
     """
 
     def __init__(self, curves: Sequence[TradeOff], weights: ArrayLike) -> None:
         weights = _check.probabilities(weights=weights)
-        if weights.ndim != 1 or len(weights) != len(curves) or abs(weights.sum() - 1.0) > 1e-9:
+        if weights.ndim != 1 or len(weights) != len(curves) or abs(weights.sum() - 1.0) > _ADD_UP:
             raise ParameterError("weights", weights.tolist(), "one probability per curve, adding up to 1")
         keep = weights > 0
         self.curves = tuple(c for c, k in zip(curves, keep, strict=True) if k)
@@ -90,6 +95,13 @@ class Subsampled(TradeOff):
     The threshold test stays the same, its threshold moves: alpha as before, and
     beta' = (1 - rate)(1 - alpha) + rate beta. Exact for Poisson sampling under add/remove, where it
     is one direction; the other is ``reversed``. Lemma 9 of KAISSIS2023.
+
+    Attributes:
+        curve: that of a release in which the target takes part.
+        rate: probability that it does, in (0, 1].
+
+    Raises:
+        ParameterError: ``rate`` is outside (0, 1].
     """
 
     def __init__(self, curve: TradeOff, rate: float) -> None:

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_sub
 from reticent.tradeoff._thresholds import adjacent_thresholds
-
-_LOG_HALF = -0.6931471805599453
 
 
 class LogErrors(NamedTuple):
@@ -38,6 +36,29 @@ class LogErrors(NamedTuple):
     """log beta = log Q(L <= l)."""
     tpr: np.ndarray
     """log(1 - beta) = log Q(L > l)."""
+
+    @classmethod
+    def of(cls, fpr: np.ndarray, fnr: np.ndarray) -> LogErrors:
+        """Both errors and their complements, which lose digits where an error is next to 1.
+
+        Args:
+            fpr, fnr: log alpha and log beta, of one shape.
+        """
+        return cls(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr))
+
+    @classmethod
+    def joined(cls, *parts: LogErrors) -> LogErrors:
+        """Several along the first axis."""
+        return cls(*(np.concatenate(rates) for rates in zip(*parts, strict=True)))
+
+    def at(self, where: Any) -> LogErrors:
+        """Those at ``where``: an index, slice or mask, as numpy takes it."""
+        return LogErrors(*(rate[where] for rate in self))
+
+    @property
+    def exchanged(self) -> LogErrors:
+        """The same test with H0 and H1, accepting and rejecting exchanged; the order stays."""
+        return LogErrors(fpr=self.fnr, tnr=self.tpr, fnr=self.fpr, tpr=self.tnr)
 
 
 class TradeOff(ABC):
@@ -71,23 +92,43 @@ class TradeOff(ABC):
         return math.inf
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
-        """Logarithm of the smallest false negative rate at false positive rate ``e^log_alpha``."""
+        """Logarithm of the smallest false negative rate at false positive rate ``e^log_alpha``.
+
+        Raises:
+            ParameterError: ``log_alpha`` is above 0 or NaN.
+        """
         return self._at(_check.log_probabilities(log_alpha=log_alpha))[0]
 
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
-        """Logarithm of the largest true positive rate at false positive rate ``e^log_alpha``."""
+        """Logarithm of the largest true positive rate at false positive rate ``e^log_alpha``.
+
+        Raises:
+            ParameterError: ``log_alpha`` is above 0 or NaN.
+        """
         return self._at(_check.log_probabilities(log_alpha=log_alpha))[1]
 
     def beta(self, alpha: ArrayLike) -> np.ndarray:
-        """Smallest false negative rate (type II error) at false positive rate ``alpha``."""
+        """Smallest false negative rate (type II error) at false positive rate ``alpha``.
+
+        Raises:
+            ParameterError: ``alpha`` is outside [0, 1] or NaN.
+        """
         return np.exp(self.log_beta(_log(_check.probabilities(alpha=alpha))))
 
     def power(self, alpha: ArrayLike) -> np.ndarray:
-        """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation."""
+        """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation.
+
+        Raises:
+            ParameterError: ``alpha`` is outside [0, 1] or NaN.
+        """
         return np.exp(self.log_power(_log(_check.probabilities(alpha=alpha))))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
-        """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0."""
+        """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0.
+
+        Raises:
+            ParameterError: ``epsilon`` is NaN.
+        """
         epsilon = _check.reals(epsilon=epsilon)
         size = np.abs(epsilon)
         result = np.empty(epsilon.shape)
@@ -132,8 +173,7 @@ class Reversed(TradeOff):
         self.curve = curve
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        rates = self.curve.errors(-np.asarray(log_ratio, dtype=float))
-        return LogErrors(fpr=rates.fnr, tnr=rates.tpr, fnr=rates.fpr, tpr=rates.tnr)
+        return self.curve.errors(-np.asarray(log_ratio, dtype=float)).exchanged
 
     @property
     def reversed(self) -> TradeOff:
@@ -158,7 +198,7 @@ def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tu
 
     Interpolating in alpha is exact: tests between two adjacent thresholds randomise between them.
     """
-    upper = log_alpha > _LOG_HALF
+    upper = log_alpha > LOG_HALF
     log_rest = log1mexp(log_alpha)
     run = np.where(upper, log_sub(high.tnr, low.tnr), log_sub(low.fpr, high.fpr))
     flat = np.isneginf(run)

@@ -9,10 +9,14 @@ from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 from reticent import _check
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI
 from reticent.tradeoff.base import LogErrors, TradeOff
 
-_HALF_LOG_TWO_PI = 0.9189385332046727
+_ROOT_HALF_PI, _ROOT_TWO = 1.2533141373155001, 1.4142135623730951
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_DEEP, _REACHABLE = -30.0, 1e150  # a below: delta is next to 1; above: it underflows
+_CLOSE = 0.05  # mu (|a| + 1) below which the two Mills ratios cancel
+_FRACTIONS = 160  # of the continued fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +75,10 @@ def _log_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
     with np.errstate(over="ignore"):
         a = epsilon / mu - 0.5 * mu
     result = np.full(a.shape, -np.inf)
-    deep, reachable = a < -30.0, a < 1e150
-    small = ~deep & (mu * (np.abs(a) + 1.0) < 0.05)
+    deep, reachable = a < _DEEP, a < _REACHABLE
+    small = ~deep & (mu * (np.abs(a) + 1.0) < _CLOSE)
     near = reachable & ~deep & ~small
-    # a < -30: delta = 1 - Phi(a) - e^eps Phi(-(a + mu)), both terms tiny unless mu is small.
+    # a < _DEEP: delta = 1 - Phi(a) - e^eps Phi(-(a + mu)), both terms tiny unless mu is small.
     result[deep] = np.log1p(-np.exp(log_ndtr(a[deep])) - np.exp(epsilon[deep] + log_ndtr(-(a[deep] + mu))))
     result[small] = np.log(_mills_drop(a[small], mu)) + _log_density(a[small])
     with np.errstate(divide="ignore"):
@@ -83,12 +87,12 @@ def _log_delta(epsilon: np.ndarray, mu: float) -> np.ndarray:
 
 
 def _log_density(x: np.ndarray) -> np.ndarray:
-    return -0.5 * x * x - _HALF_LOG_TWO_PI
+    return -0.5 * x * x - HALF_LOG_TWO_PI
 
 
 def mills_ratio(x: np.ndarray) -> np.ndarray:
     """(1 - Phi(x)) / phi(x)."""
-    return 1.2533141373155001 * erfcx(x / 1.4142135623730951)
+    return _ROOT_HALF_PI * erfcx(x / _ROOT_TWO)
 
 
 def _mills_drop(a: np.ndarray, mu: float) -> np.ndarray:
@@ -101,6 +105,6 @@ def _one_minus_x_mills(x: np.ndarray) -> np.ndarray:
     """1 - x M(x); for x > 2 by the continued fraction K/(x + K), which does not cancel."""
     fraction = np.zeros_like(x)
     positive = np.where(x > 2.0, x, 2.0)
-    for n in range(160, 0, -1):
+    for n in range(_FRACTIONS, 0, -1):
         fraction = n / (positive + fraction)
     return np.where(x > 2.0, fraction / (positive + fraction), 1.0 - x * mills_ratio(x))

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri_exp
 
 from reticent import _check
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import LOG_2, log1mexp
 from reticent.tradeoff.base import LogErrors, Reversed, TradeOff
 
-_LOG_2 = 0.6931471805599453
+_EXACT = 300.0, -37.0  # log x from which on asinh x is log 2x, and below which it is x
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +42,27 @@ class LaplaceTradeOff(TradeOff):
     @property
     def proven_mu(self) -> float:
         """The smallest mu, 2 Phi^-1(1 - e^(-epsilon/2)/2), needed where both errors agree; docs/mu.md."""
-        return -2.0 * float(ndtri_exp(-0.5 * self.mu - _LOG_2))
+        return -2.0 * float(ndtri_exp(-0.5 * self.mu - LOG_2))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
         middle = np.clip(ratio, -self.mu, self.mu)
-        high = -_LOG_2 - 0.5 * (middle + self.mu)
-        low = -_LOG_2 - 0.5 * (self.mu - middle)
-        rates = LogErrors(fpr=high, tnr=log1mexp(high), fnr=low, tpr=log1mexp(low))
+        high = -LOG_2 - 0.5 * (middle + self.mu)
+        low = -LOG_2 - 0.5 * (self.mu - middle)
+        rates = LogErrors.of(high, low)
         return _with_ends(rates, accept=ratio >= self.mu, reject=ratio < -self.mu)
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
         log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        few = log1mexp(np.minimum(log_alpha + self.mu, -_LOG_2))
+        few = log1mexp(np.minimum(log_alpha + self.mu, -LOG_2))
         with np.errstate(invalid="ignore"):
-            middle = -self.mu - 2.0 * _LOG_2 - log_alpha
+            middle = -self.mu - 2.0 * LOG_2 - log_alpha
         many = log1mexp(log_alpha) - self.mu
-        return np.where(log_alpha < -self.mu - _LOG_2, few, np.where(log_alpha <= -_LOG_2, middle, many))
+        return np.where(log_alpha < -self.mu - LOG_2, few, np.where(log_alpha <= -LOG_2, middle, many))
 
     def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
         log_alpha = _check.log_probabilities(log_alpha=log_alpha)
-        return np.where(log_alpha < -self.mu - _LOG_2, self.mu + log_alpha, log1mexp(self.log_beta(log_alpha)))
+        return np.where(log_alpha < -self.mu - LOG_2, self.mu + log_alpha, log1mexp(self.log_beta(log_alpha)))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = max(0, 1 - e^((e - mu)/2))."""
@@ -107,15 +107,14 @@ class RelaxedLaplaceTradeOff(TradeOff):
         """log cosh mu, the essential supremum of the log likelihood ratio."""
         if self.mu < 1.0:
             return float(np.log1p(2.0 * np.sinh(0.5 * self.mu) ** 2))
-        return float(self.mu + np.log1p(np.exp(-2.0 * self.mu)) - _LOG_2)
+        return float(self.mu + np.log1p(np.exp(-2.0 * self.mu)) - LOG_2)
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         """At ``t = |y| < mu`` the log ratio is log((e^2t + 1)/2) - mu; beyond it is log cosh mu."""
         ratio = np.asarray(log_ratio, dtype=float)
         inside = np.clip(ratio, -self.mu, self._largest)
         t = np.minimum(_half_log_twice_minus_one(inside + self.mu), self.mu)
-        fnr = _log_sinh(t) - self.mu
-        rates = LogErrors(fpr=-t, tnr=log1mexp(-t), fnr=fnr, tpr=log1mexp(fnr))
+        rates = LogErrors.of(-t, _log_sinh(t) - self.mu)
         return _with_ends(rates, accept=ratio >= self._largest, reject=ratio < -self.mu)
 
     def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
@@ -162,8 +161,8 @@ class _RelaxedLaplaceRemove(Reversed):
     def _few(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """-s and log(1 - e^-s) for s = asinh(alpha e^mu), also where s underflows or overflows."""
         log_x = log_alpha + self.curve.mu
-        s = np.where(log_x > 300.0, log_x + _LOG_2, np.arcsinh(np.exp(np.minimum(log_x, 300.0))))
-        return -s, np.where(log_x < -37.0, log_x, log1mexp(-s))
+        s = np.where(log_x > _EXACT[0], log_x + LOG_2, np.arcsinh(np.exp(np.minimum(log_x, _EXACT[0]))))
+        return -s, np.where(log_x < _EXACT[1], log_x, log1mexp(-s))
 
     def _log_delta_above(self, epsilon: np.ndarray) -> np.ndarray:
         """delta(e) = u^2 / (1 + sqrt(1 - u^2)), u = 1 - e^(e - mu), for e < mu."""
@@ -186,11 +185,11 @@ def _with_ends(rates: LogErrors, accept: np.ndarray, reject: np.ndarray) -> LogE
 def _half_log_twice_minus_one(x: np.ndarray) -> np.ndarray:
     """log(2 e^x - 1) / 2 for x >= 0."""
     return np.where(
-        x > 1.0, 0.5 * (x + _LOG_2 + np.log1p(-0.5 * np.exp(-x))), 0.5 * np.log1p(2.0 * np.expm1(np.minimum(x, 1.0)))
+        x > 1.0, 0.5 * (x + LOG_2 + np.log1p(-0.5 * np.exp(-x))), 0.5 * np.log1p(2.0 * np.expm1(np.minimum(x, 1.0)))
     )
 
 
 def _log_sinh(t: np.ndarray) -> np.ndarray:
     """log sinh t for t >= 0; -inf at 0."""
     with np.errstate(divide="ignore"):
-        return t - _LOG_2 + np.log(-np.expm1(-2.0 * t))
+        return t - LOG_2 + np.log(-np.expm1(-2.0 * t))

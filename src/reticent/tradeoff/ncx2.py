@@ -18,18 +18,41 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI, LOG_2, OVERFLOW, log1mexp
 
-_HALF_LOG_TWO_PI = 0.9189385332046727
-_LOG_2 = 0.6931471805599453
+_ROOT_HALF_PI, _ROOT_TWO = 1.2533141373155001, 1.4142135623730951
 _NODES = ((2.0, 240), (3.0, 112), (10.0, 64))
 """Half-range nodes of the contour rule from a number of degrees of freedom on: 13 digits."""
 _CHUNK = 4096
+"""Elements at once."""
 _LEGENDRE = np.polynomial.legendre.leggauss(16)
+_RTOL = 1e-12
+"""Relative error up to which the fast formula may replace the contour, where none is asked for."""
+_LEAST = 1e-310
+"""Smallest root of a quantile with one degree of freedom: below, it counts as 0."""
+_SHORT = 0.3
+"""Of an interval times its distance from 0: the density counts as flat over it; angles below it take a series."""
+_NEWTON, _SETTLED = 60, 1e-15
+"""Newton's steps at most; the logarithmic step that ends them where tails are in closed form."""
+_NEARLY = 1e-9
+"""The same where they cost an integral: Newton squares the error, so less than rounding is left."""
+_WIDEST = 50.0
+"""Logarithmic step of Newton's method."""
+_LOG_SADDLES, _HALVINGS = (-800.0, 60.0), 36
+"""log E between which a quantile's saddle point is looked for by halving."""
+_OFF_POLE, _REACH = 1.2, 4.5
+"""In angular widths of the integrand: how far the contour keeps off the pole; half of where it ends, up to a turn."""
+_NEXT_TERM, _CANCELLED = 4e-5, 4e-16
+"""Error of the formula: of the term that it leaves out (at most 2.5e-5 on 20,000 laws, test_ncx2.py); of rounding."""
 
 
 class LogTails(NamedTuple):
-    """Natural logarithms; arrays of one shape."""
+    """Natural logarithms; arrays of one shape.
+
+    Attributes:
+        cdf: log P(X <= x).
+        sf: log P(X > x).
+    """
 
     cdf: np.ndarray
     sf: np.ndarray
@@ -46,7 +69,7 @@ class _Law(NamedTuple):
     E: np.ndarray
 
 
-def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = 1e-12) -> LogTails:
+def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> LogTails:
     """Logarithms of the distribution function and of the survival function.
 
     Args:
@@ -79,18 +102,27 @@ def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = 1e-12) -
     return LogTails(low.reshape(shape), high.reshape(shape))
 
 
-def log_cdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = 1e-12) -> np.ndarray:
-    """Logarithm of the distribution function; see ``log_tails``."""
+def log_cdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> np.ndarray:
+    """Logarithm of the distribution function; arguments and errors as for ``log_tails``."""
     return log_tails(x, df, nc, rtol).cdf
 
 
-def log_sf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = 1e-12) -> np.ndarray:
-    """Logarithm of the survival function; see ``log_tails``."""
+def log_sf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> np.ndarray:
+    """Logarithm of the survival function; arguments and errors as for ``log_tails``."""
     return log_tails(x, df, nc, rtol).sf
 
 
 def log_pdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike) -> np.ndarray:
-    """Logarithm of the density at ``x > 0``, by the contour integral (d = 1: closed form)."""
+    """Logarithm of the density at ``x > 0``, by the contour integral (d = 1: closed form).
+
+    Args:
+        x: points; outside (0, inf) the answer is -inf.
+        df: degrees of freedom, 1 or >= 2; broadcast against ``x``.
+        nc: noncentrality, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     x, df, nc = np.broadcast_arrays(_check.reals(x=x), _degrees(df), _noncentrality(nc))
     flat, d, lam = x.ravel(), df.ravel(), nc.ravel()
     value = np.full(flat.shape, -np.inf)
@@ -110,8 +142,16 @@ def quantile(log_cdf: ArrayLike, log_sf: ArrayLike, df: ArrayLike, nc: ArrayLike
     Both are given so that neither end of the unit interval loses digits; the smaller one is used.
     Newton's method on the logarithm of a log-concave tail converges from any start.
 
+    Args:
+        log_cdf, log_sf: logarithms of both tails, <= 0, of one shape.
+        df: degrees of freedom, 1 or >= 2; broadcast.
+        nc: noncentrality, >= 0; broadcast.
+
     Returns:
         Points in [0, inf]; 0 where the true quantile is below the smallest double.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     log_cdf = _check.log_probabilities(log_cdf=log_cdf)
     log_sf = _check.log_probabilities(log_sf=log_sf)
@@ -170,12 +210,12 @@ def _log_small_interval(s: np.ndarray, m: np.ndarray) -> np.ndarray:
     nodes, weights = _LEGENDRE
     y = 0.5 * s[:, None] * (1.0 + nodes)
     mean = 0.5 * np.sum(weights * np.exp(-0.5 * y * y) * np.cosh(m[:, None] * y), axis=1)
-    return np.log(s) + _LOG_2 - _HALF_LOG_TWO_PI - 0.5 * m * m + np.log(mean)
+    return np.log(s) + LOG_2 - HALF_LOG_TWO_PI - 0.5 * m * m + np.log(mean)
 
 
 def _log_folded_density(s: np.ndarray, m: np.ndarray | float) -> np.ndarray:
     """log density of |Z + m| at s."""
-    return -0.5 * (s - m) ** 2 - _HALF_LOG_TWO_PI + np.log1p(np.exp(-2.0 * s * m))
+    return -0.5 * (s - m) ** 2 - HALF_LOG_TWO_PI + np.log1p(np.exp(-2.0 * s * m))
 
 
 def folded_normal_quantile(log_cdf: np.ndarray, log_sf: np.ndarray, m: np.ndarray | float) -> np.ndarray:
@@ -186,17 +226,17 @@ def folded_normal_quantile(log_cdf: np.ndarray, log_sf: np.ndarray, m: np.ndarra
     ends = np.isneginf(goal)
     goal = np.where(ends, -1.0, goal)
     z = np.where(lower, 1.0, -1.0) * ndtri_exp(goal)
-    flat = np.exp(np.minimum(goal - _LOG_2 + _HALF_LOG_TWO_PI + 0.5 * m * m, 9.0))
-    s = np.where(lower & (flat < 0.3 / np.maximum(m, 1.0)), flat, np.maximum(z + m, 0.1))
-    s = np.maximum(s, 1e-310)
-    for _ in range(60):
+    flat = np.exp(np.minimum(goal - LOG_2 + HALF_LOG_TWO_PI + 0.5 * m * m, 9.0))
+    s = np.where(lower & (flat < _SHORT / np.maximum(m, 1.0)), flat, np.maximum(z + m, 0.1))
+    s = np.maximum(s, _LEAST)
+    for _ in range(_NEWTON):
         below, above = folded_normal_tails(s, m)
         tail = np.where(lower, below, above)
         with np.errstate(over="ignore", invalid="ignore"):
             slope = np.where(lower, 1.0, -1.0) * np.exp(np.log(s) + _log_folded_density(s, m) - tail)
-            step = np.clip(np.where(slope == 0.0, 0.0, (goal - tail) / slope), -700.0, 700.0)
-        s = np.maximum(s * np.exp(step), 1e-310)
-        if np.all(np.abs(step) < 1e-15):
+            step = np.clip(np.where(slope == 0.0, 0.0, (goal - tail) / slope), -OVERFLOW, OVERFLOW)
+        s = np.maximum(s * np.exp(step), _LEAST)
+        if np.all(np.abs(step) < _SETTLED):
             break
     return np.where(ends, np.where(lower, 0.0, np.inf), s)
 
@@ -251,11 +291,10 @@ def _lugannani_rice(law: _Law) -> tuple[np.ndarray, np.ndarray]:
         kurtosis = 12.0 * (d + 4.0 * lam * E) / spread**2
         first = np.expm1(-log_ratio) / size
         second = (kurtosis / 8.0 - 5.0 * skew_square / 24.0 - 0.5 * skew / u + np.expm1(3.0 * log_ratio) / u**2) / u
-        mills = 1.2533141373155001 * erfcx(size / 1.4142135623730951)
+        mills = _ROOT_HALF_PI * erfcx(size / _ROOT_TWO)
         total = mills + first + second
-        value = -half_square - _HALF_LOG_TWO_PI + np.log(total)
-        # next term, calibrated: at most 2.5e-5 of this on 20,000 laws with d >= 2 (test_ncx2.py)
-        error = 4e-5 * (kurtosis + skew_square) ** 2.5 * (1.0 + size) + 4e-16 / (size**3 * total)
+        value = -half_square - HALF_LOG_TWO_PI + np.log(total)
+        error = _NEXT_TERM * (kurtosis + skew_square) ** 2.5 * (1.0 + size) + _CANCELLED / (size**3 * total)
     return value, np.where(np.isfinite(value) & np.isfinite(error) & (total > 0), error, np.inf)
 
 
@@ -274,18 +313,20 @@ def _contour(law: _Law) -> tuple[np.ndarray, np.ndarray]:
 def _contour_chunk(law: _Law, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Trapezoid rule on w = c r(theta) e^(i theta), the path on which the phase is constant for c = 1.
 
-    Close to the mean the path is moved off the pole at w = 1 by 1.2 times its angular width (c != 1).
+    Close to the mean the path is moved off the pole at w = 1 by ``_OFF_POLE`` times its angular width (c != 1).
     Every difference is formed without cancellation, so that d = 1e7 keeps full accuracy.
     """
     x, d, lam, _, e, E = law
     upper = e > 0
     width = 1.0 / np.sqrt(lam * E + 0.5 * d)
     log_saddle = -np.log1p(e, where=np.abs(e) < 0.5, out=np.log(E))
-    log_crossing = np.where(upper, np.minimum(log_saddle, -1.2 * width), np.maximum(log_saddle, 1.2 * width))
+    log_crossing = np.where(
+        upper, np.minimum(log_saddle, -_OFF_POLE * width), np.maximum(log_saddle, _OFF_POLE * width)
+    )
     shift = np.expm1(log_crossing - log_saddle)
     crossing, offset = np.exp(log_crossing), np.expm1(log_crossing)
 
-    reach = 2.0 * np.arcsin(np.minimum(1.0, 4.5 * width))
+    reach = 2.0 * np.arcsin(np.minimum(1.0, _REACH * width))
     theta = reach * (np.arange(nodes) / nodes)
     growth, growth_slope = _path(theta, x, d, lam)
     s, cos, sin = 2.0 * np.sin(0.5 * theta) ** 2, np.cos(theta), np.sin(theta)
@@ -318,11 +359,11 @@ def _path(theta: np.ndarray, x: np.ndarray, d: np.ndarray, lam: np.ndarray) -> t
     """r(theta) / r(0) - 1 and its derivative, r = (d tau + sqrt(d^2 tau^2 + 4 lam x)) / 2x, tau = theta / sin theta."""
     sin, cos = np.sin(theta), np.cos(theta)
     square = theta * theta
-    small = theta < 0.3
+    small = theta < _SHORT
     with np.errstate(divide="ignore", invalid="ignore"):
-        lag = np.where(small, theta * square * _sine_lag(np.where(small, square, 0.0)), theta - sin)
-        excess = np.where(theta > 0, lag / sin, 0.0)
-        slope = np.where(theta > 0, (sin * (1.0 - cos) - cos * lag) / sin**2, 0.0)
+        missing = np.where(small, theta * square * _missing_from_sine(np.where(small, square, 0.0)), theta - sin)
+        excess = np.where(theta > 0, missing / sin, 0.0)
+        slope = np.where(theta > 0, (sin * (1.0 - cos) - cos * missing) / sin**2, 0.0)
     tau = 1.0 + excess
     fourfold = 2.0 * np.sqrt(lam) * np.sqrt(x)
     start, root = np.hypot(d, fourfold), np.hypot(d * tau, fourfold)
@@ -331,8 +372,8 @@ def _path(theta: np.ndarray, x: np.ndarray, d: np.ndarray, lam: np.ndarray) -> t
     return growth, (1.0 + growth) * d * slope / root
 
 
-def _sine_lag(square: np.ndarray) -> np.ndarray:
-    """(theta - sin theta) / theta^3 by its series, for theta < 0.3."""
+def _missing_from_sine(square: np.ndarray) -> np.ndarray:
+    """(theta - sin theta) / theta^3 by its series, for theta < ``_SHORT``."""
     total = np.zeros_like(square)
     for k in range(7, 0, -1):
         total = (1.0 - total * square) / ((2 * k) * (2 * k + 1))
@@ -355,15 +396,14 @@ def _many_quantiles(low: np.ndarray, high: np.ndarray, d: np.ndarray, lam: np.nd
     goal = np.where(lower, low, high)
     x = _first_guess(np.where(lower, 1.0, -1.0) * ndtri_exp(goal), d, lam)
     active = np.flatnonzero(x > 0)
-    for _ in range(60):
+    for _ in range(_NEWTON):
         law = _law(x[active], d[active], lam[active])
         tail, density = _contour(law)
         tail = np.where((law.e > 0) != lower[active], tail, log1mexp(np.minimum(tail, 0.0)))
         slope = np.where(lower[active], 1.0, -1.0) * np.exp(np.log(law.x) + density - tail)
-        step = np.clip((goal[active] - tail) / slope, -50.0, 50.0)
+        step = np.clip((goal[active] - tail) / slope, -_WIDEST, _WIDEST)
         x[active] = law.x * np.exp(step)
-        # Newton squares the error: a step below 1e-9 leaves less than rounding.
-        active = active[(np.abs(step) > 1e-9) & (x[active] > 0)]
+        active = active[(np.abs(step) > _NEARLY) & (x[active] > 0)]
         if active.size == 0:
             break
     return x
@@ -371,8 +411,8 @@ def _many_quantiles(low: np.ndarray, high: np.ndarray, d: np.ndarray, lam: np.nd
 
 def _first_guess(z: np.ndarray, d: np.ndarray, lam: np.ndarray) -> np.ndarray:
     """x = E (d + lam E) with r*(E) = z, where r* is the modified signed root: bisection on log E."""
-    low, high = np.full(z.shape, -800.0), np.full(z.shape, 60.0)
-    for _ in range(36):
+    low, high = (np.full(z.shape, end) for end in _LOG_SADDLES)
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         above = _signed_root(middle, d, lam) > z
         low, high = np.where(above, low, middle), np.where(above, middle, high)

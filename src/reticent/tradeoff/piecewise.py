@@ -8,8 +8,11 @@ from scipy.special import ndtri_exp
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import LOG_HALF, log1mexp
 from reticent.tradeoff.base import LogErrors, TradeOff, follow_segment
+
+_BENT = 1e-12  # relative increase of a slope that counts as rounding
+_ROUNDING = 1e-15
 
 
 class PolygonTradeOff(TradeOff):
@@ -43,8 +46,7 @@ class PolygonTradeOff(TradeOff):
         return max(0.0, float(np.max(accuse[inside] - reject[inside])))
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
-        vertex = self._vertex(log_ratio)
-        return LogErrors(*(part[vertex] for part in self.vertices))
+        return self.vertices.at(self._vertex(log_ratio))
 
     def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         vertex = self._vertex(log_ratio)
@@ -60,10 +62,8 @@ class PolygonTradeOff(TradeOff):
         last = len(self.log_slopes)
         by_alpha = np.searchsorted(self.vertices.fpr, log_alpha, side="right")
         by_rest = last + 1 - np.searchsorted(self.vertices.tnr[::-1], log1mexp(log_alpha), side="left")
-        right = np.clip(np.where(log_alpha > -0.6931471805599453, by_rest, by_alpha), 1, last)
-        low = LogErrors(*(part[right] for part in self.vertices))
-        high = LogErrors(*(part[right - 1] for part in self.vertices))
-        return follow_segment(log_alpha, low, high)
+        right = np.clip(np.where(log_alpha > LOG_HALF, by_rest, by_alpha), 1, last)
+        return follow_segment(log_alpha, self.vertices.at(right), self.vertices.at(right - 1))
 
 
 class PiecewiseLinearTradeOff(PolygonTradeOff):
@@ -85,7 +85,7 @@ class PiecewiseLinearTradeOff(PolygonTradeOff):
         self.betas = _check.probabilities(betas=betas)
         _check_points(self.alphas, self.betas)
         slopes = -np.diff(self.betas) / np.diff(self.alphas)
-        if np.any(np.diff(slopes) > 1e-12 * slopes[:-1]):
+        if np.any(np.diff(slopes) > _BENT * slopes[:-1]):
             raise ParameterError("betas", self.betas.tolist(), "convex over alphas")
         with np.errstate(divide="ignore"):
             vertices = LogErrors(np.log(self.alphas), np.log1p(-self.alphas), np.log(self.betas), np.log1p(-self.betas))
@@ -104,6 +104,9 @@ def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
 
     0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it (CHERUBIN2024,
     Proposition 9, in the form that CHERUBIN2024:B11 corrects: TPR <= min(1, FPR + advantage)).
+
+    Raises:
+        ParameterError: ``advantage`` is outside [0, 1].
     """
     rest = 1.0 - _check.fraction(advantage=advantage)
     if rest == 1.0:
@@ -123,7 +126,7 @@ def _check_points(alphas: np.ndarray, betas: np.ndarray) -> None:
         raise ParameterError("alphas", alphas.tolist(), "one list of at least two, as long as betas")
     if alphas[0] != 0.0 or alphas[-1] != 1.0 or np.any(np.diff(alphas) <= 0):
         raise ParameterError("alphas", alphas.tolist(), "increasing from 0 to 1")
-    if betas[-1] != 0.0 or np.any(np.diff(betas) > 0) or np.any(betas > 1.0 - alphas + 1e-15):
+    if betas[-1] != 0.0 or np.any(np.diff(betas) > 0) or np.any(betas > 1.0 - alphas + _ROUNDING):
         raise ParameterError("betas", betas.tolist(), "non-increasing, at most 1 - alpha, the last 0")
 
 

@@ -7,9 +7,11 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_sub
 from reticent.tradeoff.base import LogErrors, TradeOff
 from reticent.tradeoff.piecewise import PolygonTradeOff
+
+_ROUNDING = 1e-12  # by which a power may exceed 1
 
 
 class ProfileTradeOff(PolygonTradeOff):
@@ -51,7 +53,11 @@ class ProfileTradeOff(PolygonTradeOff):
 
     @classmethod
     def of(cls, curve: TradeOff, epsilons: ArrayLike) -> ProfileTradeOff:
-        """Tabulate both directions of ``curve`` at ``epsilons``."""
+        """Tabulate both directions of ``curve`` at ``epsilons``.
+
+        Raises:
+            ParameterError: ``epsilons`` do not increase from 0, or are not finite.
+        """
         epsilons = _check.reals(epsilons=epsilons)
         return cls(epsilons, curve.log_delta(epsilons), curve.reversed.log_delta(epsilons))
 
@@ -105,7 +111,7 @@ def _half(epsilons: np.ndarray, log_deltas: np.ndarray, advantage: float) -> tup
         keep.append(k)
     log_alpha = np.array([*drops, -np.inf])
     log_power = np.logaddexp(log_deltas[keep], epsilons[keep] + log_alpha)
-    if log_power[0] > 1e-12:
+    if log_power[0] > _ROUNDING:
         raise ParameterError(
             "log_deltas", log_deltas.tolist(), "values of one curve: they fall too fast from epsilon 0"
         )
@@ -135,7 +141,7 @@ def _join(
         vertices = _append(vertices, -1, LogErrors(*(np.array(v) for v in (0.0, -np.inf, -np.inf, 0.0))))
         slopes = np.append(slopes, -np.inf)
     moves = (vertices.fpr[1:] > vertices.fpr[:-1]) | (vertices.tnr[1:] < vertices.tnr[:-1])
-    return LogErrors(*(part[np.append(True, moves)] for part in vertices)), slopes[moves]
+    return vertices.at(np.append(True, moves)), slopes[moves]
 
 
 def _append(vertices: LogErrors, where: int, vertex: LogErrors) -> LogErrors:
@@ -169,7 +175,7 @@ def _steps(increasing: np.ndarray, complement_backwards: np.ndarray) -> np.ndarr
     complement = complement_backwards[::-1]
     direct = log_sub(increasing[1:], increasing[:-1])
     mirrored = log_sub(complement[:-1], complement[1:])
-    return np.where(increasing[1:] < -0.6931471805599453, direct, mirrored)
+    return np.where(increasing[1:] < LOG_HALF, direct, mirrored)
 
 
 def _cross(run: np.ndarray, fall: np.ndarray, first: slice, second: slice) -> np.ndarray:

@@ -20,24 +20,59 @@ def power_equation_36(alpha: ArrayLike, noncentrality: float, dimension: int) ->
     The limit for d -> infinity at fixed lam / sqrt(d), not for many releases (KAISSIS2022:G7). Optimistic in
     the tail that privacy is about (KAISSIS2022:G8): at d = 300, lam = 10, alpha = 1e-5 it gives 5.75e-5, true
     is 6.65e-5. Use ``RelaxedGaussianTradeOff``.
+
+    Args:
+        alpha: false positive rates in [0, 1], any shape.
+        noncentrality: lam >= 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return ndtr(_shift(noncentrality, dimension) - _upper_quantile(alpha))
 
 
 def power_equation_36_with_skewness(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """``power_equation_36`` with its first-order error: m becomes m [1 + sqrt2 (z - 2m) / (3 sqrt d)]."""
+    """``power_equation_36`` with its first-order error: m becomes m [1 + sqrt2 (z - 2m) / (3 sqrt d)].
+
+    Args:
+        alpha: false positive rates in [0, 1], any shape.
+        noncentrality: lam >= 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
     return ndtr(m * (1.0 + np.sqrt(2.0) * (z - 2.0 * m) / (3.0 * np.sqrt(dimension))) - z)
 
 
 def power_equation_35(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (KAISSIS2022:G5)."""
+    """Power by Eq. (35) of KAISSIS2022 as printed, with d where sqrt(d) is needed (KAISSIS2022:G5).
+
+    Args:
+        alpha: false positive rates in [0, 1], any shape.
+        noncentrality: lam >= 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension) / np.sqrt(dimension)
     return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
 
 
 def power_equation_35_corrected(alpha: ArrayLike, noncentrality: float, dimension: int) -> np.ndarray:
-    """Eq. (35) with sqrt(d): still an approximation, and less accurate than Eq. (36)."""
+    """Eq. (35) with sqrt(d): still an approximation, and less accurate than Eq. (36).
+
+    Args:
+        alpha: false positive rates in [0, 1], any shape.
+        noncentrality: lam >= 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     z, m = _upper_quantile(alpha), _shift(noncentrality, dimension)
     return ndtr((m - z) / np.sqrt(1.0 + 2.0 * noncentrality / dimension))
 
@@ -47,6 +82,13 @@ def noncentrality_of_unweighted_mean(sensitivities: Sequence[float], noises: Seq
 
     Optimistic unless all sensitivity / noise^2 are equal (KAISSIS2023:R1); the right value is the sum of
     sensitivity^2 / noise^2. With (1, 1) and (1, 10) it is .0396, below the 1 of the first release alone.
+
+    Args:
+        sensitivities: of each release, >= 0.
+        noises: standard deviations, > 0, as many.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     top = sum(_check.non_negative(sensitivities=s) for s in sensitivities)
     return top**2 / sum(_check.positive(noises=s) ** 2 for s in noises)

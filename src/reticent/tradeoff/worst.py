@@ -16,6 +16,11 @@ from reticent.tradeoff.base import LogErrors, TradeOff, follow_segment
 _TIE = 1e-11
 """log delta differences below this count as ties: they are rounding."""
 _PER_DECADE = 24
+"""Thresholds of the grid on which the lead is found."""
+_SCALES = 4.0 ** np.arange(-30, 21)
+"""Thresholds among which the range that matters is looked for."""
+_MOVES, _UNDERFLOW = 1e-4, -737.0
+"""Changes of log delta that matter, and log of the smallest delta that does (1e-320)."""
 
 
 _Lead = tuple[float, float, int]
@@ -61,7 +66,7 @@ class Worst(TradeOff):
         for low, high, k in [(-high, -low, k) for low, high, k in reversed(left)] + right:
             curve = self.curves[k]
             ends = curve.errors(np.array([low, high]))
-            pieces.append(_Piece(curve, low, high, _take(ends, 0), _take(ends, 1)))
+            pieces.append(_Piece(curve, low, high, ends.at(0), ends.at(1)))
         return tuple(pieces)
 
     def _halves(self) -> tuple[list[_Lead], list[_Lead]]:
@@ -145,10 +150,6 @@ def symmetrised(curve: TradeOff) -> TradeOff:
     return curve if curve.reversed is curve else Symmetrised(curve)
 
 
-def _take(rates: LogErrors, k: int) -> LogErrors:
-    return LogErrors(*(part[k] for part in rates))
-
-
 def _between(log_alpha: np.ndarray, larger: LogErrors, smaller: LogErrors) -> np.ndarray:
     return (log_alpha <= larger.fpr) & (log_alpha >= smaller.fpr)
 
@@ -169,10 +170,10 @@ def _leads(curves: Sequence[TradeOff]) -> list[_Lead]:
 
 def _grid(curves: Sequence[TradeOff]) -> np.ndarray:
     """Thresholds over the range in which a delta above 1e-320 changes by more than 1e-4 of itself."""
-    steps = 4.0 ** np.arange(-30, 21)
+    steps = _SCALES
     logs = np.array([curve._log_delta_above(steps) for curve in curves])
     with np.errstate(invalid="ignore"):
-        moving = (logs[:, :-1] - logs[:, 1:] > 1e-4) & (logs[:, :-1] > -737.0)
+        moving = (logs[:, :-1] - logs[:, 1:] > _MOVES) & (logs[:, :-1] > _UNDERFLOW)
     active = np.flatnonzero(np.any(moving, axis=0))
     if active.size == 0:
         return steps[:1]

@@ -23,6 +23,9 @@ class AntipodalPair(TradeOff):
     Attributes:
         noise_multiplier: s, > 0, in clip norms.
         rate: probability that the target is in the batch, in (0, 1].
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
 
     noise_multiplier: float

@@ -47,6 +47,7 @@ class Moments(NamedTuple):
 
     @property
     def error(self) -> np.ndarray:
+        """Bounds on all errors together."""
         return self.rule + self.rest
 
 

@@ -29,6 +29,9 @@ class WholeUserPair(TradeOff):
         rate: probability of one record, in (0, 1).
         records: largest number of records of one person, >= 1.
         antipodal: the pair of replacement.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
 
     noise_multiplier: float

@@ -14,8 +14,7 @@ import numpy as np
 
 from reticent import _check
 from reticent.composition.bracket import Bracket
-from reticent.composition.compose import compose
-from reticent.composition.composed import certified_advantage
+from reticent.composition.compose import certified_advantage, compose
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
 from reticent.composition.relaxed_dimension import overlaps, second_moment, tests_from_below, told_mixture
 from reticent.composition.relaxed_dimension.norms import composed_norms

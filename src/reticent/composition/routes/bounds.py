@@ -15,10 +15,9 @@ import numpy as np
 
 from reticent.composition._power import EPS
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.composition.routes.lattice import Steps, connected, masses
-from reticent.composition.steps import Step
+from reticent.composition.steps import Curves, Step, connected, masses
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import OVERFLOW, TINY, log1mexp
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
@@ -27,7 +26,10 @@ _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
 _LEFT_OUT = math.log(1e-24)  # log of what the grids of all steps together may leave out
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
-_ULPS = 1e-12
+_ULPS = 1e-12  # relative rounding of sums of positive terms
+_LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
+_LOUD_SIZES = np.geomspace(1e-6, 1e6, 400)  # thresholds of the test of the loudest step, to either side of 0
+_GAUSSIAN_PLACES = np.linspace(-8.0, 40.0, 481)  # thresholds, in standard deviations from the mean loss
 _GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is no bound
 
@@ -40,7 +42,7 @@ class CheapBounds:
         largest: per step, the largest loss and the largest of its negative; infinite where there is none.
     """
 
-    def __init__(self, steps: Steps, largest: Sequence[tuple[float, float]]) -> None:
+    def __init__(self, steps: Curves, largest: Sequence[tuple[float, float]]) -> None:
         self._grids = [(_Grid.of(curve, count), count) for curve, count in steps]
         ends = np.array(largest) * np.array([[count] for _, count in steps])
         self._ends = ends.sum(axis=0) * (1.0 + _ULPS)
@@ -48,16 +50,15 @@ class CheapBounds:
     @_QUIET
     def above(self) -> list[Polygon]:
         """On the safe side: Chernoff bounds on delta in both directions, and the affinity bound."""
-        up, forward = self._half(self._beyond_one, self._ends[0], self._total(lambda grid: grid.q_above))
-        down, back = self._half(self._below_zero, self._ends[1], self._total(lambda grid: grid.p_below))
+        up, forward = self._half(self._beyond_one, self._ends[0], self._over_steps(lambda grid: grid.q_above))
+        down, back = self._half(self._below_zero, self._ends[1], self._over_steps(lambda grid: grid.p_below))
         log_delta = np.concatenate([back[:0:-1], [min(forward[0], back[0])], forward[1:]])
-        curves = [polygon_above(np.concatenate([-down[:0:-1], up]), log_delta, log1mexp(log_delta))]
+        curves = [polygon_above(np.concatenate([-down[:0:-1], up]), log_delta)]
         # Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
-        minus_log = -self._total(_Grid.log_affinity)
+        minus_log = -self._over_steps(_Grid.log_affinity)
         distance = math.sqrt(-math.expm1(-2.0 * minus_log)) * (1.0 + _ULPS)
         if distance < 1.0:
-            log_delta = np.array([math.log(distance or 1e-300)])
-            curves.append(polygon_above(np.zeros(1), log_delta, log1mexp(log_delta)))
+            curves.append(polygon_above(np.zeros(1), np.array([math.log(distance or TINY)])))
         return curves
 
     @_QUIET
@@ -69,12 +70,14 @@ class CheapBounds:
         """
         thresholds = np.concatenate([-_THRESHOLDS[:0:-1], _THRESHOLDS])
         between = np.sum([count * grid.log_labelled() for grid, count in self._grids], axis=0)
-        fpr = _least(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
-        fnr = _least(np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds)
-        lost = self._total(lambda grid: grid.q_above + grid.q_below)
-        fpr, fnr = np.maximum(fpr, -1e6), np.logaddexp(fnr, math.log(max(lost, 1e-300)))
+        fpr = _least_chernoff(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
+        fnr = _least_chernoff(
+            np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds
+        )
+        lost = self._over_steps(lambda grid: grid.q_above + grid.q_below)
+        fpr, fnr = np.maximum(fpr, _LEAST_LOG_FPR), np.logaddexp(fnr, math.log(max(lost, TINY)))
         fpr, fnr = np.minimum(fpr + _ULPS, 0.0), np.minimum(fnr + _ULPS, 0.0)
-        return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+        return polygon_through(LogErrors.of(fpr, fnr))
 
     @cached_property
     def _beyond_one(self) -> np.ndarray:
@@ -84,7 +87,7 @@ class CheapBounds:
     def _below_zero(self) -> np.ndarray:
         return np.sum([count * grid.log_moments(-_EXPONENTS) for grid, count in self._grids], axis=0)
 
-    def _total(self, part: Callable[[_Grid], float]) -> float:
+    def _over_steps(self, part: Callable[[_Grid], float]) -> float:
         return sum(count * part(grid) for grid, count in self._grids)
 
     def _half(self, log_moments: np.ndarray, end: float, lost: float) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +99,11 @@ class CheapBounds:
         thresholds = np.unique(np.append(_THRESHOLDS, end)) if end < math.inf else _THRESHOLDS
         size = _EXPONENTS
         logs = log_moments + size * np.log(size) - (1.0 + size) * np.log1p(size)
-        log_delta = np.logaddexp(_least(logs, size, thresholds), math.log(max(lost, 1e-300))) + _ULPS
+        log_delta = np.logaddexp(_least_chernoff(logs, size, thresholds), math.log(max(lost, TINY))) + _ULPS
         return thresholds, np.where(thresholds >= end, -np.inf, np.minimum(log_delta, 0.0))
 
 
-def _least(logs: np.ndarray, exponents: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+def _least_chernoff(logs: np.ndarray, exponents: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """min over exponents of log - exponent * threshold; at most 0."""
     known = np.isfinite(logs)
     return np.min(logs[known] - np.multiply.outer(thresholds, exponents[known]), axis=1, initial=0.0)
@@ -164,12 +167,16 @@ class _Grid:
         """A lower bound on log E_P e^(L/2): moving masses to the ends of cells lowers concave means."""
         terms = np.expm1(0.5 * self.losses) - 0.5 * np.expm1(self.losses)
         inside = float(terms @ self.connected) - self.p_below - 0.5 * self.q_above - _STEP_ERROR
-        return math.log1p(max(inside, -1.0 + 1e-300)) if inside > -1.0 else -math.inf
+        return math.log1p(max(inside, -1.0 + TINY)) if inside > -1.0 else -math.inf
 
 
-def loudest_step(steps: Steps) -> Polygon:
-    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates."""
-    sizes = np.geomspace(1e-6, 1e6, 400)
+def loudest_step(steps: Curves) -> Polygon:
+    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates for equal steps.
+
+    Args:
+        steps: (curve of one step, H0 = absent; how many times it ran).
+    """
+    sizes = _LOUD_SIZES
     thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
     fpr, fnr = np.full(len(thresholds), -np.inf), np.zeros(len(thresholds))
     for curve, count in steps:
@@ -177,20 +184,26 @@ def loudest_step(steps: Steps) -> Polygon:
         # Of a rate and its complement the smaller one is known to all digits.
         tnr = np.where(rates.fpr < -1.0, log1mexp(rates.fpr), rates.tnr)
         missed = np.where(rates.tpr < -1.0, log1mexp(rates.tpr), rates.fnr)
-        any_step = np.where(rates.fpr < -700.0, np.log(count) + rates.fpr, log1mexp(count * tnr))
+        any_step = np.where(rates.fpr < -OVERFLOW, np.log(count) + rates.fpr, log1mexp(count * tnr))
         fpr, fnr = np.logaddexp(fpr, any_step), fnr + count * missed  # kinds of steps: union bound
-    fpr = np.minimum(fpr, 0.0)
-    return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+    return polygon_through(LogErrors.of(np.minimum(fpr, 0.0), fnr))
 
 
-def told(noisy: Sequence[Step]) -> list[Polygon]:
-    """Without sampling an attacker is at least as strong, and Gaussian steps compose to one: finite at every delta."""
+def mask_revealed(noisy: Sequence[Step]) -> list[Polygon]:
+    """Bounds from an attacker who is told when the target took part: Gaussian steps then compose to one.
+
+    Args:
+        noisy: the steps.
+
+    Returns:
+        One polygon on the safe side, finite at every delta; none where a step is not Gaussian.
+    """
     mus = [(step.count, step.pair.unsampled_mu) for step in noisy]
     if any(mu is None for _, mu in mus):
         return []
     mu = math.sqrt(sum(count * mu**2 for count, mu in mus if mu is not None))
-    thresholds = mu * (0.5 * mu + np.linspace(-8.0, 40.0, 481))
+    thresholds = mu * (0.5 * mu + _GAUSSIAN_PLACES)
     thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
     log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN_ROUNDING
     log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)
-    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta, log1mexp(log_delta))]
+    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta)]

@@ -20,9 +20,12 @@ import numpy as np
 
 from reticent.composition.pairs.transforms import Law
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import OVERFLOW
 
 _EPS = 2.0**-52
 _MAX_FREQUENCIES = 2**13
+_SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
+_FEW = 16  # thresholds that need not be evenly spaced
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
@@ -58,12 +61,18 @@ class Moments:
         return self.exponents[keep], self.logs[keep]
 
     def left(self, c: float, below: float) -> tuple[np.ndarray, np.ndarray]:
+        """Usable (exponent, log moment) pairs with exponent < min(c, below)."""
         keep = (self.exponents < min(c, below)) & np.isfinite(self.logs)
         return self.exponents[keep], self.logs[keep]
 
 
 def chernoff_moments(laws: Laws, exponents: np.ndarray) -> Moments:
-    """Bounds for the composition at ``exponents``."""
+    """Bounds for the composition at ``exponents``.
+
+    Args:
+        laws: (loss law of one step, how many times it ran).
+        exponents: c, increasing.
+    """
     logs = np.zeros(len(exponents))
     for law, count in laws:
         logs += count * law.log_moment(exponents)
@@ -102,7 +111,7 @@ class Contour:
         return 2.0 * np.pi / self.spacing
 
     def delta(self, thresholds: np.ndarray) -> Enclosed:
-        """delta(l) = E_P[(e^S - e^l)_+]."""
+        """delta(l) = E_P[(e^S - e^l)_+] at ``thresholds`` l, shape (n,); 16 and more must be evenly spaced."""
         c, w = self.c, self.window
         return self._delta(thresholds, np.zeros(1), -1.0 / np.expm1((c - 1.0) * w), 1.0 / np.expm1(c * w))
 
@@ -122,19 +131,19 @@ class Contour:
         return _ordered([(value, error)], near * (self._right(thresholds) + self._left(thresholds)))
 
     def fpr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S > l)."""
+        """P(S > l) at ``thresholds`` l."""
         return self._rate(thresholds, True, 1.0)
 
     def tnr(self, thresholds: np.ndarray) -> Enclosed:
-        """P(S <= l)."""
+        """P(S <= l) at ``thresholds`` l."""
         return self._rate(thresholds, True, -1.0)
 
     def fnr(self, thresholds: np.ndarray) -> Enclosed:
-        """Q(S <= l)."""
+        """Q(S <= l) at ``thresholds`` l."""
         return self._rate(thresholds, False, 1.0)
 
     def tpr(self, thresholds: np.ndarray) -> Enclosed:
-        """Q(S > l)."""
+        """Q(S > l) at ``thresholds`` l."""
         return self._rate(thresholds, False, -1.0)
 
     @_QUIET
@@ -186,7 +195,7 @@ class Contour:
         gap = exponents - self.c
         shifted = thresholds[:, None] - margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + self._lost(1.0 - self.c)
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + self._lost(1.0 - self.c)
 
     def _lost(self, decay: float) -> float:
         """Sum over m >= 1 of e^(-decay m W) times what the moments leave out."""
@@ -201,7 +210,7 @@ class Contour:
         shifted = thresholds[:, None] + margin
         bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
         lost = np.exp(thresholds) * self._lost(self.c)
-        return np.exp(np.minimum(np.min(bounds, axis=1, initial=700.0), 700.0)) + lost
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + lost
 
 
 def build_contour(
@@ -210,6 +219,14 @@ def build_contour(
     """A contour at c that serves thresholds in [low, high] to about e^-digits of the quantities' scale.
 
     ``step`` is the distance of the two deltas whose difference gives an error rate.
+
+    Args:
+        laws: (loss law of one step, how many times it ran).
+        moments: for the aliases.
+        c: real part of the line, not 0 or 1.
+        low, high: thresholds that it serves.
+        digits: see above.
+        step: distance of the two deltas whose difference gives an error rate.
 
     Raises:
         NumericalError: more than 8192 frequencies would be needed, or quadrature cannot resolve them.
@@ -232,7 +249,7 @@ def build_contour(
         # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
         relative += count * (np.log1p(part.error * np.exp(-modulus)) + 8 * _EPS * np.abs(np.log1p(excess)))
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
-    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 8 * _EPS)
+    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)
     # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
     ceiling = np.exp(decay(frequencies))
     drowned = ~(errors <= ceiling)
@@ -257,9 +274,9 @@ def _window(moments: Moments, c: float, log_scale: float, low: float, high: floa
 
 
 def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, target: float) -> int:
-    """The first frequency past which the certified decay exceeds e^-target, within 5 %."""
+    """The first frequency past which the certified decay exceeds e^-target."""
     low, high = 4.0, float(_MAX_FREQUENCIES)
-    for size in (16, 12):
+    for size in _SCANS:
         grid = np.geomspace(low, high, size)
         enough = decay((np.floor(grid) + 0.5) * spacing) <= -target
         if not enough[-1]:
@@ -272,7 +289,7 @@ def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, t
 def _fourier(frequencies: np.ndarray, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
     """Re sum_k coefficient_k e^(-i t_k l); evenly spaced thresholds cost two small matrix products."""
     count = len(thresholds)
-    if count < 16:
+    if count < _FEW:
         return np.real(np.exp(-1j * np.multiply.outer(thresholds, frequencies)) @ coefficients)
     fine = int(np.sqrt(count))
     step = (thresholds[-1] - thresholds[0]) / (count - 1)

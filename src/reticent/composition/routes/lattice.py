@@ -9,16 +9,16 @@ are added on the safe side: docs/composition.md, section "Lattice". Shares no co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reticent.composition._power import EPS, Part, Tilted, outside, power
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log_sub
+from reticent.tradeoff._logs import LOG_HALF, OVERFLOW, TINY
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22
@@ -26,16 +26,18 @@ _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
-_LOG_HALF = -0.6931471805599453
 _HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
 _LEAST_POINTS_LOG2 = 12
+_WIDTH, _POINTS, _TAIL = 5e-7, 2**20, 1e-15  # what is aimed at, may be spent and may be missed where nobody says
+_CHERNOFF = np.geomspace(1e-4, 1e7, 221)  # exponents that may choose the window
+_LARGEST_EXPONENT = 4e4  # of a bound on the mass outside, times the window
+_NARROWEST = 1e-3  # of the window: least deviation of the sum that the spacing is planned for
+_ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search for it
 _ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
 _MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
 _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
 _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
-
-Steps = Sequence[tuple[TradeOff, int]]
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class _Cells:
 
 
 def compose_lattice(
-    steps: Steps, width: float = 5e-7, max_points: int = 2**20, atoms_apart: float = 0.0, tail: float = 1e-15
+    steps: Curves, width: float = _WIDTH, max_points: int = _POINTS, atoms_apart: float = 0.0, tail: float = _TAIL
 ) -> tuple[Polygon, Polygon]:
     """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
 
@@ -101,19 +103,19 @@ def compose_lattice(
     return _pessimistic(_all_cells(steps, plan, 0.0), plan), _optimistic(_all_cells(steps, plan, -0.5), plan)
 
 
-def lattice_above(steps: Steps, width: float, max_points: int, tail: float) -> Polygon:
-    """The pessimistic side of ``compose_lattice`` alone."""
+def lattice_above(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
+    """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _pessimistic(_all_cells(steps, plan, 0.0), plan)
 
 
-def lattice_below(steps: Steps, width: float, max_points: int, tail: float) -> Polygon:
-    """The optimistic side of ``compose_lattice`` alone."""
+def lattice_below(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
+    """The optimistic side of ``compose_lattice`` alone; arguments and errors as there."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _optimistic(_all_cells(steps, plan, -0.5), plan)
 
 
-def _all_cells(steps: Steps, plan: _Plan, shift: float) -> list[_Cells]:
+def _all_cells(steps: Curves, plan: _Plan, shift: float) -> list[_Cells]:
     return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
 
 
@@ -122,7 +124,7 @@ def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     lost_q = sum(cells.count * cells.q_above for cells in parts)
     lost_p = sum(cells.count * cells.p_below for cells in parts)
-    ups = _fold(parts, split, plan, 1.0)
+    ups = _convolved(parts, split, plan, 1.0)
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
     upper, above = plan.thresholds[zero:], ups.mass[zero:]
@@ -130,13 +132,13 @@ def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     if plan.symmetric:
         lower, below, mirrored = upper, above, delta
     else:
-        downs = _fold(parts, split, plan, 0.0)
+        downs = _convolved(parts, split, plan, 0.0)
         lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
         mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
     middle = max(delta[0], mirrored[0])
     # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
     right, left = (
-        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_selected(above), upper), (_selected(below), lower))
+        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_drawn_through(above), upper), (_drawn_through(below), lower))
     )
     left = left[::-1]
     deltas = np.clip(np.concatenate([mirrored[1:][left], [middle], delta[1:][right]]), 0.0, 1.0)
@@ -150,34 +152,34 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
 
     Where e^l overflows the second part is left out, which errs upwards.
     """
-    grown = np.where(losses < 600.0, np.exp(np.minimum(losses, 600.0)), 0.0)
+    grown = np.where(losses < _LARGEST_LOSS, np.exp(np.minimum(losses, _LARGEST_LOSS)), 0.0)
     inner = _tail_sum(mass) - grown * _tail_sum(shrunk)
     return np.append(mass.sum() - shrunk.sum(), inner)
 
 
 def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
-    p_mass = [_folded_in(c.p, c.p_below, c.p_above) for c in parts]
-    q_mass = [_folded_in(c.q, c.q_below, c.q_above) for c in parts]
+    p_mass = [_with_tails(c.p, c.p_below, c.p_above) for c in parts]
+    q_mass = [_with_tails(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     # Labels differ from the losses they stand for by a mean that is known in advance.
     biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
     offset = 0 if plan.symmetric else round(sum(biases))
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     above, below = plan.thresholds[zero:], plan.thresholds[:zero]
-    tilted = _fold(parts, p_mass, plan, 1.0, offset)
+    tilted = _convolved(parts, p_mass, plan, 1.0, offset)
     fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
-    plain = _fold(parts, q_mass, plan, 0.0, offset)
+    plain = _convolved(parts, q_mass, plan, 0.0, offset)
     tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
-    right = _selected(tilted.mass[zero:])[::-1]
+    right = _drawn_through(tilted.mass[zero:])[::-1]
     fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
     if plan.symmetric:
         fnr, tnr = fpr[::-1], tpr[::-1]
     else:
-        tilted = _fold(parts, q_mass, plan, -1.0, offset)
+        tilted = _convolved(parts, q_mass, plan, -1.0, offset)
         fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
-        plain = _fold(parts, p_mass, plan, 0.0, offset)
+        plain = _convolved(parts, p_mass, plan, 0.0, offset)
         tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
-        left = zero - 1 - _selected(tilted.mass[:zero][::-1])
+        left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
         fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
     with np.errstate(divide="ignore"):
         points = LogErrors(
@@ -189,7 +191,7 @@ def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
     return polygon_through(points)
 
 
-def _selected(mass: np.ndarray) -> np.ndarray:
+def _drawn_through(mass: np.ndarray) -> np.ndarray:
     """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
     total = np.cumsum(mass)
     quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
@@ -201,23 +203,12 @@ def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
     """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
     grid = cells.centre + spacing * (cells.first + np.arange(len(cells.p) + 1))
     mass = connected(grid, cells.p, cells.q)
-    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-grid[0], 700.0)))
+    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-grid[0], OVERFLOW)))
     mass[-1] += cells.p_above
     return mass
 
 
-def connected(grid: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """P-masses on the points of ``grid``: each cell's moved to its two ends such that its P- and Q-mass stay."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        up = (np.exp(-grid[:-1]) * q - p) / np.expm1(np.diff(grid))
-    up = np.clip(np.where(np.isfinite(up), up, 0.0), 0.0, p)
-    mass = np.zeros(len(grid))
-    mass[:-1] += p - up
-    mass[1:] += up
-    return mass
-
-
-def _folded_in(inner: np.ndarray, below: float, above: float) -> np.ndarray:
+def _with_tails(inner: np.ndarray, below: float, above: float) -> np.ndarray:
     """Both tails counted with the nearest cell."""
     mass = inner.copy()
     mass[0] += below
@@ -235,12 +226,14 @@ def _label_bias(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> 
 
 
 @dataclass(frozen=True)
-class _Composed:
+class _Convolution:
     mass: np.ndarray
     slack: float
 
 
-def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0) -> _Composed:
+def _convolved(
+    parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0
+) -> _Convolution:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
     ``offset`` grid points are added to the sum before weighting.
@@ -256,14 +249,14 @@ def _fold(parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: floa
     first = plan.start - offset  # of the window, before the offset is added
     mass, rounding = power(on_grid, plan.points, first)
     low = plan.offset + plan.spacing * first
-    largest = 4e4 / (plan.spacing * plan.points)
+    largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
     wrap = outside(tilted, low + plan.spacing * (plan.points - 1), plan.up, plan.spacing, largest)
     wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
     scale = float(np.exp(tilt * offset * plan.spacing))
     slack = scale * (rounding + wrap)
     if not slack < _HOPELESS:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
-    return _Composed(mass * scale, slack)
+    return _Convolution(mass * scale, slack)
 
 
 def _tail_sum(values: np.ndarray) -> np.ndarray:
@@ -291,12 +284,6 @@ def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float
     )
 
 
-def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Differences of neighbouring tail probabilities, taken from the smaller tail."""
-    by_tail = np.exp(log_sub(above[:-1], above[1:]))
-    return np.where(above[:-1] < -0.7, by_tail, np.exp(log_sub(below[1:], below[:-1])))
-
-
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
     sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
@@ -305,18 +292,17 @@ def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Steps, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
+def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
-    coarse = [(*_coarse(curve), n) for curve, n in steps]
-    rates = np.geomspace(1e-4, 1e7, 221)
-    high, up = _chernoff_end(coarse, rates, 1.0, tail)
-    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], rates, 0.0, tail)
+    coarse = [(*_planning_law(curve), n) for curve, n in steps]
+    high, up = _chernoff_end(coarse, 1.0, tail)
+    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
     span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
-    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, 1e-3 * span) / count)
+    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, _NARROWEST * span) / count)
     points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(max_points)))
     margin = points // _MARGIN_SHARE
     spacing = span / (points - 3 * margin)
@@ -337,20 +323,20 @@ def _median(curve: TradeOff, of_both: bool) -> float:
 
     def less(losses: np.ndarray) -> np.ndarray:
         rates = curve.errors(losses)
-        middle = np.logaddexp(rates.fpr, rates.tpr) + _LOG_HALF if of_both else rates.fpr
-        return middle < _LOG_HALF - 1e-15
+        middle = np.logaddexp(rates.fpr, rates.tpr) + LOG_HALF if of_both else rates.fpr
+        return middle < LOG_HALF - _ROUNDING
 
-    sizes = np.geomspace(1e-300, _LARGEST, _MEDIAN_CELLS)
+    sizes = np.geomspace(TINY, _LARGEST, _MEDIAN_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     k = int(np.argmax(less(losses)))
     low, high = losses[max(k - 1, 0)], losses[k]
-    for _ in range(60):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if less(np.array(middle)) else (middle, high)
     return float(high)
 
 
-def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
+def _planning_law(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     """Connected dots on a grid that is geometric around 0: losses and P-masses."""
     sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
@@ -363,17 +349,15 @@ def _coarse(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
     return losses[keep], mass[keep]
 
 
-def _chernoff_end(
-    coarse: list[tuple[np.ndarray, np.ndarray, int]], rates: np.ndarray, shift: float, tail: float
-) -> tuple[float, float]:
+def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float, tail: float) -> tuple[float, float]:
     """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
-    logs = np.zeros(len(rates))
+    logs = np.zeros(len(_CHERNOFF))
     for losses, mass, count in coarse:
         live = np.log(mass)
-        for k, rate in enumerate(rates):
+        for k, rate in enumerate(_CHERNOFF):
             terms = live + (rate + shift) * losses
             top = terms.max()
             logs[k] += count * (top + np.log(np.sum(np.exp(terms - top))))
-    ends = (logs - np.log(tail)) / rates
+    ends = (logs - np.log(tail)) / _CHERNOFF
     best = int(np.nanargmin(ends))
-    return float(ends[best]), float(rates[best])
+    return float(ends[best]), float(_CHERNOFF[best])

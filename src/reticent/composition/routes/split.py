@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent.composition.polygon import Polygon, polygon_through
-from reticent.composition.routes.lattice import Steps, lattice_above, lattice_below, masses
+from reticent.composition.routes.lattice import lattice_above, lattice_below
+from reticent.composition.steps import Curves, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp, log_sub
@@ -31,7 +32,7 @@ _MOST_LARGE = 200  # large losses that are counted one by one
 
 
 class _Side(Protocol):
-    def __call__(self, steps: Steps, width: float, max_points: int, tail: float) -> Polygon: ...
+    def __call__(self, steps: Curves, width: float, max_points: int, tail: float) -> Polygon: ...
 
 
 class Within(TradeOff):
@@ -42,6 +43,9 @@ class Within(TradeOff):
         size: B.
         p_outside, q_outside: how probable other losses are under either law.
         shift: the loss of the news that this one is small.
+
+    Raises:
+        NumericalError: large losses are not rare: a half or more under either law.
     """
 
     def __init__(self, curve: TradeOff, size: float) -> None:
