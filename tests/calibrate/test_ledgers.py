@@ -90,10 +90,40 @@ def test_relaxed_on_whole_batches_adds_up_the_squares() -> None:
 
 
 def test_attackers_without_a_proof_say_so_and_answer_the_worst_case() -> None:
-    for who, words in ((Relaxed(), "No relaxed curve"), (MembershipGame(), "The answer is the worst case")):
-        found = who.assess(SCHEDULE, who.relation)
+    mixed, fixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0))), DPSGD(1.0, 0.01, 3, sampler=Sampler.FIXED_SIZE)
+    cases = [
+        (MembershipGame(), SCHEDULE, "The answer is the worst case"),
+        (Relaxed(), mixed, "No relaxed curve"),
+        (Relaxed(dimension=3), Ledger((DPSGD(1.0, 0.01, 3), fixed)), "No relaxed curve"),
+    ]
+    for who, release, words in cases:
+        found = who.assess(release, who.relation)
         assert any(words in note for note in found.notes)
-        worst = WorstCase().assess(SCHEDULE, who.relation)
+        worst = WorstCase().assess(release, who.relation)
         assert rt.advantage(found.curve) == pytest.approx(rt.advantage(worst.curve), rel=1e-12, abs=0)
-    mixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0)))
-    assert rt.advantage(Relaxed().assess(mixed).curve) == pytest.approx(rt.advantage(WorstCase().assess(mixed).curve))
+    replaced = Relaxed().assess(SCHEDULE, Neighbouring.REPLACE)
+    assert any("No relaxed curve" in note for note in replaced.notes)
+
+
+def test_relaxed_follows_one_sign_through_a_schedule() -> None:
+    """Between its floor and the worst case; a stated dimension is no help; equal parts are one run."""
+    found, worst = Relaxed().assess(SCHEDULE), WorstCase().assess(SCHEDULE)
+    values = found.measure(rt.advantage)
+    assert values.upper / values.lower - 1.0 < 2e-3
+    assert values.value < 0.8 * rt.advantage(worst.curve)
+    epsilons = [rt.epsilon_at_delta(one.curve, 1e-5) for one in (found, worst)]
+    assert epsilons[1] - math.log(2.0) - 1e-3 <= epsilons[0] <= epsilons[1]
+    assert "one and the same direction" in " ".join(found.notes)
+    stated = Relaxed(dimension=50).assess(SCHEDULE)
+    assert rt.advantage(stated.curve) == values.value
+    assert stated.measure(rt.advantage).lower == 0.0
+    halves = Ledger((DPSGD(2.0, 0.2, 20), DPSGD(2.0, 0.2, 40)))
+    assert Relaxed(dimension=50).assess(halves).curve is Relaxed(dimension=50).assess(DPSGD(2.0, 0.2, 60)).curve
+
+
+@pytest.mark.parametrize("target", [Advantage(0.05)], ids=str)
+def test_a_schedule_is_calibrated_against_one_unknown_sign(target) -> None:
+    found = calibrate(SCHEDULE, NoiseScale(), target, Relaxed())
+    assert target.of(Relaxed().assess(found.mechanism)).value <= target.value
+    assert target.of(Relaxed().assess(NoiseScale().put(SCHEDULE, 0.999 * found.value))).value > target.value
+    assert found.value < 0.95 * calibrate(SCHEDULE, NoiseScale(), target).value
