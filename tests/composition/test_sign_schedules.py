@@ -1,4 +1,4 @@
-"""One unknown sign in steps that differ: brute force, one route against the other, Monte Carlo, and every error term."""
+"""One unknown sign in steps that differ: brute force, one route against the other, Monte Carlo, every error term."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class TestErrorTerms:
             assert np.all(getattr(after, name) >= np.minimum(getattr(before, name) + 0.0206, 1.0)), name
 
     def test_rounding_of_the_powers_of_every_part(self, monkeypatch) -> None:
-        """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum of errors holds."""
+        """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum holds."""
         rng = np.random.default_rng(2)
         first, second = (_power.Part(np.arange(40), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
         nothing = _power.Part(np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 1)

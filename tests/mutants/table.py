@@ -20,6 +20,7 @@ COMPOSE = "tests/composition/test_compose.py"
 NEAR_ATOMIC = "tests/composition/test_near_atomic.py"
 COMMON_SIGN = "tests/composition/test_common_sign.py"
 SIGN_LATTICE = "tests/composition/test_sign_lattice.py"
+SCHEDULES = "tests/composition/test_sign_schedules.py::TestErrorTerms"
 CLOSED_FORMS = "tests/composition/test_closed_forms.py"
 ADVERSARIES = "tests/threat/test_adversaries.py"
 GAME = "tests/threat/test_membership_game.py"
@@ -73,6 +74,9 @@ MUTANTS = (
     Mutant("sign lattice: rounding of tests", SIGN + "lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", SIGNS),
     Mutant("sign lattice: powers, delta", SIGN + "lattice.py", "+ slack_present + grown * slack_absent", "", SIGNS),
     Mutant("sign lattice: powers, tests", SIGN + "lattice.py", "+ slack_absent + lost", "+ lost", SIGNS),
+    Mutant("sign lattice: reach of one kind of step", SIGN + "lattice.py", "sum(steps * noise.lost for noise, steps in kinds)", "kinds[0][1] * kinds[0][0].lost", SCHEDULES),
+    Mutant("sign lattice: rounding of one kind of step", SIGN + "lattice.py", "sum(steps for _, steps in kinds) * _ROUNDING", "kinds[0][1] * _ROUNDING", SCHEDULES),
+    Mutant("powers: rounding of one part", CORE + "_power.py", "        relative += count * (np.log1p", "        relative = count * (np.log1p", SCHEDULES),
     Mutant("sign transform: all copies", SIGN + "transform.py", "+ error + alias, 0.0, 1.0)", "+ error, 0.0, 1.0)", SIGNS),
     Mutant("sign transform: copies beside", SIGN + "transform.py", "    return beside + _above_in_b", "    return 0.0 * beside + _above_in_b", SIGNS),
     Mutant("sign transform: copies above", SIGN + "transform.py", "(line - theta) * period)\n\n", "(line - theta) * period) * 0.0\n\n", SIGNS),

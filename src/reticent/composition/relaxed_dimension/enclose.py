@@ -126,10 +126,11 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
         if threshold is None:
             coarse = np.arange(0, len(thresholds), _STRIDE)
             rough = np.maximum(*told_mixture.log_deltas(*case, dimension, thresholds[coarse], rtol=_ROUGH))
-            middles = _best(thresholds, np.maximum(*logs), fpr), _STRIDE * _best(thresholds[coarse], rough, fpr)
+            middles = [_best(thresholds, np.maximum(*logs), fpr), _STRIDE * _best(thresholds[coarse], rough, fpr)]
         else:
-            middles = (int(np.searchsorted(thresholds, threshold)),)
-        near = np.unique([0, *(k for m in middles for k in range(m - _AROUND, m + _AROUND + 1) if 0 < k < len(thresholds))])
+            middles = [int(np.searchsorted(thresholds, threshold))]
+        around = np.add.outer(middles, np.arange(-_AROUND, _AROUND + 1)).ravel()
+        near = np.unique(np.append(0, np.clip(around, 0, len(thresholds) - 1)))
         told = told_mixture.log_deltas(*case, dimension, thresholds[near], rtol=_ROUGH)
         for log, other in zip(logs, told, strict=True):
             log[near] = np.fmin(log[near], other)

@@ -199,9 +199,7 @@ def latticed(kinds: lattice.Kinds, points: int = 2**21) -> Pair:
 def _coarse(kinds: Kinds) -> Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = compose_lattice(
-            [(_sign_known(kind), steps) for kind, steps in kinds], max_points=_COARSE_POINTS
-        )
+        above, below = compose_lattice([(_sign_known(kind), steps) for kind, steps in kinds], max_points=_COARSE_POINTS)
     return Pair(_halved(above, kinds), two_sided(below))
 
 

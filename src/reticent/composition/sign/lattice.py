@@ -116,8 +116,8 @@ def _sums(plan: _Plan, laws: Sequence[_Law], distance: float = 0.0) -> tuple[np.
     sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
     live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
     a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
-    b = sum(kind.steps * kind.centre for kind in plan.kinds) + distance
-    b = b + plan.b.pitch * (plan.b.first + live % plan.b.size)
+    centre = sum(kind.steps * kind.centre for kind in plan.kinds) + distance
+    b = centre + plan.b.pitch * (plan.b.first + live % plan.b.size)
     ratio = b + a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)  # b + log cosh a
     absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
     return ratio, absent, present
@@ -287,9 +287,7 @@ class _Sketch:
 
     def cell(self, pitches: tuple[float, float]) -> float:
         """Narrow enough for quadrature, and for cells that are smaller than those of the lattice."""
-        return min(
-            self.noise.finest, *(0.4 * h / max(x, 1e-300) for h, x in zip(pitches, self.slopes, strict=True))
-        )
+        return min(self.noise.finest, *(0.4 * h / max(x, 1e-300) for h, x in zip(pitches, self.slopes, strict=True)))
 
 
 def _pitches(

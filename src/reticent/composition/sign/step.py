@@ -151,7 +151,7 @@ class TiltedLaw(NamedTuple):
 def largest_outside(
     laws: Sequence[tuple[TiltedLaw, int]], box: tuple[float, float], ends: tuple[float, float]
 ) -> float:
-    """Bound on the product of |E e^{i(t b + w a)}|^steps over [0, ends] without ``box``; 1 where a proof takes too long.
+    """Bound on the product of |E e^{i(t b + w a)}|^steps over [0, ends] without ``box``; 1 if a proof takes too long.
 
     Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
     symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
@@ -167,7 +167,7 @@ def largest_outside(
     for sign in (1.0, -1.0) if any(np.any(law.odd) for law, _ in laws) else (1.0,):
         total = np.zeros(keep.shape)
         for law, steps in laws:
-            total += 0.5 * steps * np.log(law.largest_squares(*nets, sign))
+            total += 0.5 * steps * np.log(law.largest_squares(nets[0], nets[1], sign))
         worst = max(worst, float(np.max(np.where(keep, total, -np.inf))))
     return math.exp(min(worst, 0.0))
 

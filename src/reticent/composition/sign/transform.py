@@ -4,10 +4,10 @@ In the notation of ``step``, the likelihood ratio e^B cosh A has on the line Re 
 
     H(s) = E[e^{sB} cosh^s A] = (1/2 pi) int K_s(w) phi(s, w)^T dw,    phi(s, w) = E[e^{s b + i w a}],
 
-(of steps that differ, the product of their phi) with K_s the Fourier transform of cosh^s, a product of Gamma functions. (A, B) is blurred by a Gaussian of
-standard deviation ``blur``: above, the blur is a martingale for the likelihood ratio, so it only helps the
-attacker; below, it is noise that the attacker adds, so its test is a legal one. It makes every integral
-converge with a known tail, and it costs both sides once, not once per step.
+(of steps that differ, the product of their phi) with K_s the Fourier transform of cosh^s, a product of Gamma
+functions. (A, B) is blurred by a Gaussian of standard deviation ``blur``: above, the blur is a martingale for the
+likelihood ratio, so it only helps the attacker; below, it is noise that the attacker adds, so its test is a legal
+one. It makes every integral converge with a known tail, and it costs both sides once, not once per step.
 """
 
 from __future__ import annotations
@@ -316,9 +316,7 @@ class _Table(NamedTuple):
 def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
     """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
-    tables = [
-        _Table.of(step.nodes(_node_spacing(plan, step, plan.box, _FINE)), steps, w) for step, steps in plan.kinds
-    ]
+    tables = [_Table.of(step.nodes(_node_spacing(plan, step, plan.box, _FINE)), steps, w) for step, steps in plan.kinds]
     gamma = _GammaTable(plan)
     absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
     total = 0.0
