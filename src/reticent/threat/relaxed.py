@@ -44,8 +44,8 @@ _TOGETHER = (
 )
 _ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
 _DIFFERENT = (
-    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, whatever "
-    "the dimension. It is safe as well where the record moves different runs in different directions."
+    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
+    "whatever the dimension. It is safe as well where the record moves different runs in different directions."
 )
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
