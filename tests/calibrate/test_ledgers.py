@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -10,10 +11,17 @@ from scipy.special import erf
 import reticent as rt
 from reticent.calibrate import Advantage, EpsilonAtDelta, Mu, NoiseScale, UnreachableError
 from reticent.calibrate.solve import calibrate
+from reticent.certificate.build import certify
+from reticent.certificate.numbers import Questions
+from reticent.certificate.schema import Certificate, Declaration
+from reticent.certificate.verify import verify
+from reticent.cli import main
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
 from reticent.threat import Membership, MembershipGame, Method, Relaxed, WorstCase
 
+QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))
+SHORT = ((6.0, 0.2, 50), (4.0, 0.1, 60))  # (noise, rate, steps)
 SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))
 
 
@@ -90,10 +98,60 @@ def test_relaxed_on_whole_batches_adds_up_the_squares() -> None:
 
 
 def test_attackers_without_a_proof_say_so_and_answer_the_worst_case() -> None:
-    for who, words in ((Relaxed(), "No relaxed curve"), (MembershipGame(), "The answer is the worst case")):
-        found = who.assess(SCHEDULE, who.relation)
+    mixed, fixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0))), DPSGD(1.0, 0.01, 3, sampler=Sampler.FIXED_SIZE)
+    cases = [
+        (MembershipGame(), SCHEDULE, "The answer is the worst case"),
+        (Relaxed(), mixed, "No relaxed curve"),
+        (Relaxed(dimension=3), Ledger((DPSGD(1.0, 0.01, 3), fixed)), "No relaxed curve"),
+    ]
+    for who, release, words in cases:
+        found = who.assess(release, who.relation)
         assert any(words in note for note in found.notes)
-        worst = WorstCase().assess(SCHEDULE, who.relation)
+        worst = WorstCase().assess(release, who.relation)
         assert rt.advantage(found.curve) == pytest.approx(rt.advantage(worst.curve), rel=1e-12, abs=0)
-    mixed = Ledger((DPSGD(1.0, 0.01, 3), Laplace(1.0)))
-    assert rt.advantage(Relaxed().assess(mixed).curve) == pytest.approx(rt.advantage(WorstCase().assess(mixed).curve))
+    replaced = Relaxed().assess(SCHEDULE, Neighbouring.REPLACE)
+    assert any("No relaxed curve" in note for note in replaced.notes)
+
+
+def test_relaxed_follows_one_sign_through_a_schedule() -> None:
+    """Between its floor and the worst case; a stated dimension is no help; equal parts are one run."""
+    found, worst = Relaxed().assess(SCHEDULE), WorstCase().assess(SCHEDULE)
+    values = found.measure(rt.advantage)
+    assert values.upper / values.lower - 1.0 < 2e-3
+    assert values.value < 0.8 * rt.advantage(worst.curve)
+    epsilons = [rt.epsilon_at_delta(one.curve, 1e-5) for one in (found, worst)]
+    assert epsilons[1] - math.log(2.0) - 1e-3 <= epsilons[0] <= epsilons[1]
+    assert "one unknown sign, the same in all of them" in " ".join(found.notes)
+    stated = Relaxed(dimension=50).assess(SCHEDULE)
+    assert rt.advantage(stated.curve) == values.value
+    assert stated.measure(rt.advantage).lower == 0.0
+    halves = Ledger((DPSGD(2.0, 0.2, 20), DPSGD(2.0, 0.2, 40)))
+    assert Relaxed(dimension=50).assess(halves).curve is Relaxed(dimension=50).assess(DPSGD(2.0, 0.2, 60)).curve
+
+
+@pytest.mark.parametrize("target", [Advantage(0.05)], ids=str)
+def test_a_schedule_is_calibrated_against_one_unknown_sign(target) -> None:
+    found = calibrate(SCHEDULE, NoiseScale(), target, Relaxed())
+    assert target.of(Relaxed().assess(found.mechanism)).value <= target.value
+    assert target.of(Relaxed().assess(NoiseScale().put(SCHEDULE, 0.999 * found.value))).value > target.value
+    assert found.value < 0.95 * calibrate(SCHEDULE, NoiseScale(), target).value
+
+
+def test_a_schedule_from_the_command_line_to_a_verified_certificate(tmp_path, capsys) -> None:
+    parts = [{"kind": "dpsgd", "noise_multiplier": n, "sample_rate": p, "steps": t} for n, p, t in SHORT]
+    file = tmp_path / "schedule.json"
+    file.write_text(json.dumps({"kind": "ledger", "parts": parts}))
+    with pytest.raises(SystemExit, match="0"):
+        main(["risk", "ledger", str(file), "--adversary", "relaxed", "--json"])
+    shown = json.loads(capsys.readouterr().out)["assessments"]
+    release = Ledger(tuple(DPSGD(n, p, t) for n, p, t in SHORT))
+    expected = rt.advantage(Relaxed().assess(release).curve)
+    assert shown[0]["advantage"]["value"] == pytest.approx(expected, rel=1e-9, abs=0)
+    assert expected < 0.5 * rt.advantage(WorstCase().assess(release).curve)
+    document = certify(
+        release, Declaration(subject="a schedule", created="2026-11-22"),
+        adversaries=(WorstCase(), Relaxed()), questions=QUICK,
+    )  # fmt: skip
+    again = Certificate.parse(json.loads(document.to_json()))
+    assert again.assessments[1].advantage.value == pytest.approx(expected, rel=1e-7, abs=0)
+    assert verify(again).accepted

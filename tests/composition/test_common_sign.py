@@ -164,7 +164,7 @@ def test_frequencies_left_out_are_below_the_proven_bound(run: DPSGD) -> None:
     """Direct quadrature at random frequencies beyond the box, under both laws."""
     slope = 1.0 / run.noise_multiplier
     step = SignStep(run.sample_rate, slope)
-    plan = transform._plan(step, run.steps, 0.01)
+    plan = transform._plan([(step, run.steps)], 0.01)
     y = np.linspace(-12.0, 12.0 + 2 * slope, 40_001)
     a, b = step.losses(y)
     rng = np.random.default_rng(5)

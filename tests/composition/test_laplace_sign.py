@@ -47,7 +47,7 @@ def test_one_and_two_releases_by_brute_force(scale: float, rate: float) -> None:
 
 def test_the_lattice_agrees_with_the_exact_curve_of_one_release() -> None:
     """The route of many releases, asked for one: it encloses the closed form of KAISSIS2023."""
-    values = lattice.enclose(LaplaceSign(1.0, 0.8), 1, 400, 2**16)
+    values = lattice.enclose([(LaplaceSign(1.0, 0.8), 1)], 400, 2**16)
     exact = RelaxedLaplaceTradeOff(0.8)
     above = values.thresholds >= 0.0
     truth = exact.delta(values.thresholds[above])
@@ -59,9 +59,9 @@ def test_the_lattice_agrees_with_the_exact_curve_of_one_release() -> None:
 
 
 def test_one_step_keeps_all_three_masses() -> None:
-    plan = lattice._plan(LaplaceSign(0.3, 1.2), 5, 2**15)
-    law = lattice._connected(plan)
-    a, b = plan.a.pitch * law.i, plan.centre + plan.b.pitch * law.j
+    plan = lattice._plan([(LaplaceSign(0.3, 1.2), 5)], 2**15)
+    law = lattice._connected(plan, plan.kinds[0])
+    a, b = plan.a.pitch * law.i, plan.kinds[0].centre + plan.b.pitch * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13)
     assert law.present.sum() == pytest.approx(1.0, rel=1e-12)
     for sign in (1.0, -1.0):

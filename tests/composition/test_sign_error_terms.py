@@ -13,7 +13,7 @@ from reticent.composition.sign.step import SignStep
 
 @pytest.fixture(scope="module")
 def plan():
-    return transform._plan(SignStep(0.2, 1.0 / 6.0), 100, 0.05)
+    return transform._plan([(SignStep(0.2, 1.0 / 6.0), 100)], 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ class TestLattice:
     def test_a_short_reach_is_paid_for(self, monkeypatch):
         """Observations past 2.5 standard deviations left out: the safe side covers them, and the tests' errors do."""
         monkeypatch.setattr(noise, "_REACH", 2.5)
-        values = lattice.enclose(noise.GaussianSign(0.5, 1.0), 2, 200, 2**15)
+        values = lattice.enclose([(noise.GaussianSign(0.5, 1.0), 2)], 200, 2**15)
         truth = common_sign_delta(1.0, 0.5, 2, values.thresholds[values.thresholds >= 0.0])
         add = values.delta[values.thresholds >= 0.0]
         assert np.all(add >= truth - 1e-4)
@@ -107,7 +107,7 @@ class TestLattice:
         far = []
         for error in (lattice._ROUNDING, lattice._ROUNDING + 1e-7):
             monkeypatch.setattr(lattice, "_ROUNDING", error)
-            far.append(lattice.enclose(noise.GaussianSign(0.1, 1.0), 5, 100, 2**14))
+            far.append(lattice.enclose([(noise.GaussianSign(0.1, 1.0), 5)], 100, 2**14))
         assert np.all(far[1].fpr >= np.minimum(far[0].fpr + 4e-7, 1.0))
         near = np.searchsorted(far[0].thresholds, 0.0)
         assert far[1].delta[near] - far[0].delta[near] >= 4e-7
@@ -117,7 +117,7 @@ class TestLattice:
         power, found = lattice.power, []
         for more in (0.0, 1e-6):
             monkeypatch.setattr(lattice, "power", lambda *a, m=more: (lambda mass, off: (mass, off + m))(*power(*a)))
-            found.append(lattice.enclose(noise.GaussianSign(0.1, 1.0), 5, 100, 2**14))
+            found.append(lattice.enclose([(noise.GaussianSign(0.1, 1.0), 5)], 100, 2**14))
         before, after = found
         for name in ("delta", "fpr", "fnr"):
             assert np.all(getattr(after, name) >= np.minimum(getattr(before, name) + 0.99e-6, 1.0)), name

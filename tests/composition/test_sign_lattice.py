@@ -11,7 +11,6 @@ import pytest
 
 from reticent.composition.sign import common_sign, join, lattice, transform
 from reticent.composition.sign.noise import GaussianSign
-from reticent.composition.sign.step import SignStep
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled
@@ -35,9 +34,10 @@ def brute_force(run: DPSGD, epsilon: float, nodes: int = 2001) -> float:
 @pytest.mark.parametrize("side", ["connected", "labelled"])
 def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
     """Absent, present with + and (by symmetry) present with -: else the lattice experiment proves nothing."""
-    plan = lattice._plan(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps, 2**16)
-    law = lattice._connected(plan) if side == "connected" else lattice._labelled(plan)[0]
-    a, b = plan.a.pitch * law.i, plan.centre + plan.b.pitch * law.j
+    plan = lattice._plan([(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)], 2**16)
+    kind = plan.kinds[0]
+    law = lattice._connected(plan, kind) if side == "connected" else lattice._labelled(plan, kind)[0]
+    a, b = plan.a.pitch * law.i, kind.centre + plan.b.pitch * law.j
     assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
     assert law.present.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
     if side == "connected":
@@ -70,10 +70,10 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
 
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
-    step, steps = SignStep(0.2, 1.0 / 6.0), 100
-    bounds = join._fourier(step, steps, transform.enclose)
+    kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
+    bounds = join._fourier(kinds, transform.enclose)
     assert bounds is not None
-    fourier, latticed = bounds.pair(), join.latticed(GaussianSign(step.rate, step.slope), steps)
+    fourier, latticed = bounds.pair(), join.latticed(kinds)
     for one, other in ((fourier, latticed), (latticed, fourier)):
         assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
         assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)
@@ -102,4 +102,4 @@ def test_a_forgotten_count_is_caught() -> None:
 
 def test_too_many_steps_are_refused() -> None:
     with pytest.raises(NumericalError, match="points would be needed"):
-        lattice.enclose(GaussianSign(1e-5, 1.0), 10**6, 100)
+        lattice.enclose([(GaussianSign(1e-5, 1.0), 10**6)], 100)

@@ -20,6 +20,7 @@ COMPOSE = "tests/composition/test_compose.py"
 NEAR_ATOMIC = "tests/composition/test_near_atomic.py"
 COMMON_SIGN = "tests/composition/test_common_sign.py"
 SIGN_LATTICE = "tests/composition/test_sign_lattice.py"
+SCHEDULES = "tests/composition/test_sign_schedules.py::TestErrorTerms"
 CLOSED_FORMS = "tests/composition/test_closed_forms.py"
 ADVERSARIES = "tests/threat/test_adversaries.py"
 GAME = "tests/threat/test_membership_game.py"
@@ -73,6 +74,9 @@ MUTANTS = (
     Mutant("sign lattice: rounding of tests", SIGN + "lattice.py", "_tests(plan, thresholds, lost + rounding)", "_tests(plan, thresholds, lost)", SIGNS),
     Mutant("sign lattice: powers, delta", SIGN + "lattice.py", "+ slack_present + grown * slack_absent", "", SIGNS),
     Mutant("sign lattice: powers, tests", SIGN + "lattice.py", "+ slack_absent + lost", "+ lost", SIGNS),
+    Mutant("sign lattice: reach of one kind of step", SIGN + "lattice.py", "sum(steps * noise.lost for noise, steps in kinds)", "kinds[0][1] * kinds[0][0].lost", SCHEDULES),
+    Mutant("sign lattice: rounding of one kind of step", SIGN + "lattice.py", "sum(steps for _, steps in kinds) * _ROUNDING", "kinds[0][1] * _ROUNDING", SCHEDULES),
+    Mutant("powers: rounding of one part", CORE + "_power.py", "        relative += count * (np.log1p", "        relative = count * (np.log1p", SCHEDULES),
     Mutant("sign transform: all copies", SIGN + "transform.py", "+ error + alias, 0.0, 1.0)", "+ error, 0.0, 1.0)", SIGNS),
     Mutant("sign transform: copies beside", SIGN + "transform.py", "    return beside + _above_in_b", "    return 0.0 * beside + _above_in_b", SIGNS),
     Mutant("sign transform: copies above", SIGN + "transform.py", "(line - theta) * period)\n\n", "(line - theta) * period) * 0.0\n\n", SIGNS),
@@ -84,9 +88,9 @@ MUTANTS = (
     Mutant("theorem cited under replacement", MECHANISM + "dpsgd.py", '"RETICENT:replace-dominance" if replaced else', '"ZHU2022:Proposition 30" if replaced else', ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),
     Mutant("a step forgotten", MECHANISM + "dpsgd.py", "return (Part(pair, run.steps, (key,)),)", "return (Part(pair, max(run.steps - 1, 1), (key,)),)", NEAR_ATOMIC + "::test_some_near_atomic_runs"),
     Mutant("fast values: the first frequency", CORE + "profile.py", "self._kernel[0] *= 0.5", "self._kernel[0] *= 0.5001", COMPOSE + "::test_fast_values_lie_in_the_enclosure"),
-    Mutant("common sign: slope", SIGN + "join.py", "SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)", "SignStep(mechanism.sample_rate, 0.98 / mechanism.noise_multiplier)", COMMON_SIGN + "::test_figure_7_is_where_it_belongs"),
-    Mutant("common sign: slope, few steps", SIGN + "join.py", "SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)", "SignStep(mechanism.sample_rate, 0.98 / mechanism.noise_multiplier)", SIGN_LATTICE + "::test_two_steps_are_tight"),
-    Mutant("common sign: fixed batches get no relief", SIGN + "join.py", "    if mechanism.sampler is Sampler.FIXED_SIZE:\n        return compose(mechanism, Neighbouring.ADD_REMOVE)\n", "", COMMON_SIGN + "::test_other_samplers_claim_only_what_is_established"),
+    Mutant("common sign: slope", SIGN + "join.py", "GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier, run.records)", "GaussianSign(run.sample_rate, 0.98 / run.noise_multiplier, run.records)", COMMON_SIGN + "::test_figure_7_is_where_it_belongs"),
+    Mutant("common sign: slope, few steps", SIGN + "join.py", "GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier, run.records)", "GaussianSign(run.sample_rate, 0.98 / run.noise_multiplier, run.records)", SIGN_LATTICE + "::test_two_steps_are_tight"),
+    Mutant("common sign: fixed batches get no relief", SIGN + "join.py", "    if any(run.sampler is Sampler.FIXED_SIZE for run in runs):\n        return compose(mechanism, Neighbouring.ADD_REMOVE)\n", "", COMMON_SIGN + "::test_other_samplers_claim_only_what_is_established"),
     Mutant("affinity: half of the nodes", CORE + "pairs/affinity.py", "count = np.ceil(width / step).astype(int) + 1", "count = np.ceil(0.5 * width / step).astype(int) + 1", CLOSED_FORMS + "::test_affinity_is_enclosed"),
     Mutant("membership game: data used again", THREAT + "membership_game.py", "mechanism.steps * mechanism.sample_rate <= 1.0 + 1e-9", "mechanism.steps * mechanism.sample_rate <= 1.7", GAME + "::test_reused_data_are_the_worst_case"),
     Mutant("Corollary 10 as printed", THREAT + "attribute.py", "squares = [p.steps * _square(p.rate * p.change / p.noise)", "squares = [p.steps * _square(p.change / p.noise)", ATTRIBUTE + "::test_corollary_10_is_reproduced"),

@@ -77,9 +77,7 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
     low, high = (math.log(end) for end in unit.ends(mechanism))
 
     def log_mu(u: float) -> float:
-        squares = [_mu(part, neighbouring) ** 2 for part in parts_of(unit.put(mechanism, math.exp(u)))]
-        total = sum(squares)
-        return 0.5 * math.log(total) if 0.0 < total < math.inf else math.copysign(math.inf, total - 1.0)
+        return log_clt_mu(unit.put(mechanism, math.exp(u)), neighbouring)
 
     wanted = math.log(mu)
     for _ in range(_HALVINGS):
@@ -87,6 +85,12 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
         low, high = (middle, high) if log_mu(middle) > wanted else (low, middle)
     slope = (log_mu(high - _APART) - log_mu(high + _APART)) / (2.0 * _APART)
     return math.exp(high), slope if math.isfinite(slope) and slope > 0.0 else 1.0
+
+
+def log_clt_mu(mechanism: Mechanism, neighbouring: Neighbouring) -> float:
+    """log of the mu that the central limit theorem has for all parts together."""
+    total = sum(_mu(part, neighbouring) ** 2 for part in parts_of(mechanism))
+    return 0.5 * math.log(total) if 0.0 < total < math.inf else math.copysign(math.inf, total - 1.0)
 
 
 def _mu(part: Mechanism, neighbouring: Neighbouring) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 
 from reticent.calibrate._gaussian import clipped, mu_at
 from reticent.calibrate.claims import Attack
-from reticent.calibrate.scale import NoiseScale, scale_near
+from reticent.calibrate.scale import NoiseScale, log_clt_mu, scale_near
 from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
 from reticent.composition.profile import power_of
 from reticent.composition.relaxed_dimension import relaxed_estimate
 from reticent.composition.sign import common_sign_estimate
-from reticent.mechanism import DPSGD, Gaussian, Laplace, MatrixMechanism, Mechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.threat import Relaxed
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
@@ -64,6 +64,11 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
 
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
     """A cheap stand-in for the claim, or None where there is none."""
+    if isinstance(mechanism, Ledger) and isinstance(attack.adversary, Relaxed) and not isinstance(target, Mu):
+        sampled = all(isinstance(part, DPSGD) for part in mechanism.parts)
+        if not sampled or attack.neighbouring is Neighbouring.REPLACE:
+            return None
+        return lambda x: _schedule_log_mu(target, unknown.put(mechanism, x), attack.neighbouring)
     if not (isinstance(mechanism, DPSGD) and mechanism.sampler is Sampler.POISSON) or isinstance(target, Mu):
         return None
     if isinstance(unknown, NoiseScale) or mechanism.records > 1:  # there is no estimate
@@ -121,12 +126,22 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
     return _agreeing(target, delta, 3.0 + 6.0 * min(rate * math.sqrt(steps) / noise, 10.0))
 
 
+def _schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring) -> float:
+    """The same for several runs of DP-SGD; the central limit theorem where no estimate can be had."""
+    near = log_clt_mu(runs, neighbouring)
+    delta = common_sign_estimate(runs) if isinstance(runs, Ledger) else None
+    return near if delta is None else _agreeing(target, delta, 3.0 + 6.0 * min(math.exp(near), 10.0))
+
+
 def _dimension_log_mu(target: Target, release: tuple[float, float, float], dimension: int) -> float:
     """The same against the attacker that lacks a direction in several dimensions."""
     noise, rate, steps = release
     run = DPSGD(max(noise, _LEAST_NOISE), rate, max(1, round(steps)))
-    curve = relaxed_estimate(run, dimension)
-    return math.log(clipped(target.equivalent_mu(target.measure(curve))))
+    epsilon = target.threshold
+    curve = relaxed_estimate(run, dimension, epsilon, target.at_fpr)
+    if epsilon is None:
+        return math.log(clipped(target.equivalent_mu(target.measure(curve))))
+    return math.log(mu_at(epsilon, float(curve.log_delta(epsilon))))
 
 
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:

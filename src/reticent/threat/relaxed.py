@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from reticent import _check
@@ -42,6 +42,10 @@ _TOGETHER = (
     "know; whoever knows how one of them moves it knows how all do."
 )
 _ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
+_DIFFERENT = (
+    "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
+    "whatever the dimension. It is safe as well where the record moves different runs in different directions."
+)
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
@@ -169,6 +173,10 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             if any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts):  # shuffled: no data set shows as much
                 truth = Bracket(truth.pessimistic, GaussianTradeOff(0.0))
             return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
+        case Ledger(parts=parts) if run := _one_run(parts):
+            return _curve(run, neighbouring, stated)
+        case Ledger(parts=parts) if size == 1.0 and all(map(_followed, parts)):
+            return _schedule(mechanism, neighbouring, stated or 1)
         case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
             below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
             truth, keys, notes = _common(above**2, stated or 1)
@@ -205,6 +213,18 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     return relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED)
 
 
+def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    """Sampled runs of one model that differ: one sign in all of them."""
+    truth = relaxed_dpsgd(runs)
+    parts = [part for part in runs.parts if isinstance(part, DPSGD)]
+    if dimension > 1 or any(attained_shift(part, neighbouring) == 0.0 for part in parts):
+        truth = Bracket(truth.pessimistic, GaussianTradeOff(0.0), truth.notes)
+    together = (_TOGETHER,) if parts[0].records > 1 else ()
+    told = (_DIFFERENT,) if dimension > 1 else (_DIFFERENT, _LOG_2, _SUBSAMPLED)
+    keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
+    return truth, (*keys, *(("RETICENT:whole-user-sign",) if together else ())), (*told, *together)
+
+
 def _common(lam: float, dimension: int) -> _Answer:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
     notes = (_LOG_2,) if dimension == 1 else ()
@@ -222,6 +242,19 @@ def _unsampled(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
     runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE]
     whole = [run for run in runs if run.sample_rate == 1.0 and run.noise_multiplier > 0.0]
     return whole if len(whole) == len(parts) else []
+
+
+def _followed(part: Mechanism) -> bool:
+    """Whether one unknown sign can be followed through this part of a ledger."""
+    return isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE and part.noise_multiplier > 0.0
+
+
+def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
+    """The Poisson-sampled run whose steps these are, where nothing but their number differs."""
+    runs = [part for part in parts if isinstance(part, DPSGD) and part.sampler is Sampler.POISSON]
+    if len(runs) < len(parts) or len({replace(run, steps=1) for run in runs}) > 1:
+        return None
+    return replace(runs[0], steps=sum(run.steps for run in runs))
 
 
 def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import gammaln
@@ -33,6 +34,7 @@ class Blocks:
     log_above: float
 
 
+@lru_cache(maxsize=16)  # a search over the noise asks for the same law again and again
 def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     """The law of a binomial count, in at most ``most`` blocks or so.
 

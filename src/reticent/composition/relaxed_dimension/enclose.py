@@ -37,6 +37,9 @@ _LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
 _LOG_2 = math.log(2.0)
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
+_STRIDE, _AROUND = 7, 4  # thresholds at which an estimate asks for the mask told: every so many, and around the best
+_ROUGH = 1e-6  # relative error of tails that only steer or choose
+_BESIDE = 0.05  # in log delta: by so much the mask told may seem the larger bound and is asked all the same
 _SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold
 
 
@@ -104,13 +107,38 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     return min(lower, upper), upper
 
 
-def relaxed_estimate(run: DPSGD, dimension: int) -> TradeOff:
-    """Roughly the claimed curve, for a search to start from: moments and the mask told, without any certificate."""
+def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: float) -> TradeOff:
+    """Roughly the claimed curve, near ``threshold`` or, without one, near ``fpr``: for a search to start from.
+
+    Moments at all thresholds of the claimed curve, the mask told at those nearby: what the claim is made of there,
+    where nothing sharper is asked.
+    """
     plain = _plain(run, dimension)
     if plain is not None:
         return plain.pessimistic
+    case = run.noise_multiplier, run.sample_rate, run.steps
     with np.errstate(all="ignore"):
-        return _above(run, dimension)
+        orders = second_moment.ORDERS if threshold != 0.0 else second_moment.ORDERS[:1]  # the others are for tails
+        norms = log_norms(*case, second_moment.uniform(dimension), orders)
+        thresholds = grid(norms)
+        logs = second_moment.log_deltas(norms, thresholds)
+        if threshold is None:
+            coarse = np.arange(0, len(thresholds), _STRIDE)
+            rough = np.maximum(*told_mixture.log_deltas(*case, dimension, thresholds[coarse], rtol=_ROUGH))
+            middles = [_best(thresholds, np.maximum(*logs), fpr), _STRIDE * _best(thresholds[coarse], rough, fpr)]
+        else:
+            middles = [int(np.searchsorted(thresholds, threshold))]
+        around = np.add.outer(middles, np.arange(-_AROUND, _AROUND + 1)).ravel()
+        near = np.unique(np.append(0, np.clip(around, 0, len(thresholds) - 1)))
+        told = told_mixture.log_deltas(*case, dimension, thresholds[near], rtol=_ROUGH)
+        for log, other in zip(logs, told, strict=True):
+            log[near] = np.fmin(log[near], other)
+        return both_directions(thresholds, *logs)
+
+
+def _best(thresholds: np.ndarray, log_delta: np.ndarray, fpr: float) -> int:
+    """Where delta(l) + e^l fpr, a bound on the power at ``fpr``, is least."""
+    return int(np.argmin(np.logaddexp(log_delta, thresholds + math.log(fpr))))
 
 
 def _plain(run: DPSGD, dimension: int) -> Bracket | None:
@@ -139,9 +167,17 @@ def _above(run: DPSGD, dimension: int) -> Polygon:
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
     norms = log_norms(noise, rate, steps, second_moment.uniform(dimension))
     thresholds = grid(norms)
-    told = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds)
-    moments = second_moment.log_deltas(norms, thresholds)
-    return both_directions(thresholds, *(np.fmin(one, other) for one, other in zip(told, moments, strict=True)))
+    logs = second_moment.log_deltas(norms, thresholds)
+    coarse = np.arange(0, len(thresholds), _STRIDE)
+    rough = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[coarse], rtol=_ROUGH)
+    # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
+    lower = np.any([other < log[coarse] + _BESIDE for log, other in zip(logs, rough, strict=True)], axis=0)
+    asked = np.repeat(lower | np.append(lower[1:], False), _STRIDE)[: len(thresholds)]
+    asked[-1] = True
+    told = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[asked])
+    for log, other in zip(logs, told, strict=True):
+        log[asked] = np.fmin(log[asked], other)
+    return both_directions(thresholds, *logs)
 
 
 def _may_be_cut(run: DPSGD, upper: float, lower: float) -> bool:
@@ -202,9 +238,11 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
     return bool(np.all(~open_still | (allowed <= floor)))
 
 
-def log_norms(noise: float, rate: float, steps: int, moment: LogMoment) -> dict[float, float]:
+def log_norms(
+    noise: float, rate: float, steps: int, moment: LogMoment, orders: tuple[float, ...] = second_moment.ORDERS
+) -> dict[float, float]:
     """Per order q, log of an upper bound on ||LR - 1||_q^2."""
-    return {q: second_moment.log_chi_square(noise, rate, steps, moment, q) for q in second_moment.ORDERS}
+    return {q: second_moment.log_chi_square(noise, rate, steps, moment, q) for q in orders}
 
 
 def grid(norms: dict[float, float]) -> np.ndarray:

@@ -28,6 +28,7 @@ def log_deltas(
     thresholds: np.ndarray,
     groups: int | None = None,
     window: float = 1.0,
+    rtol: float = _RTOL,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Upper bounds on log delta at ``thresholds`` l >= 0, of addition and of removal.
 
@@ -41,6 +42,7 @@ def log_deltas(
         thresholds: l >= 0.
         groups: most groups of counts; by default 100, or 40 where tails are slow.
         window: shrinks the range of counts that is evaluated, for tests.
+        rtol: of the tails; with more than is counted as rounding the values are estimates.
     """
     groups = groups or (_GROUPS if dimension >= _QUICK_FROM else _FEW_GROUPS)
     law = _binomial.grouped(steps, rate, groups, _RARE, window)
@@ -48,20 +50,22 @@ def log_deltas(
     noncentrality = law.high[some, None] / noise**2
     weight = np.exp(law.log_most[some])
     lost = np.exp(law.log_above) + np.exp(law.log_below)
-    add = _delta(noncentrality, dimension, thresholds, removal=False)
-    remove = _delta(noncentrality, dimension, thresholds, removal=True)
+    add = _delta(noncentrality, dimension, thresholds, rtol, removal=False)
+    remove = _delta(noncentrality, dimension, thresholds, rtol, removal=True)
     with np.errstate(divide="ignore"):
         add, remove = (np.minimum(np.log(weight @ part + lost), 0.0) for part in (add, remove))
     return add, remove
 
 
-def _delta(noncentrality: np.ndarray, dimension: int, thresholds: np.ndarray, *, removal: bool) -> np.ndarray:
+def _delta(
+    noncentrality: np.ndarray, dimension: int, thresholds: np.ndarray, rtol: float, *, removal: bool
+) -> np.ndarray:
     """delta of the relaxed Gaussian, rounded up: rows are noncentralities, columns thresholds."""
     level = (-thresholds if removal else thresholds) + 0.5 * noncentrality
     square = inverse_log_mean_exponential(level, float(dimension)) ** 2 / noncentrality
     noncentral = np.broadcast_to(noncentrality, square.shape)
-    absent = ncx2.log_tails(square, dimension, np.zeros(square.shape), _RTOL)
-    present = ncx2.log_tails(square, dimension, noncentral, _RTOL)
+    absent = ncx2.log_tails(square, dimension, np.zeros(square.shape), rtol)
+    present = ncx2.log_tails(square, dimension, noncentral, rtol)
     if removal:  # H0 is "present": reject where the norm is small
         power, false = absent.cdf, thresholds + present.cdf
     else:

@@ -2,15 +2,17 @@
 
 The target moves each sampled gradient sum by +1 or by -1 clip norm; the attacker knows everything but
 which. It tests "absent" against "present with a fair random sign", whose likelihood ratio after all steps
-is (e^{L+} + e^{L-})/2; by symmetry this is the maximin test over the two signs. For more than one trained
-parameter the curve is on the safe side: knowing the direction up to its sign only helps.
+is (e^{L+} + e^{L-})/2; by symmetry this is the maximin test over the two signs. Steps may differ: given the sign they
+are independent, so L+ and L- are sums. For more than one trained parameter the curve is on the safe side: knowing the
+direction up to its sign only helps.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -24,27 +26,30 @@ from reticent.composition.polygon import Polygon, hull, polygon_through, safest,
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.sign import lattice, transform
-from reticent.composition.sign.noise import GaussianSign, SignNoise
+from reticent.composition.sign.noise import GaussianSign
 from reticent.composition.sign.step import Pair, SignStep, tangents
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanism import DPSGD, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
+from reticent.mechanism.ledger import parts_of
 from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._logs import log1mexp
 
 Answer = TypeVar("Answer")
+Kinds = Sequence[tuple[GaussianSign, int]]
 _BLURS = (0.004, 0.012, 0.05)
 _LOG_2 = 0.6931471805599453
 _LEAST_NOISE = 0.1
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
+_MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
 @lru_cache(maxsize=64)  # the relaxed and the mixed attacker ask for the same release
-def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
+def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Bracket:
     """Enclosure of the common-sign curve under add/remove and zero-out: both directions, symmetrised.
 
     Shuffled runs count each started epoch as one release without amplification, and nothing is claimed from below.
@@ -52,35 +57,39 @@ def relaxed_dpsgd(mechanism: DPSGD) -> Bracket:
     the worst case: its bound is taken wherever it is the smaller one.
 
     Args:
-        mechanism: DP-SGD with noise_multiplier > 0.
+        mechanism: DP-SGD with noise_multiplier > 0, or several such runs of one model, one after the other.
 
     Raises:
-        UnsupportedError: no noise.
+        UnsupportedError: no noise, or a part that is no DP-SGD.
     """
-    if mechanism.sampler is Sampler.FIXED_SIZE:
+    runs = _runs(mechanism)
+    if any(run.sampler is Sampler.FIXED_SIZE for run in runs):
         return compose(mechanism, Neighbouring.ADD_REMOVE)
-    add = common_sign(accountable(mechanism))
+    counted = tuple(map(accountable, runs))
+    add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
-    if mechanism.sampler is Sampler.SHUFFLED and mechanism.sample_rate < 1.0:  # no data set is known that shows as much
+    if any(run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 for run in runs):
+        # No data set is known that shows as much.
         return Bracket(above, GaussianTradeOff(0.0), add.notes)
     return Bracket(above, both_directions(add.optimistic, hull), add.notes)
 
 
-def common_sign_estimate(mechanism: DPSGD) -> Callable[[np.ndarray], np.ndarray] | None:
+def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
     """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
-    if mechanism.sampler is not Sampler.POISSON or mechanism.sample_rate == 1.0 or mechanism.records > 1:
+    runs = _runs(mechanism)
+    if any(run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.records > 1 for run in runs):
         return None
-    step, steps = _step(mechanism), mechanism.steps
-    if found := _fourier(step, steps, transform.estimate):
+    kinds, _ = _kinds(runs)
+    if found := _fourier(kinds, transform.estimate):
         return found
     with contextlib.suppress(NumericalError):
-        above, below = latticed(GaussianSign(step.rate, step.slope), steps, _ROUGH_POINTS)
+        above, below = latticed(kinds, _ROUGH_POINTS)
         return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
     return None
 
 
 @lru_cache(maxsize=64)
-def common_sign(mechanism: DPSGD) -> Bracket:
+def common_sign(mechanism: DPSGD | Ledger) -> Bracket:
     """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
 
     Guaranteed: the truth lies between the two curves (docs/relaxed-dpsgd.md derives each error term;
@@ -88,79 +97,115 @@ def common_sign(mechanism: DPSGD) -> Bracket:
     enclosed to a relative 1e-3 for epsilon up to about 8 and steps from about 100 to 1e4 (addition; removal
     is up to thirty times wider near its largest epsilon, which the symmetrised curve does not use). Fewer
     steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (1e5 rarely
-    sampled steps) the answer is the worst case above and the two-sided test of the worst case below, at
-    most log 2 in epsilon apart, and ``notes`` say why.
+    sampled steps, many kinds of steps) the answer is the worst case above and the two-sided test of the worst case
+    below, at most log 2 in epsilon apart, and ``notes`` say why.
+
+    Args:
+        mechanism: one run, or several of one model: the sign is the same in all of them.
 
     Raises:
         UnsupportedError: another sampler than Poisson, or no noise.
     """
-    if mechanism.sampler is not Sampler.POISSON:
+    runs = _runs(mechanism)
+    if any(run.sampler is not Sampler.POISSON for run in runs):
         raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
-    if mechanism.noise_multiplier == 0.0:
+    if any(run.noise_multiplier == 0.0 for run in runs):
         raise UnsupportedError("without noise the sign is seen: use the worst case")
-    step, steps, records = _step(mechanism), mechanism.steps, mechanism.records
-    if step.rate == 1.0:
-        return Bracket.exact(RelaxedGaussianTradeOff(steps * (records / mechanism.noise_multiplier) ** 2, 1))
-    if steps == records == 1:
-        return Bracket.exact(Subsampled(RelaxedGaussianTradeOff(mechanism.noise_multiplier**-2.0, 1), step.rate))
-    known = _sign_known(step) if records == 1 else WholeUserPair(mechanism.noise_multiplier, step.rate, records)
-    cheap = two_sided(CheapBounds([(known, steps)], [(math.inf, -records * math.log1p(-step.rate))]).below())
+    sampled, squared = _kinds(runs)
+    if not sampled:
+        return Bracket.exact(RelaxedGaussianTradeOff(squared, 1))
+    if len(sampled) == 1 and squared == 0.0 and sampled[0][1] == sampled[0][0].records == 1:
+        only = sampled[0][0]
+        return Bracket.exact(Subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
+    kinds = [*sampled, *([(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else [])]
+    known = [(_sign_known(kind), steps) for kind, steps in kinds]
+    cheap = two_sided(CheapBounds(known, [(math.inf, kind.largest_decrease) for kind, _ in kinds]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
         return Bracket(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
-        if records > 1:
-            return Bracket(*latticed(GaussianSign(step.rate, step.slope, records), steps))
-        return _enclosure(step, steps)
+        return _enclosure(kinds)
     except NumericalError as error:
         worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
-        return Bracket(worst, two_sided(loudest_step([(known, steps)])), (UNRESOLVED.format(error),))
+        return Bracket(worst, two_sided(loudest_step(known)), (UNRESOLVED.format(error),))
 
 
-def _step(mechanism: DPSGD) -> SignStep:
-    return SignStep(mechanism.sample_rate, 1.0 / mechanism.noise_multiplier)
+def _runs(mechanism: Mechanism) -> tuple[DPSGD, ...]:
+    parts = parts_of(mechanism)
+    runs = tuple(part for part in parts if isinstance(part, DPSGD))
+    if len(runs) < len(parts):
+        raise UnsupportedError("one unknown sign is followed through runs of DP-SGD only; use the worst case")
+    return runs
 
 
-def _sign_known(step: SignStep) -> TradeOff:
+def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float]:
+    """Sampled steps, equal ones together, and the sum of (records / noise)^2 over releases of all data.
+
+    Given the sign the optimally weighted sum of these releases is sufficient: they are one release.
+    """
+    counts: Counter[GaussianSign] = Counter()
+    squared = 0.0
+    for run in runs:
+        if run.sample_rate == 1.0:
+            squared += run.steps * (run.records / run.noise_multiplier) ** 2
+        else:
+            counts[GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier, run.records)] += run.steps
+    return sorted(counts.items(), key=repr), squared
+
+
+def _step(kind: GaussianSign) -> SignStep:
+    return SignStep(kind.rate, kind.slope)
+
+
+def _sign_known(kind: GaussianSign) -> TradeOff:
     """One step for an attacker who knows the sign."""
-    return Subsampled(GaussianTradeOff(step.slope), step.rate)
+    if kind.rate == 1.0:
+        return GaussianTradeOff(kind.slope)
+    if kind.records > 1:
+        return WholeUserPair(1.0 / kind.slope, kind.rate, kind.records)
+    return Subsampled(GaussianTradeOff(kind.slope), kind.rate)
 
 
-def _enclosure(step: SignStep, steps: int) -> Bracket:
+def _enclosure(kinds: Kinds) -> Bracket:
     """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
-    bounds = _fourier(step, steps, transform.enclose)
+    if len(kinds) > _MOST_KINDS:
+        raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
+    if any(kind.records > 1 for kind, _ in kinds):
+        return Bracket(*latticed(kinds))
+    bounds = _fourier(kinds, transform.enclose)
     try:
-        fine = latticed(GaussianSign(step.rate, step.slope), steps) if bounds is None else bounds.pair()
+        fine = latticed(kinds) if bounds is None else bounds.pair()
     except NumericalError as error:
-        return Bracket(*_coarse(step, steps), (UNRESOLVED.format(error),))
+        return Bracket(*_coarse(kinds), (UNRESOLVED.format(error),))
     if fine.above.reaches(_DEEP):
         return Bracket(*fine)
-    coarse = _coarse(step, steps)
+    coarse = _coarse(kinds)
     return Bracket(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
-def _fourier(step: SignStep, steps: int, route: Callable[[SignStep, int, float], Answer]) -> Answer | None:
-    """``route`` with the least blur that fits; None where the transform does not decay: few steps, or little noise."""
-    for blur in _BLURS if 1.0 / step.slope >= _LEAST_NOISE and steps > _FEW else ():
+def _fourier(kinds: Kinds, route: Callable[[transform.Kinds, float], Answer]) -> Answer | None:
+    """``route`` with the least blur that fits; None where a transform does not decay: few steps, or little noise."""
+    decays = all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
+    for blur in _BLURS if decays else ():
         with contextlib.suppress(NumericalError):
-            return route(step, steps, blur)
+            return route([(_step(kind), steps) for kind, steps in kinds], blur)
     return None
 
 
-def latticed(noise: SignNoise, steps: int, points: int = 2**21) -> Pair:
+def latticed(kinds: lattice.Kinds, points: int = 2**21) -> Pair:
     """From the lattice of both losses.
 
     Raises:
         NumericalError: it cannot follow the losses.
     """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        return lattice.enclose(noise, steps, points=points).pair()
+        return lattice.enclose(kinds, points=points).pair()
 
 
-def _coarse(step: SignStep, steps: int) -> Pair:
+def _coarse(kinds: Kinds) -> Pair:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = compose_lattice([(_sign_known(step), steps)], max_points=_COARSE_POINTS)
-    return Pair(_halved(above, step, steps), two_sided(below))
+        above, below = compose_lattice([(_sign_known(kind), steps) for kind, steps in kinds], max_points=_COARSE_POINTS)
+    return Pair(_halved(above, kinds), two_sided(below))
 
 
 def two_sided(one_sided: Polygon) -> Polygon:
@@ -170,16 +215,18 @@ def two_sided(one_sided: Polygon) -> Polygon:
     return polygon_through(LogErrors(fpr, log1mexp(fpr), corners.fnr, corners.tpr))
 
 
-def _halved(worst: Polygon, step: SignStep, steps: int) -> Polygon:
+def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
     """Upper bound on the add direction far out, where only one of the two signs can be likely.
 
     With x = e^{L+}/2, y = e^{L-}/2 and any 0 < t < 1: (x + y - K)_+ <= (x - (1-t)K)_+ + (y - (1-t)K)_+
     + (x + y) 1{x, y > tK}, hence delta(l) <= delta_worst(l + log 2(1-t)) + Q+(L- > l + log 2t), and the
     last term has a Chernoff bound.
     """
-    nodes = step.nodes(0.01)
     tilts = np.geomspace(0.05, 20.0, 40)
-    moments = np.array([steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in tilts])
+    moments = np.zeros(len(tilts))
+    for kind, steps in kinds:
+        nodes = _step(kind).nodes(0.01)
+        moments += [steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in tilts]
     slopes = worst.log_slopes[np.isfinite(worst.log_slopes)]
     ratio = np.unique(np.clip(np.concatenate([slopes, slopes - _LOG_2, [0.0]]), -300.0, 300.0))
     forward = np.maximum(ratio, 0.0)

@@ -46,7 +46,7 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         below = hull([two_sided(loudest_step(step)), two_sided(CheapBounds(step, [pair.largest_losses]).below())])
     try:
-        fine = latticed(LaplaceSign(rate, shift), mechanism.releases)
+        fine = latticed([(LaplaceSign(rate, shift), mechanism.releases)])
     except NumericalError as error:
         return Bracket.checked(worst, both_directions(below, hull), (UNRESOLVED.format(error),))
     return Bracket.checked(no_more_than(worst, fine.above), both_directions(hull([fine.below, below]), hull))

@@ -3,11 +3,13 @@
 In the notation of ``step``: upper side, each pair (l+, l-) is spread over points around it so that the means of
 e^{b+a} and e^{b-a} stay, that is the masses of absent, present with + and present with -: the lattice experiment
 determines the true one. Lower side: each step reports the nearest lattice point only; any region of the sum is a legal
-test. docs/relaxed-dpsgd.md has the error terms.
+test. Steps may differ: given the sign they are independent, and all use one pair of pitches. docs/relaxed-dpsgd.md has
+the error terms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +31,8 @@ _APART = 1e-9  # of two thresholds
 _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
 _OVERSIZE = 1.3  # times the points aimed at
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
+Kinds = Sequence[tuple[SignNoise, int]]
+"""One step of each kind, and how often it runs."""
 _Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
 _CHERNOFF = np.geomspace(1e-3, 1e6, 181)  # exponents
 
@@ -45,15 +49,22 @@ class _Window:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """One step's lattice: a = i * a.pitch, b = centre + j * b.pitch; ``cell`` is the width of a cell of y."""
+class _Kind:
+    """One kind of step: its b is ``centre`` at y = 0; ``cell`` is the width of a cell of y."""
 
     noise: SignNoise
     steps: int
     centre: float
+    cell: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
+
+    kinds: tuple[_Kind, ...]
     a: _Window
     b: _Window
-    cell: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +77,22 @@ class _Law:
     present: np.ndarray
 
 
-def enclose(noise: SignNoise, steps: int, count: int = 2000, points: int = 2**21) -> Bounds:
+def enclose(kinds: Kinds, count: int = 2000, points: int = 2**21) -> Bounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
+
+    Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
 
     Raises:
         NumericalError: the lattice cannot follow the losses.
     """
-    plan = _plan(noise, steps, points)
-    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, _connected(plan))
+    plan = _plan(kinds, points)
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
     thresholds = _thresholds(ratio, absent, present, count)
-    lost = steps * noise.lost
+    lost = sum(steps * noise.lost for noise, steps in kinds)
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
-    rounding = steps * _ROUNDING * (1.0 + largest / 16.0)  # relative, of every mass
+    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / 16.0)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
@@ -90,18 +103,21 @@ def enclose(noise: SignNoise, steps: int, count: int = 2000, points: int = 2**21
 
 def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
-    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, *_labelled(plan))
+    laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
+    distance = sum(kind.steps * each for kind, each in zip(plan.kinds, distances, strict=True))
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, laws, distance)
     fpr = _above(thresholds, ratio, absent) + slack_absent + lost
     fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
-def _sums(plan: _Plan, law: _Law, distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
-    """After all steps: log LR of points that carry mass, b of a step ``distance`` further; masses there, with slack."""
-    sums = [_composed(plan, law, masses) for masses in (law.absent, law.present)]
+def _sums(plan: _Plan, laws: Sequence[_Law], distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
+    """After all steps: log LR of points that carry mass, B taken ``distance`` further; masses there, with slack."""
+    sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
     live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
     a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
-    b = plan.steps * (plan.centre + distance) + plan.b.pitch * (plan.b.first + live % plan.b.size)
+    centre = sum(kind.steps * kind.centre for kind in plan.kinds) + distance
+    b = centre + plan.b.pitch * (plan.b.first + live % plan.b.size)
     ratio = b + a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)  # b + log cosh a
     absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
     return ratio, absent, present
@@ -127,44 +143,55 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _Plan, law: _Law, masses: np.ndarray) -> _Composed:
+def _composed(plan: _Plan, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
 
     The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
     """
-    exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(plan.centre)
-    part = Part(law.i * plan.b.size + law.j, masses, exponents, plan.steps)
+    parts = []
+    for kind, law, mass in zip(plan.kinds, laws, masses, strict=True):
+        exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(kind.centre)
+        parts.append(Part(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
     points = plan.a.size * plan.b.size
-    composed, slack = power([part], points, plan.a.first * plan.b.size + plan.b.first)
-    for index, window in ((law.i, plan.a), (law.j, plan.b)):
-        first = int(index.min())
-        marginal = np.bincount(index - first, masses)
+    composed, slack = power(parts, points, plan.a.first * plan.b.size + plan.b.first)
+    for indices, window in (([law.i for law in laws], plan.a), ([law.j for law in laws], plan.b)):
         pitch = window.pitch
-        axis = Tilted(pitch * (first + np.arange(len(marginal))), marginal, plan.steps)
+        axes = [
+            _marginal(index, mass, pitch, kind.steps)
+            for index, mass, kind in zip(indices, masses, plan.kinds, strict=True)
+        ]
         low, largest = pitch * window.first, _LARGEST_TILT / (pitch * window.size)
-        slack += outside([axis], low + pitch * (window.size - 1), window.up, pitch, largest)
-        slack += outside([axis], low, -window.down, pitch, largest)
+        slack += outside(axes, low + pitch * (window.size - 1), window.up, pitch, largest)
+        slack += outside(axes, low, -window.down, pitch, largest)
     if not slack < _MOST_SLACK:
         raise NumericalError(f"sign lattice of {points} points: rounding and wrap-around {slack:.1e}")
     return composed, slack
 
 
-def _connected(plan: _Plan) -> _Law:
+def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> Tilted:
+    """One kind of step seen along one axis."""
+    first = int(index.min())
+    total = np.bincount(index - first, mass)
+    return Tilted(pitch * (first + np.arange(len(total))), total, steps)
+
+
+def _connected(plan: _Plan, kind: _Kind) -> _Law:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
-    y, weight, ends = plan.noise.quadrature(plan.cell)
-    up, down = plan.noise.loss(ends), plan.noise.loss(-ends)
-    x1 = _position(plan.noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
-    y0 = _position(plan.noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
+    noise = kind.noise
+    y, weight, ends = noise.quadrature(kind.cell)
+    up, down = noise.loss(ends), noise.loss(-ends)
+    x1 = _position(noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
+    y0 = _position(noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
     # Where one of the two is flat its position is noise, and does not matter: the other keeps its share.
     steeper = (np.diff(up) >= -np.diff(down))[:, None]
     x1, y0 = np.where(steeper, x1, np.minimum(x1, 1.0 - y0)), np.where(steeper, np.minimum(y0, 1.0 - x1), y0)
     masses = [(weight * share).sum(axis=1) for share in (y0, x1, 1.0 - x1 - y0)]
     corners = [(up[:-1], down[:-1]), (up[1:], down[1:]), (up[:-1], down[1:])]
     up, down = (np.concatenate([corner[k] for corner in corners]) for k in (0, 1))
-    return _spread(0.5 * (up - down), 0.5 * (up + down) - plan.centre, np.concatenate(masses), plan)
+    return _spread(0.5 * (up - down), 0.5 * (up + down) - kind.centre, np.concatenate(masses), plan, kind.centre)
 
 
 def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -172,7 +199,7 @@ def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.clip(np.expm1(loss) / np.where(length > 0.0, np.expm1(length), 1.0), 0.0, 1.0)
 
 
-def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan) -> _Law:
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan, centre: float) -> _Law:
     """Points (a, b) on the lattice points around them; the means of e^{b+a} and of e^{b-a} stay.
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
@@ -187,17 +214,18 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan) -> _Law
     shares = [(1.0 - share) * (1.0 - up), share * (1.0 - up), (1.0 - share) * up, share * up]
     absent = np.concatenate([mass * part for part in shares])
     i, j = np.concatenate([i, i + 1, i, i + 1]), np.concatenate([j, j, j + 1, j + 1])
-    return _gathered(i, j, absent, absent * np.exp(plan.centre + plan.a.pitch * i + plan.b.pitch * j))
+    return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _Plan) -> tuple[_Law, float]:
+def _labelled(plan: _Plan, kind: _Kind) -> tuple[_Law, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
-    y, weight, ends = plan.noise.quadrature(plan.cell)
+    noise = kind.noise
+    y, weight, ends = noise.quadrature(kind.cell)
     middle = 0.5 * (ends[1:] + ends[:-1])
-    up, down = plan.noise.loss(middle), plan.noise.loss(-middle)
-    a, b = 0.5 * (up - down), 0.5 * (up + down) - plan.centre
+    up, down = noise.loss(middle), noise.loss(-middle)
+    a, b = 0.5 * (up - down), 0.5 * (up + down) - kind.centre
     i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
-    absent, present = weight.sum(axis=1), (weight * np.exp(plan.noise.loss(y))).sum(axis=1)
+    absent, present = weight.sum(axis=1), (weight * np.exp(noise.loss(y))).sum(axis=1)
     distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
     return _gathered(i, j, absent, present), distance
 
@@ -210,30 +238,56 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
     return _Law(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
-def _plan(noise: SignNoise, steps: int, points: int) -> _Plan:
+def _plan(kinds: Kinds, points: int) -> _Plan:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
-    y, log_mass = noise.planned()
-    up, down = noise.loss(y), noise.loss(-y)
-    if not float(up[-1]) < _LARGEST_LOSS:
-        raise NumericalError("sign lattice: the losses are too large")
-    a, b, centre = 0.5 * (up - down), 0.5 * (up + down), float(up[len(y) // 2])
-    laws = (log_mass, log_mass + up)
-    ends = [[max(_end(law, sign * x, steps) for law in laws) for sign in (1.0, -1.0)] for x in (a, b - centre)]
+    sketches = [_Sketch.of(noise, steps) for noise, steps in kinds]
+    ends = [
+        [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
+        for losses in ([k.a for k in sketches], [k.b for k in sketches])
+    ]
     lengths = [1.02 * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
     if not np.all(np.isfinite(lengths)):
         raise NumericalError("sign lattice: no Chernoff bound")
-    mass = np.exp(log_mass)
-    margin = 8 + int(6.0 * np.sqrt(steps))  # moving to lattice points spreads either sum by sqrt(steps) cells
+    # Moving to lattice points spreads either sum by the root of the number of steps, in cells.
+    margin = 8 + int(6.0 * np.sqrt(sum(steps for _, steps in kinds)))
     # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
-    pitches, sizes = _pitches(lengths, min(2.0 * np.sqrt(steps * float(mass @ a**2)), 1.0), margin, points)
+    deviation = np.sqrt(sum(k.steps * float(np.exp(k.log_mass) @ k.a**2) for k in sketches))
+    pitches, sizes = _pitches(lengths, min(2.0 * deviation, 1.0), margin, points)
     windows = [
         _Window(h, -int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
         for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
     ]
-    both = mass * (1.0 + np.exp(up))
-    slopes = [float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b)]
-    cell = min(noise.finest, *(0.4 * h / x for h, x in zip(pitches, slopes, strict=True)))
-    return _Plan(noise, steps, centre, windows[0], windows[1], cell)
+    planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
+    return _Plan(tuple(planned), windows[0], windows[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sketch:
+    """One kind of step on evenly spaced observations: enough to choose windows and cells. b is less its ``centre``."""
+
+    noise: SignNoise
+    steps: int
+    centre: float
+    log_mass: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    slopes: tuple[float, float]
+
+    @classmethod
+    def of(cls, noise: SignNoise, steps: int) -> _Sketch:
+        y, log_mass = noise.planned()
+        up, down = noise.loss(y), noise.loss(-y)
+        if not float(up[-1]) < _LARGEST_LOSS:
+            raise NumericalError("sign lattice: the losses are too large")
+        centre = float(up[len(y) // 2])
+        a, b = 0.5 * (up - down), 0.5 * (up + down) - centre
+        both = np.exp(log_mass) * (1.0 + np.exp(up))
+        slope_a, slope_b = (float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b))
+        return cls(noise, steps, centre, log_mass, a, b, (slope_a, slope_b))
+
+    def cell(self, pitches: tuple[float, float]) -> float:
+        """Narrow enough for quadrature, and for cells that are smaller than those of the lattice."""
+        return min(self.noise.finest, *(0.4 * h / max(x, 1e-300) for h, x in zip(pitches, self.slopes, strict=True)))
 
 
 def _pitches(
@@ -254,10 +308,13 @@ def _pitches(
     return pitches, (rows, columns)
 
 
-def _end(log_mass: np.ndarray, losses: np.ndarray, steps: int) -> tuple[float, float]:
-    """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent)."""
-    logs = logsumexp(log_mass + np.multiply.outer(_CHERNOFF, losses), axis=1)
-    ends = (steps * logs - np.log(_TAIL)) / _CHERNOFF
+def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
+    """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent), under "absent" or, with tilt 1, "present"."""
+    logs = np.zeros(len(_CHERNOFF))
+    for kind, loss in zip(sketches, losses, strict=True):
+        law = kind.log_mass + tilt * (kind.centre + kind.b + kind.a)
+        logs += kind.steps * logsumexp(law + np.multiply.outer(_CHERNOFF, loss), axis=1)
+    ends = (logs - np.log(_TAIL)) / _CHERNOFF
     ends[np.isnan(ends)] = np.inf  # no bound
     best = int(np.argmin(ends))
     return float(ends[best]), float(_CHERNOFF[best])

@@ -60,12 +60,18 @@ class GaussianSign:
         return min(0.02, 0.05 / (self.records * self.slope))
 
     @property
+    def largest_decrease(self) -> float:
+        """-``loss`` stays below it."""
+        return math.inf if self.rate == 1.0 else -self.records * math.log1p(-self.rate)
+
+    @property
     def _reach(self) -> float:
         return _REACH + self.records * self.slope
 
     def loss(self, y: np.ndarray) -> np.ndarray:
         if self.records == 1:
-            return np.log1p(self.rate * np.expm1(self.slope * y - 0.5 * self.slope**2))
+            exponent = self.slope * y - 0.5 * self.slope**2
+            return exponent if self.rate == 1.0 else np.log1p(self.rate * np.expm1(exponent))
         shifts = self.slope * np.arange(1, self.records + 1)
         weights = np.exp(log_binomial(self.records, self.rate)[1:])
         return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])

@@ -9,6 +9,7 @@ sums over the steps the likelihood ratio of "one unknown sign" is e^B cosh A.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -116,27 +117,13 @@ class TiltedLaw(NamedTuple):
         absolute = float(even @ np.abs(b)), float(up @ np.abs(x) + down @ np.abs(y))
         return cls(even, odd, nodes.a, b, variance, float((up * x + down * y) @ b), fourth, absolute)
 
-    def largest_outside(self, box: tuple[float, float], ends: tuple[float, float], steps: int) -> float:
-        """Bound on |E e^{i(t b + w a)}|^steps over [0, ends] without ``box``; 1 where a proof would take too long.
-
-        Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
-        symmetrised X); further out on a net of points, between which the modulus moves by at most the distance.
-        """
-        spread = max(self.absolute[0], 1e-150), self.absolute[1]
-        widest = 12.0 if steps < 1000 else 30.0
-        nets = [_net(end, 0.02 / size, widest) for end, size in zip(ends, spread, strict=True)]
-        cells = len(nets[0]) * len(nets[1])
-        if cells > _MOST_CELLS or cells * len(self.a) > _MOST_WORK:
-            return 1.0
-        t_low, t_high, w_low, w_high = nets[0][:-1], nets[0][1:], nets[1][:-1], nets[1][1:]
-        keep = (t_high[:, None] > box[0]) | (w_high[None, :] > box[1])
-        slack = 0.5 * ((t_high - t_low) * spread[0])[:, None] + 0.5 * ((w_high - w_low) * spread[1])[None, :]
-        worst = 0.0
-        for sign in (1.0, -1.0) if np.any(self.odd) else (1.0,):
-            near = self._near(t_low, t_high, w_low, w_high, sign)
-            far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
-            worst = max(worst, float(np.max(np.where(keep, np.minimum(near, far), 0.0))))
-        return math.exp(min(0.5 * steps * math.log(max(worst, 1e-300)), 0.0))
+    def largest_squares(self, t: np.ndarray, w: np.ndarray, sign: float) -> np.ndarray:
+        """Bounds on |E e^{i(t b + sign w a)}|^2 in each cell of the net ``t`` x ``w``; in [1e-300, 1]."""
+        t_low, t_high, w_low, w_high = t[:-1], t[1:], w[:-1], w[1:]
+        slack = 0.5 * ((t_high - t_low) * self.absolute[0])[:, None] + 0.5 * ((w_high - w_low) * self.absolute[1])
+        near = self._near(t_low, t_high, w_low, w_high, sign)
+        far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
+        return np.asarray(np.clip(np.minimum(near, far), 1e-300, 1.0))
 
     def _near(
         self, t_low: np.ndarray, t_high: np.ndarray, w_low: np.ndarray, w_high: np.ndarray, sign: float
@@ -159,6 +146,30 @@ class TiltedLaw(NamedTuple):
             sines = np.sin(angle)
             real, imag = real - (np.sin(phase) * self.odd) @ sines, imag + (np.cos(phase) * self.odd) @ sines
         return np.hypot(real, imag)
+
+
+def largest_outside(
+    laws: Sequence[tuple[TiltedLaw, int]], box: tuple[float, float], ends: tuple[float, float]
+) -> float:
+    """Bound on the product of |E e^{i(t b + w a)}|^steps over [0, ends] without ``box``; 1 if a proof takes too long.
+
+    Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
+    symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
+    """
+    spread = max(1e-150, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
+    widest = 12.0 if sum(steps for _, steps in laws) < 1000 else 30.0
+    nets = [_net(end, 0.02 / size, widest) for end, size in zip(ends, spread, strict=True)]
+    cells = len(nets[0]) * len(nets[1])
+    if cells > _MOST_CELLS or cells * sum(len(law.a) for law, _ in laws) > _MOST_WORK:
+        return 1.0
+    keep = (nets[0][1:, None] > box[0]) | (nets[1][None, 1:] > box[1])
+    worst = -math.inf
+    for sign in (1.0, -1.0) if any(np.any(law.odd) for law, _ in laws) else (1.0,):
+        total = np.zeros(keep.shape)
+        for law, steps in laws:
+            total += 0.5 * steps * np.log(law.largest_squares(nets[0], nets[1], sign))
+        worst = max(worst, float(np.max(np.where(keep, total, -np.inf))))
+    return math.exp(min(worst, 0.0))
 
 
 def _net(end: float, first: float, widest: float) -> np.ndarray:

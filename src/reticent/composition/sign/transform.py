@@ -4,22 +4,23 @@ In the notation of ``step``, the likelihood ratio e^B cosh A has on the line Re 
 
     H(s) = E[e^{sB} cosh^s A] = (1/2 pi) int K_s(w) phi(s, w)^T dw,    phi(s, w) = E[e^{s b + i w a}],
 
-with K_s the Fourier transform of cosh^s, a product of Gamma functions. (A, B) is blurred by a Gaussian of
-standard deviation ``blur``: above, the blur is a martingale for the likelihood ratio, so it only helps the
-attacker; below, it is noise that the attacker adds, so its test is a legal one. It makes every integral
-converge with a known tail, and it costs both sides once, not once per step.
+(of steps that differ, the product of their phi) with K_s the Fourier transform of cosh^s, a product of Gamma
+functions. (A, B) is blurred by a Gaussian of standard deviation ``blur``: above, the blur is a martingale for the
+likelihood ratio, so it only helps the attacker; below, it is noise that the attacker adds, so its test is a legal
+one. It makes every integral converge with a known tail, and it costs both sides once, not once per step.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw
+from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw, largest_outside
 from reticent.errors import NumericalError
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
@@ -36,6 +37,8 @@ _ROUGH_SPACING = 0.02  # of nodes for real moments
 _EPS = 2.0**-52
 _ULPS = 1e-15  # relative rounding of sums that leave this file
 _LARGEST_EXPONENT = 600.0
+Kinds = Sequence[tuple[SignStep, int]]
+"""One step of each kind, and how often it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +46,16 @@ class _Plan:
     """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) of B and w_k = k dw (0 <= k < omegas) of A.
 
     Attributes:
-        rough: nodes for real moments.
+        kinds: the steps.
+        rough: nodes for real moments, of each kind.
         line: c < 0.
         low, high: the thresholds of interest are in [-low, high].
         blur_a, blur_b: standard deviations.
         outside: bound on |phi|^T outside the box, relative to its value on the real line.
     """
 
-    step: SignStep
-    steps: int
-    rough: Nodes
+    kinds: Kinds
+    rough: Sequence[Nodes]
     blur_a: float
     blur_b: float
     line: float = 0.0
@@ -82,23 +85,28 @@ class _Plan:
     def cumulant(self, s: float, w: float) -> float:
         """log E_P e^{s B + w A} after all steps, blurred; real arguments."""
         noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.blur_mean * s
-        return self.steps * self.rough.log_moment(s, w) + noise
+        return self.total(lambda nodes: nodes.log_moment(s, w)) + noise
+
+    def total(self, of: Callable[[Nodes], float]) -> float:
+        """Sum over all steps of what ``of`` finds on the nodes of one."""
+        return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
 
     def points(self) -> np.ndarray:
         """s_j = c + i tau_j on the line."""
         return self.line + 1j * self.dtau * np.arange(self.taus)
 
 
-def enclose(step: SignStep, steps: int, blur: float, count: int = 480) -> Bounds:
+def enclose(kinds: Kinds, blur: float, count: int = 480) -> Bounds:
     """Certified bounds at ``count`` thresholds per direction.
 
     Args:
+        kinds: sampled steps, of each kind so many that its transform decays.
         blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
     """
-    plan = _plan(step, steps, blur)
+    plan = _plan(kinds, blur)
     transforms = _transforms(plan)
     coarse = np.concatenate([np.linspace(-plan.low, 0.0, 48)[:-1], np.linspace(0.0, plan.high, 48)])
     thresholds = _even_thresholds(coarse, _invert(plan, transforms, coarse)[0], count)
@@ -109,13 +117,13 @@ def enclose(step: SignStep, steps: int, blur: float, count: int = 480) -> Bounds
     return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
 
 
-def estimate(step: SignStep, steps: int, blur: float) -> Callable[[np.ndarray], np.ndarray]:
+def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
     """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget.
     """
-    plan = _plan(step, steps, blur, prove=False)
+    plan = _plan(kinds, blur, prove=False)
     absent, _, _ = _transforms(plan)
     s = plan.points()
     weights = absent / (s * (s - 1.0)) * (plan.dtau / math.pi)
@@ -160,11 +168,11 @@ def _invert(
     )
 
 
-def _plan(step: SignStep, steps: int, blur: float, prove: bool = True) -> _Plan:
-    rough = step.nodes(_ROUGH_SPACING)
-    scale = math.sqrt(steps * float(rough.weight @ rough.a**2))
-    spread = steps * float(rough.weight @ (rough.b - rough.weight @ rough.b) ** 2) + _log_cosh_variance(scale)
-    plan = _Plan(step, steps, rough, blur * scale, blur * math.sqrt(spread))
+def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _Plan:
+    plan = _Plan(kinds, [step.nodes(_ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
+    scale = math.sqrt(plan.total(_square))
+    spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
+    plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + _log_cosh_variance(scale)))
     cumulant, grid = plan.cumulant, np.geomspace(1e-3, 1e3, 61) / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
@@ -179,6 +187,11 @@ def _plan(step: SignStep, steps: int, blur: float, prove: bool = True) -> _Plan:
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
     return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
+
+
+def _square(nodes: Nodes) -> float:
+    """E a^2 of one step."""
+    return float(nodes.weight @ nodes.a**2)
 
 
 def _log_cosh_variance(scale: float) -> float:
@@ -211,10 +224,10 @@ def _boxed(plan: _Plan, prove: bool) -> _Plan:
         if outside <= _OUTSIDE:
             return replace(boxed, outside=outside)
         tau, omega = _WIDENED * boxed.box[0], _WIDENED * boxed.box[1]
-    raise NumericalError(
-        f"common-sign composition at noise_multiplier={1 / plan.step.slope:g}, sample_rate={plan.step.rate:g}, "
-        f"steps={plan.steps} needs more than {_MOST_FREQUENCIES} frequencies"
+    which = " and ".join(
+        f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}" for step, steps in plan.kinds
     )
+    raise NumericalError(f"common-sign composition at {which} needs more than {_MOST_FREQUENCIES} frequencies")
 
 
 def _decay(plan: _Plan) -> tuple[float, float]:
@@ -222,12 +235,17 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     for share in (0.03, 1.0):
         reach = share * plan.ends[0], share * plan.ends[1]
         nodes, found, inside = _coarse_nodes(plan, reach), [], True
-        if len(nodes.weight) > _MOST_COARSE_NODES:
-            raise NumericalError(f"common-sign composition: {len(nodes.weight)} nodes would be needed")
-        for law in (TiltedLaw.of(nodes, plan.line, 0.0), TiltedLaw.of(nodes, plan.line, 1.0)):
+        if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
+            raise NumericalError(f"common-sign composition: {needed} nodes would be needed")
+        for lift in (0.0, 1.0):
             t, w = (np.geomspace(2e-3 * end, end, 160) for end in reach)
-            for axis, moduli in ((t, law.moduli(t, np.zeros(1))[:, 0]), (w, law.moduli(np.zeros(1), w)[0])):
-                above = np.flatnonzero(moduli**plan.steps > 0.1 * _OUTSIDE)
+            logs = np.zeros((2, len(t)))
+            for each, (_, steps) in zip(nodes, plan.kinds, strict=True):
+                law = TiltedLaw.of(each, plan.line, lift)
+                moduli = law.moduli(t, np.zeros(1))[:, 0], law.moduli(np.zeros(1), w)[0]
+                logs += steps * np.log(np.maximum(moduli, 1e-300))
+            for axis, log_modulus in zip((t, w), logs, strict=True):
+                above = np.flatnonzero(log_modulus > math.log(0.1 * _OUTSIDE))
                 last = int(above[-1]) if len(above) else 0
                 inside &= last < len(axis) - 1
                 found.append(float(axis[min(last + 1, len(axis) - 1)]))
@@ -236,39 +254,69 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     return max(found[0], found[2]), max(found[1], found[3])
 
 
-def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> Nodes:
-    """Enough for moduli to 1e-5 (see ``TiltedLaw``)."""
-    return plan.step.nodes(_node_spacing(plan, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
+def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> list[Nodes]:
+    """Enough for moduli to 1e-5 (see ``TiltedLaw``), for each kind of step."""
+    return [
+        step.nodes(_node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
+        for step, _ in plan.kinds
+    ]
 
 
 def _outside(plan: _Plan) -> float:
     """Bound on |phi/phi(c, 0)|^T outside the box but within the reach of the blur, for both laws."""
-    coarse = _coarse_nodes(plan, plan.ends)
-    laws = (TiltedLaw.of(coarse, plan.line, lift) for lift in (0.0, 1.0))
-    return max(law.largest_outside(plan.box, plan.ends, plan.steps) for law in laws)
+    coarse, counts = _coarse_nodes(plan, plan.ends), [steps for _, steps in plan.kinds]
+    laws = ([TiltedLaw.of(nodes, plan.line, lift) for nodes in coarse] for lift in (0.0, 1.0))
+    return max(largest_outside(list(zip(law, counts, strict=True)), plan.box, plan.ends) for law in laws)
 
 
-def _node_spacing(plan: _Plan, frequencies: tuple[float, float], exponent: float, reach: float = REACH) -> float:
+def _node_spacing(
+    plan: _Plan, step: SignStep, frequencies: tuple[float, float], exponent: float, reach: float = REACH
+) -> float:
     """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
-    slope = plan.step.slope
+    slope = step.slope
     y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, 0.04)
     best = 1e-4
     for d in np.geomspace(0.01, min(6.0, 0.9 * math.pi / slope), 16):
-        a, b = plan.step.losses(y + 1j * d)
+        a, b = step.losses(y + 1j * d)
         level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
         level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
         best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
     return min(best, 0.25)
 
 
+class _Table(NamedTuple):
+    """One kind of step: its nodes, e^b cosh a and e^b sinh a there, cos(w a) and sin(w a), and 1 - cos in the mean."""
+
+    nodes: Nodes
+    steps: int
+    even: np.ndarray
+    odd: np.ndarray
+    cosines: np.ndarray
+    sines: np.ndarray
+    missing: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, nodes: Nodes, steps: int, w: np.ndarray) -> _Table:
+        angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
+        even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
+        half = 2.0 * np.sin(0.5 * angle) ** 2
+        missing = nodes.weight @ half, (nodes.weight * even) @ half
+        return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
+
+    def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """log phi^T under "absent", and under "present" with + and with -; rows s, columns w."""
+        weight = self.nodes.weight
+        growth = np.expm1(np.outer(s, self.nodes.b))
+        absent = (growth * weight) @ self.cosines - self.missing[0]
+        even = (growth * (weight * self.even)) @ self.cosines - self.missing[1]
+        odd = 1j * (((1.0 + growth) * (weight * self.odd)) @ self.sines)
+        return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
+
+
 def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
     """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
-    step = plan.step.nodes(_node_spacing(plan, plan.box, _FINE))
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
-    cosines, sines = np.cos(np.outer(step.a, w)), np.sin(np.outer(step.a, w))
-    half = 2.0 * np.sin(0.5 * np.outer(step.a, w)) ** 2
-    share = np.exp(step.b) * np.cosh(step.a)
-    missing = step.weight @ half, (step.weight * share) @ half
+    tables = [_Table.of(step.nodes(_node_spacing(plan, step, plan.box, _FINE)), steps, w) for step, steps in plan.kinds]
     gamma = _GammaTable(plan)
     absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
     total = 0.0
@@ -276,26 +324,26 @@ def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
     for start in range(0, plan.taus, block):
         part = slice(start, min(start + block, plan.taus))
         s = plan.line + 1j * tau[part]
-        growth = np.expm1(np.outer(s, step.b))
         kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]
         kernel -= 0.5 * (plan.blur_a * w) ** 2
-        even = (growth * step.weight) @ cosines - missing[0]
-        doubt = _doubt(plan, step, s)
-        terms = np.exp(kernel + plan.steps * _log1p(even))
+        without, plus, minus = (sum(logs) for logs in zip(*(table.log_powers(s) for table in tables), strict=True))
+        doubt = _doubt(tables, s)
+        terms = np.exp(kernel + without)
         absent[part] = _sum_over(terms, plan)
         total += float(doubt @ np.abs(terms).sum(axis=1))
-        even = (growth * (step.weight * share)) @ cosines - missing[1]
-        odd = 1j * (((1.0 + growth) * (step.weight * np.exp(step.b) * np.sinh(step.a))) @ sines)
-        terms = np.exp(kernel + plan.steps * _log1p(even + odd)) + np.exp(kernel + plan.steps * _log1p(even - odd))
+        terms = np.exp(kernel + plus) + np.exp(kernel + minus)
         present[part] = _sum_over(0.5 * terms, plan)
         total += float(doubt @ np.abs(terms).sum(axis=1))
     return absent, present, total * plan.dw * plan.dtau / math.pi**2
 
 
-def _doubt(plan: _Plan, step: Nodes, s: np.ndarray) -> np.ndarray:
+def _doubt(tables: Sequence[_Table], s: np.ndarray) -> np.ndarray:
     """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
-    powers = plan.steps * np.abs(s) * float(step.weight @ np.abs(step.b)) + plan.steps**0.5
-    return (40.0 + 4.0 * np.abs(loggamma(-s)) + 4.0 * powers) / np.abs(s)
+    powers = sum(
+        table.steps * np.abs(s) * float(table.nodes.weight @ np.abs(table.nodes.b)) + table.steps**0.5
+        for table in tables
+    )
+    return (40.0 * len(tables) + 4.0 * np.abs(loggamma(-s)) + 4.0 * powers) / np.abs(s)
 
 
 def _sum_over(terms: np.ndarray, plan: _Plan) -> np.ndarray:
@@ -349,7 +397,8 @@ def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
 def _log_size(plan: _Plan, lift: float) -> float:
     """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
     c = plan.line
-    return plan.steps * plan.rough.log_moment(c + lift, lift) + 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
+    blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
+    return plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + blur
 
 
 def _alias(plan: _Plan, thresholds: np.ndarray) -> np.ndarray:
@@ -361,7 +410,7 @@ def _alias(plan: _Plan, thresholds: np.ndarray) -> np.ndarray:
 
 def _beside(plan: _Plan, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
-    scale = math.sqrt(plan.steps * float(plan.rough.weight @ plan.rough.a**2) + plan.blur_a**2)
+    scale = math.sqrt(plan.total(_square) + plan.blur_a**2)
     best = np.full_like(thresholds, np.inf)
     for theta in np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) / scale:
         back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
