@@ -130,7 +130,7 @@ def test_an_unclipped_run_is_refuted_by_canaries_alone():
     assert audit_claim(scores, curve, confidence=0.99).finding is Finding.INCONSISTENT
 
 
-FIRST = {  # how it clips, what noise it draws, at which rate, who is in which batch: between them, every check fails once
+FIRST = {  # each way of clipping, noise, rate and batch; between them, as many checks fail as of all faults
     "clipping after averaging",
     "each layer clipped by itself",
     "the same noise every step",

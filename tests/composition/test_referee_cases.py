@@ -40,7 +40,7 @@ def two_steps_under_replacement(noise: float, rate: float, epsilon: float) -> fl
     ("noise", "rate", "steps", "relation"),
     [
         (0.17, 0.5, 2, REPLACE),
-        pytest.param(0.2, 0.001, 100, REPLACE, marks=pytest.mark.slow),
+        (0.2, 0.001, 100, REPLACE),
         (0.18075380538793157, 0.0002326020425443798, 16, REPLACE),
         (0.103, 0.000437, 24446, ADD),
     ],
@@ -66,7 +66,7 @@ def test_two_steps_by_quadrature():
 
 
 def test_epsilon_between_its_ends():
-    bracket = compose(DPSGD(0.2, 0.001, 100), REPLACE)  # the first case above that is slow: composed here only
+    bracket = compose(DPSGD(0.2, 0.001, 100), REPLACE)
     lower, upper = (epsilon_at_delta(curve, 1e-6) for curve in (bracket.optimistic, bracket.pessimistic))
     assert lower <= 38.51533 + 5e-6
     assert upper >= 38.51533 - 5e-6

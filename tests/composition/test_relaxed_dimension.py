@@ -351,7 +351,7 @@ def test_rates_that_underflow_are_not_zero() -> None:
     assert relaxed_in(DPSGD(20.0, 0.9, 10**6), 10**4).notes == ()
 
 
-GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)]  # the second is composed above
+GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)]
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), GOALS)
