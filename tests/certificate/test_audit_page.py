@@ -41,6 +41,10 @@ def test_the_verdict_comes_first(mu: float, claimed: float, says: str) -> None:
     assert "This audit could have found an attacker of advantage" in page
 
 
+def test_a_blind_audit_says_in_its_headline_that_it_does_not_test() -> None:
+    assert "does not test" in headline(audit(scores(0.0, 400), {"claim": GaussianTradeOff(1.0)}))
+
+
 def test_the_power_is_that_of_simulated_audits() -> None:
     sizes = scores(0.0, 150)
     found = detectable(sizes, 0.95)
