@@ -150,6 +150,7 @@ def test_an_opacus_loop_that_draws_fixed_batches_is_accused():
     assert {check.name for check in report.failed} & {"once per epoch", "gaps", "batch sizes"}
 
 
+@pytest.mark.slow  # own_trainer returns its releases too: test_white_box
 def test_releases_may_be_returned_in_place_of_optimizer_steps(loops):
     def own_update(model, data, claim):
         with_optimizer = as_trainer(loops.plain)

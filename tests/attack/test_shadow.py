@@ -79,7 +79,9 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
         {},
         {"sampler": "shuffled", "noise_multiplier": 0.0, "max_grad_norm": 1e6},
         {"sampler": "fixed-size", "optimiser": "adam", "momentum": 0.0, "learning_rate": 0.01},
-        {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0},
+        pytest.param(
+            {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0}, marks=pytest.mark.slow
+        ),
         {"model": {"kind": "logistic"}, "batch_size": None, "sample_rate": 0.01},
         {"learning_rate_schedule": {"decay": "cosine", "warmup": 0.2}, "average_last": 0.4},
     ],
@@ -89,12 +91,12 @@ def test_stacked_training_is_the_training_of_each_model_alone(changes):
     settings_of = config(**changes)
     chosen = [np.sort(rng.permutation(RECORDS)[:90]) for _ in range(3)]
     modules = [build_model(settings_of.model, (FEATURES,), CLASSES, seed) for seed in range(3)]
+    singles = [one_at_a_time(settings_of, 5 + k, k, chosen[k]) for k in range(3)]
     for make in (StackedMLP, StackedModules):
         models = make(modules)
         steps = make_settings(settings_of, 90).steps
         train_stacked(models, settings_of, torch.from_numpy(X), torch.from_numpy(Y), chosen, [5, 6, 7], steps)
-        for k in range(3):
-            alone = one_at_a_time(settings_of, 5 + k, k, chosen[k])
+        for k, alone in enumerate(singles):
             for ours, theirs in zip(models.parameters, alone.parameters(), strict=True):
                 torch.testing.assert_close(ours[k], theirs.detach(), rtol=2e-4, atol=2e-5)
             torch.testing.assert_close(

@@ -18,7 +18,7 @@ from reticent.tradeoff import GaussianTradeOff, Subsampled
 
 @pytest.mark.parametrize(
     ("claimed", "true"),
-    [(0.5, 1.0), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((1.0, 2.0), (0.0, 0.5)))],
+    [(1.0, 2.0), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.5, 1.0), (0.0, 0.5)))],
 )
 def test_planned_power_is_the_share_of_simulated_audits_that_refute(claimed: float, true: float) -> None:
     plan = plan_audit(GaussianTradeOff(claimed), GaussianTradeOff(true), power=0.8)
@@ -35,7 +35,7 @@ def test_planned_power_is_the_share_of_simulated_audits_that_refute(claimed: flo
 
 def test_planned_one_run_power() -> None:
     plan = plan_audit(GaussianTradeOff(0.3), GaussianTradeOff(1.5), Unit.ONE_RUN, power=0.7)
-    rng, audits, number = np.random.default_rng(1), 60, plan.needed
+    rng, audits, number = np.random.default_rng(1), 30, plan.needed
     refuted = 0
     for _ in range(audits):
         included = rng.random(number) < 0.5

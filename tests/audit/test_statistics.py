@@ -146,7 +146,10 @@ def test_band_tells_curves_apart() -> None:
 
 
 @pytest.mark.parametrize("claim", [GaussianClaim(0.7), ApproximateDP(1.0, 0.03), TangentTable(GaussianTradeOff(0.7))])
-@pytest.mark.parametrize(("rank", "others", "misses", "members"), [(1, 30, 10, 25), (9, 30, 3, 40), (25, 60, 20, 50)])
+@pytest.mark.parametrize(
+    ("rank", "others", "misses", "members"),
+    [(1, 30, 10, 25), (9, 30, 3, 40), pytest.param(25, 60, 20, 50, marks=pytest.mark.slow)],
+)
 def test_rank_p_value_is_the_integral_from_above(claim, rank: int, others: int, misses: int, members: int) -> None:
     def integrand(u: float) -> float:
         beta = float(claim.beta(np.array([float(u)]))[0])
@@ -190,9 +193,10 @@ LONG = [Laplace(2.0, 20), DPSGD(0.6, 1e-4, 1_000_000)]
 @pytest.mark.parametrize(
     ("adversary", "mechanism"),
     [
-        *((WorstCase(), m) for m in (*CURVES, *LONG)),
-        *((Relaxed(), m) for m in CURVES),
-        *(pytest.param(Relaxed(), m, marks=pytest.mark.slow) for m in LONG),
+        *((WorstCase(), m) for m in CURVES),
+        *((Relaxed(), m) for m in CURVES[:2]),
+        *(pytest.param(WorstCase(), m, marks=pytest.mark.slow) for m in LONG),
+        *(pytest.param(Relaxed(), m, marks=pytest.mark.slow) for m in (CURVES[2], *LONG)),
     ],
     ids=lambda value: getattr(value, "name", repr(value)),
 )
@@ -216,7 +220,7 @@ def test_tangents_of_the_curves_that_adversaries_bring(mechanism, adversary) -> 
 )
 def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> None:
     """Every pair of counts, every pair of true rates on the claimed curve: the chance of rejecting is at most a."""
-    others, members, significance = 24, 20, 0.1
+    others, members, significance = 18, 15, 0.1
     refused = np.array(
         [
             [JointTest(fp, others, fn, members, significance, ordering).rejects(claim) for fn in range(members + 1)]
@@ -238,7 +242,7 @@ def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> N
     assert not np.any(np.diff(refused.astype(int), axis=1) > 0)
 
 
-@pytest.mark.parametrize("delta", [0.0, pytest.param(1e-5, marks=pytest.mark.slow), 0.02])
+@pytest.mark.parametrize("delta", [*(pytest.param(d, marks=pytest.mark.slow) for d in (0.0, 1e-5)), 0.02])
 @pytest.mark.parametrize("threshold", [0.2, 0.9, 1.9])
 def test_given_threshold_lies_between_the_textbook_formula_and_the_estimate(delta: float, threshold: float) -> None:
     fp, fn = int(np.sum(SMOOTH.non_member > threshold)), int(np.sum(SMOOTH.member <= threshold))
@@ -294,9 +298,9 @@ def test_rank_bounds_are_roots_of_the_p_value(bound, claim) -> None:
 def test_tightness_on_a_thousand_gaussian_canaries() -> None:
     """1,000 canaries, half of them included: on average the bound is at least 80% of the true mu."""
     rng = np.random.default_rng(4)
-    for mu in (1.0, 2.0, 4.0):
+    for mu in (1.0, 4.0):
         bounds = []
-        for _ in range(12):
+        for _ in range(8):
             scores = Scores(rng.normal(mu, 1, 500), rng.normal(0, 1, 500), design=Design.INDEPENDENT)
             bounds.append(audit_mu(scores).value)
         assert 0.8 * mu <= np.mean(bounds) <= mu
@@ -357,7 +361,9 @@ def test_no_power_is_said() -> None:
     assert "guessing" in blind.reason
 
 
-@pytest.mark.parametrize("rule", [Given(0.8), Bonferroni((0.2, 0.8)), Ranks((0.1,))])
+@pytest.mark.parametrize(
+    "rule", [Given(0.8), pytest.param(Bonferroni((0.2, 0.8)), marks=pytest.mark.slow), Ranks((0.1,))]
+)
 def test_a_verdict_agrees_with_the_bound(rule) -> None:
     value = audit_mu(SMOOTH, rule).value
     assert audit_claim(SMOOTH, GaussianTradeOff(0.98 * value), rule).finding is Finding.INCONSISTENT

@@ -68,7 +68,10 @@ def test_worst_case_targets_under_replacement_are_met_and_tight(target: Target) 
 
 @pytest.mark.parametrize(
     "target",
-    [TprAtFpr(0.6, 0.4), Success(0.85, 0.8), pytest.param(Reconstruction(0.9, 0.3), marks=pytest.mark.slow)],
+    [
+        Success(0.85, 0.8),
+        *(pytest.param(t, marks=pytest.mark.slow) for t in (TprAtFpr(0.6, 0.4), Reconstruction(0.9, 0.3))),
+    ],
     ids=str,
 )
 def test_worst_case_targets_whose_best_threshold_is_below_0(target: Target) -> None:
@@ -117,7 +120,7 @@ def test_plateaus_of_small_noise_do_not_stop_the_search(rate: float, steps: int,
     [
         (DPSGD(1.0, 0.3, 1000), BayesSecurity(1e-6), Neighbouring.ZERO_OUT),
         (RUN, Advantage(1e-5), Neighbouring.ADD_REMOVE),
-        (RUN, TprAtFpr(1.001e-3, 1e-3), Neighbouring.ADD_REMOVE),
+        pytest.param(RUN, TprAtFpr(1.001e-3, 1e-3), Neighbouring.ADD_REMOVE, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -141,20 +144,23 @@ def test_another_accountant_agrees() -> None:
     assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, rel=1e-3, abs=0)
 
 
-def test_whole_numbers_stop_just_before_the_edge() -> None:
-    sized = DPSGD(1.0, 0.01, 1000, dataset_size=50_000)
-    for run, unknown, target in (
+@pytest.mark.parametrize(
+    ("run", "unknown", "target"),
+    [
         (RUN, Steps(), Advantage(0.1)),
-        (sized, BatchSize(), Advantage(0.1)),
+        pytest.param(DPSGD(1.0, 0.01, 1000, dataset_size=50_000), BatchSize(), Advantage(0.1), marks=pytest.mark.slow),
         (Gaussian(10.0), Steps(), EpsilonAtDelta(2.0, 1e-6)),
-    ):
-        answer = calibrate(run, unknown, target)
-        assert answer.value == round(answer.value)
-        assert target.met_by(answer.achieved.value)
-        assert target.met_by(WorstCase().assess(answer.mechanism).measure(target.measure).value)
-        following = WorstCase().assess(unknown.put(run, answer.value + 1)).measure(target.measure)
-        assert not target.met_by(following.value)
-    assert answer.mechanism == Gaussian(10.0, int(answer.value))
+    ],
+    ids=["steps", "batch", "releases"],
+)
+def test_whole_numbers_stop_just_before_the_edge(run, unknown, target: Target) -> None:
+    answer = calibrate(run, unknown, target)
+    assert answer.value == round(answer.value)
+    assert target.met_by(answer.achieved.value)
+    assert target.met_by(WorstCase().assess(answer.mechanism).measure(target.measure).value)
+    following = WorstCase().assess(unknown.put(run, answer.value + 1)).measure(target.measure)
+    assert not target.met_by(following.value)
+    assert answer.mechanism == unknown.put(run, int(answer.value))
 
 
 def test_sample_rate_is_the_largest_that_is_safe() -> None:

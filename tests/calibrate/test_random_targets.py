@@ -146,7 +146,7 @@ def test_random_targets_by_closed_form() -> None:
 
 
 def test_random_targets_of_the_worst_case() -> None:
-    outcomes, rng = Outcomes(3), np.random.default_rng(8)
+    outcomes, rng = Outcomes(2), np.random.default_rng(8)
     for _ in range(outcomes.planned):
         target = random_target(rng)
         outcomes.ask(target.name, random_run(rng, few=False), target, WorstCase(), RELATIONS[rng.integers(2)])
@@ -179,7 +179,11 @@ def test_2000_random_targets(part: int) -> None:
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize(
     ("noise", "rate", "steps"),
-    [(1.2, 0.01, 1000), (0.7, 0.003, 600), pytest.param(0.45, 0.002, 60, marks=pytest.mark.slow)],
+    [
+        (1.2, 0.01, 1000),
+        pytest.param(0.7, 0.003, 600, marks=pytest.mark.slow),
+        pytest.param(0.45, 0.002, 60, marks=pytest.mark.slow),
+    ],
 )
 def test_estimates_agree_with_enclosures(noise: float, rate: float, steps: int, relation: Neighbouring) -> None:
     """Both estimates of delta, the rough one to 1e-4, the other to 1e-8 where it applies."""

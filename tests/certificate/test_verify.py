@@ -166,7 +166,7 @@ def test_leaving_an_attacker_out_is_said(certificate: Certificate) -> None:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        Gaussian(2.0, releases=3),
+        pytest.param(Gaussian(2.0, releases=3), marks=pytest.mark.slow),
         Laplace(1.5),
         Ledger((Gaussian(2.0), Gaussian(3.0))),
         Gaussian(0.0),
@@ -274,7 +274,7 @@ def check_every_change(certificate: Certificate, *, curve_step: int, share: floa
 
 
 def test_no_derived_leaf_can_be_changed() -> None:
-    assert check_every_change(small_certificate(), curve_step=20, share=0.015) > 20
+    assert check_every_change(small_certificate(), curve_step=20, share=0.008) > 10
 
 
 @pytest.mark.slow
@@ -376,12 +376,12 @@ def test_what_is_too_large_or_unknown_is_refused_in_a_line(change, complaint: st
 
 
 HOSTILE = ("<script>alert(1)</script>", "\x00\x1b[2J\x07", "\u202egnp.exe", "\ud800", "W" * 1_000_000, "{{ 7*7 }}")
+FREE = "declared.subject", "ledger.config"  # whatever stands there is accepted, and shown
+LEAVES = *FREE, *(pytest.param(x, marks=pytest.mark.slow) for x in ("ledger.data.name", "headline", "reticent_version"))
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=["tags", "control", "right to left", "surrogate", "megabyte", "template"])
-@pytest.mark.parametrize(
-    "leaf", ["declared.subject", "ledger.data.name", "headline", "ledger.config", "reticent_version"]
-)
+@pytest.mark.parametrize("leaf", LEAVES)
 def test_hostile_text_is_refused_in_a_line_or_declared(text: str, leaf: str) -> None:
     document = document_of(small_certificate())
     set_at(leaf, {text: text} if leaf == "ledger.config" else text)(document)
@@ -449,7 +449,7 @@ def check_random_mutations(count: int, seed: int) -> None:
 
 
 def test_random_mutations_never_crash() -> None:
-    check_random_mutations(150, seed=5)
+    check_random_mutations(80, seed=5)
 
 
 @pytest.mark.slow

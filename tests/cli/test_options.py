@@ -54,7 +54,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("verb", VERBS)
+LONG = {"risk laplace", "risk randomised-response", "risk matrix", "compare dpsgd"}  # as another mechanism or verb
+
+
+@pytest.mark.parametrize("verb", [pytest.param(v, marks=pytest.mark.slow if v in LONG else ()) for v in VERBS])
 def test_a_bad_value_ends_in_one_line(verb: str, here: Path, capsys) -> None:
     known = {path: path.read_bytes() for path in here.iterdir()}
     tried = 0

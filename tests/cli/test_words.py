@@ -29,7 +29,7 @@ def test_the_table_says_that_poisson_sampling_was_assumed(capsys) -> None:
     assert POISSON in dpsgd(capsys)
     assert POISSON in said(capsys, "risk", "laplace", "--noise-multiplier", "2", "--sample-rate", "0.1")
     assert POISSON in said(
-        capsys, "calibrate", "dpsgd", "--target", "advantage=0.3", "--sample-rate", "0.1", "--steps", "9"
+        capsys, "calibrate", "dpsgd", "--target", "advantage=0.1", "--sample-rate", "0.01", "--steps", "1000"
     )
 
 

@@ -151,7 +151,7 @@ def test_no_noise_shows_whoever_was_sampled():
 @pytest.mark.parametrize(
     "run",
     [
-        (0.05, 1e-3, 100),
+        pytest.param((0.05, 1e-3, 100), marks=pytest.mark.slow),  # as test_near_atomic, and the referee's runs
         (0.05, 0.5, 10**8),
         (0.05, 1e-8, 1),
         (1e3, 1e-8, 10**8),
@@ -202,7 +202,7 @@ COMING_BACK = [(3.0, 0.5, 5), *(pytest.param(run, marks=pytest.mark.slow) for ru
 
 
 @pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
-@pytest.mark.parametrize("run", [*COMING_BACK, (4.0, 0.6, 3)])
+@pytest.mark.parametrize("run", [*COMING_BACK, pytest.param((4.0, 0.6, 3), marks=pytest.mark.slow)])
 def test_the_transform_decays_where_its_nodes_would_let_it_come_back(run, neighbouring):
     profile, composed = WorstCaseProfile(*run, neighbouring), Composed(DPSGD(*run), neighbouring)
     assert profile.reliable
@@ -228,7 +228,9 @@ def test_dp_accounting_agrees_on_its_own_grid():
         assert pld.get_delta_for_epsilon(epsilon) == pytest.approx(0.5 * (lower + upper), rel=2e-4, abs=0)
 
 
-@pytest.mark.parametrize(("noise", "rate", "count"), [(2.0, 0.1, 50), (0.5, 0.02, 30)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "count"), [(2.0, 0.1, 50), pytest.param(0.5, 0.02, 30, marks=pytest.mark.slow)]
+)
 def test_sampled_laplace_agrees_with_dp_accounting(noise, rate, count):
     bracket = compose(Laplace(noise, count, sample_rate=rate), ADD)
     for pessimistic in (True, False):
@@ -255,7 +257,7 @@ def test_sampled_laplace_is_refused_under_replace():
     "run",
     [
         DPSGD(4.0, 0.14, 30),
-        DPSGD(1.0, 0.3, 5),
+        pytest.param(DPSGD(1.0, 0.3, 5), marks=pytest.mark.slow),
         pytest.param(DPSGD(0.357, 0.01, 1000), marks=pytest.mark.slow),
         pytest.param(DPSGD(1.0, 1e-3, 10**4), marks=pytest.mark.slow),
     ],

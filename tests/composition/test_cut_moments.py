@@ -70,8 +70,11 @@ def likelihood_ratios(y: np.ndarray, noise: float, mask: np.ndarray) -> np.ndarr
     return np.exp(second_moment.uniform(y.shape[2])(z) - 0.5 * mask.sum() / noise**2)
 
 
+SIMULATED = [(0.35, 0.03, 3, 6), pytest.param(0.5, 0.08, 4, 3, marks=pytest.mark.slow)]
+
+
 @pytest.mark.parametrize("reference", ["absent", "norms"])
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), [(0.5, 0.08, 4, 3), (0.35, 0.03, 3, 6)])
+@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), SIMULATED)
 def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, reference: str) -> None:
     rng, n = np.random.default_rng(11), 60_000
     drawn = rng.random((n, steps)) < rate
@@ -124,7 +127,10 @@ def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch) -> N
     assert dropped <= 3.0 * lost.mean()
 
 
-@pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), [(0.5, 0.05, 20, 4), (0.3, 0.05, 12, 30)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "dimension"),
+    [(0.5, 0.05, 20, 4), pytest.param(0.3, 0.05, 12, 30, marks=pytest.mark.slow)],
+)
 def test_norms_of_single_steps_are_enclosed(noise: float, rate: float, steps: int, dimension: int) -> None:
     above, below = norms.composed_norms(noise, rate, steps, dimension, 0.1)
     rng, n = np.random.default_rng(2), 20_000
@@ -144,9 +150,9 @@ def test_norms_of_single_steps_are_enclosed(noise: float, rate: float, steps: in
 
 LITTLE = [
     (0.3, 0.001, 1000, 30, 1.45),
-    (0.3, 0.001, 3000, 100, 1.25),
-    (0.5, 0.001, 1000, 5, 1.2),
-    (0.3, 0.01, 700, 411, 1.45),
+    pytest.param(0.3, 0.001, 3000, 100, 1.25, marks=pytest.mark.slow),
+    pytest.param(0.5, 0.001, 1000, 5, 1.2, marks=pytest.mark.slow),
+    pytest.param(0.3, 0.01, 700, 411, 1.45, marks=pytest.mark.slow),
 ]
 
 

@@ -36,7 +36,7 @@ def exact_excess(rate: float, noise: float, antipodal: bool, exponent: complex) 
         return mpmath.quad(integrand, [k * s for k in range(-14, 32, 2)]) - 1
 
 
-LONG = CASES[1], CASES[2], CASES[3], CASES[4], CASES[6]
+LONG = CASES[1], CASES[2], CASES[3], CASES[4], CASES[6], CASES[7]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,12 @@ def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
 
 @pytest.mark.parametrize(
     ("noise", "rate", "steps"),
-    [(1.1, 0.01, 1000), (6.0, 1e-5, 50), (1.0, 0.5, 4), pytest.param(0.3, 0.001, 100, marks=pytest.mark.slow)],
+    [
+        (1.1, 0.01, 1000),
+        (6.0, 1e-5, 50),
+        pytest.param(1.0, 0.5, 4, marks=pytest.mark.slow),
+        pytest.param(0.3, 0.001, 100, marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize("relation", [ADD, REPLACE])
 def test_cheap_bounds_enclose(noise, rate, steps, relation):

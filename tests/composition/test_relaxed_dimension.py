@@ -94,7 +94,7 @@ def test_the_case_of_the_issue() -> None:
 # Exact in one step and without sampling, the common sign in one dimension, monotone in between.
 
 
-@pytest.mark.parametrize("d", [2, 17])
+@pytest.mark.parametrize("d", [pytest.param(2, marks=pytest.mark.slow), 17])
 def test_plain_where_there_is_one_step_or_no_sampling(d: int) -> None:
     alpha = np.array([1e-6, 1e-3, 0.2, 0.9])
     one = relaxed_in(DPSGD(0.8, 0.25, 1), d)
@@ -131,7 +131,7 @@ def test_no_noise_is_refused() -> None:
 
 def test_more_dimensions_never_help_the_attacker() -> None:
     run, alpha = DPSGD(6.0, 0.2, 100), np.geomspace(1e-9, 0.9, 40)
-    betas = [relaxed_in(run, d).pessimistic.beta(alpha) for d in (1, 9, 10, 40, 4000)]
+    betas = [relaxed_in(run, d).pessimistic.beta(alpha) for d in (1, 9, 30)]
     for fewer, more in itertools.pairwise(betas):
         assert np.all(more >= fewer - 1e-7)
 
@@ -147,7 +147,7 @@ def test_more_dimensions_never_help_the_attacker() -> None:
         (6.0, 0.2, 100, 30),
         (0.7, 0.5, 40, 3),
         (2.0, 0.9, 300, 700),
-        (1.1, 0.004, 500, 26010),
+        pytest.param(1.1, 0.004, 500, 26010, marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize("order", [2.0, 4.5])
@@ -176,7 +176,7 @@ def binomial_masses(count: int, rate: float) -> list:
         return [mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
 
 
-@pytest.mark.parametrize(("count", "rate"), [(1, 0.3), (40, 0.5), (1000, 1e-3), (5000, 0.2), (30, 1e-9)])
+@pytest.mark.parametrize(("count", "rate"), [(1, 0.3), (40, 0.5), (1000, 1e-3), (1500, 0.2), (30, 1e-9)])
 @pytest.mark.parametrize("most", [100_000, 30, 4])
 def test_blocks_enclose_the_binomial_law(count: int, rate: float, most: int) -> None:
     mass = binomial_masses(count, rate)
@@ -218,7 +218,7 @@ def mixture(noise: float, rate: float, steps: int, dimension: int, threshold: fl
     return total
 
 
-@pytest.mark.parametrize("dimension", [2, 12, 900])
+@pytest.mark.parametrize("dimension", [2, pytest.param(12, marks=pytest.mark.slow), 900])
 @pytest.mark.parametrize(("groups", "window"), [(100, 1.0), (5, 1.0), (100, 0.1)])
 def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, window: float) -> None:
     thresholds = np.array([0.0, 0.1, 1.0, 4.0])
@@ -233,7 +233,7 @@ def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, wind
 # All there is, for two steps in two and three dimensions, by quadrature over the invariants.
 
 
-@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("dimension", [pytest.param(2, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), pytest.param(0.6, 0.1, marks=pytest.mark.slow),
                                              pytest.param(2.5, 0.7, marks=pytest.mark.slow)])  # fmt: skip
 def test_two_steps_by_quadrature(dimension: int, noise: float, rate: float) -> None:

@@ -56,8 +56,7 @@ class TestCasesOfTheReferee:
     @pytest.mark.parametrize(
         ("rate", "relation"),
         [
-            (0.2, ADD),
-            *(pytest.param(0.2, relation, marks=pytest.mark.slow) for relation in (REPLACE, ZERO)),
+            *(pytest.param(0.2, relation, marks=pytest.mark.slow) for relation in Neighbouring),
             *((1.0, relation) for relation in Neighbouring),
         ],
     )

@@ -45,11 +45,12 @@ def drawn_by(answer: dict[str, Any]) -> list[str]:
     "release",
     [
         DPSGD(1.1, 0.01, 1000),
-        DPSGD(0.6, 0.2, 30),
         DPSGD(3.0, 0.3, 40),
-        DPSGD(3.0, 0.5, 5),
-        DPSGD(1.0, 0.05, 2000),
         DPSGD(20.0, 1e-4, 9),
+        *(
+            pytest.param(r, marks=pytest.mark.slow)
+            for r in (DPSGD(0.6, 0.2, 30), DPSGD(3.0, 0.5, 5), DPSGD(1.0, 0.05, 2000))
+        ),
     ],
     ids=str,
 )

@@ -97,7 +97,9 @@ def test_copied_commands_give_the_numbers_of_the_page(name: str, capsys: pytest.
         assert shown[a.adversary.name, a.neighbouring.value] == same
 
 
-@pytest.mark.parametrize("name", CALIBRATIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n in {"batch", "noise"} else ()) for n in CALIBRATIONS]
+)
 def test_copied_calibrations_give_the_numbers_of_the_page(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     state = State.of(CALIBRATIONS[name])
     found = search(

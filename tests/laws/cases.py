@@ -87,7 +87,13 @@ LATER |= {
     )
 }
 LATER |= {name + end for name in ("relaxed-gaussian-d1000", "membership-step-d650") for end in ("", "-reversed")}
-LATER |= {"relaxed-gaussian-d30", "relaxed-gaussian-d1e6-reversed"}
+LATER |= {
+    "relaxed-gaussian-d30",
+    "relaxed-gaussian-d1e6-reversed",
+    "whole-user-antipodal",
+    "symmetrised-relaxed-gaussian",
+}
+LATER |= {f"{name}-reversed" for name in ("relaxed-gaussian-d2", "profile-gaussian", "profile-relaxed-laplace")}
 """Curves whose laws are slow tests: by default each kind of curve and of reversal is met once, and no more."""
 
 CURVES: dict[str, TradeOff] = SIMPLE | COMPOUND | {f"{k}-reversed": c.reversed for k, c in (SIMPLE | COMPOUND).items()}

@@ -30,6 +30,11 @@ RECORDER = "tests/train/test_recorder.py"
 TRUST = "tests/train/test_sensitivity_trust.py"
 SENSITIVITY = "tests/train/test_sensitivity.py"
 VERIFY = "tests/certificate/test_verify.py"
+WHOLE_USERS = "tests/composition/test_whole_users.py"
+DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
+STATISTICS = "tests/audit/test_statistics.py"
+WHITE_BOX = "tests/attack/test_white_box.py"
+SCREEN = "tests/dashboard/test_screen.py"
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,12 @@ MUTANTS = (
     Mutant("recorder: slack under a budget", TRAIN + "recorder.py", "            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))", "            slack = 0.0", RECORDER + "::test_a_budget_pays_the_slack_of_each_step_beforehand"),
     Mutant("sensitivity: clip norm", TRAIN + "sensitivity/meter.py", "self._engine.measure(features, labels, self._clip)", "self._engine.measure(features, labels, 1.0)", TRUST + "::test_equal_to_brute_force"),
     Mutant("sensitivity: reach of the triangle inequality", TRAIN + "sensitivity/dense.py", "radii.topk(2, dim=1).values.sum(1)", "radii.topk(1, dim=1).values.sum(1)", SENSITIVITY + "::test_pruning_is_exact"),
+    Mutant("whole users: replacement by nobody", CORE + "pairs/whole_user.py", "absent = -1.0 if self.antipodal else 0.0", "absent = 0.0", WHOLE_USERS + "::test_one_step_by_quadrature"),
+    Mutant("told mask: counts left out", CORE + "relaxed_dimension/told_mixture.py", "lost = np.exp(law.log_above) + np.exp(law.log_below)", "lost = 0.0", DIMENSIONS + "::test_told_mask_is_an_upper_bound_and_tight"),
+    Mutant("rank p-value: lower edge of a cell", "reticent/audit/thresholds.py", "claim.beta(edges), 0.0, 1.0)", "claim.beta(np.append(0.0, edges[:-1])), 0.0, 1.0)", STATISTICS + "::test_rank_p_value_is_the_integral_from_above"),
+    Mutant("mechanics: each layer may be clipped by itself", "reticent/attack/mechanics.py", 'Check("spread gradients", float(_upper_tail(total, trials, claim)[0]), finding)', 'Check("spread gradients", 1.0, finding)', WHITE_BOX + "::test_each_planted_bug_is_found"),
+    Mutant("screen: one per cent more", "reticent/dashboard/screen.py", "_followed(thresholds, profile.delta(thresholds)", "_followed(thresholds, 1.01 * profile.delta(thresholds)", SCREEN + "::test_what_is_drawn_first_is_near_what_is_proven"),
+    Mutant("screen: a share of an unknown sign", "reticent/dashboard/screen.py", "share = adversary.relaxed_probability", "share = 0.9 * adversary.relaxed_probability", SCREEN + "::test_an_unknown_sign_is_drawn_near_what_is_proven"),
     Mutant("verify: curves are not compared", "reticent/certificate/verify.py", "if path[0] in _NOT_DERIVED:", 'if path[0] in _NOT_DERIVED or "curve" in path:', VERIFY + "::test_a_forgery_is_refused"),
     Mutant("verify: what hides risk", "reticent/certificate/verify.py", "state = State.TAMPERED if why is None else State.CHANGED", "state = State.CHANGED", VERIFY + "::test_no_derived_leaf_can_be_changed"),
 )  # fmt: skip

@@ -81,13 +81,13 @@ RELEASES: list[Mechanism] = [
 ]
 
 
-LONG = RELEASES[2], RELEASES[7]
+LONG = RELEASES[1], RELEASES[2], RELEASES[6], RELEASES[7]
 
 
 @pytest.mark.parametrize(
     ("release", "relation"),
     [
-        *((release, ADD) for release in RELEASES),
+        *(pytest.param(r, ADD, marks=pytest.mark.slow if r is RELEASES[2] else ()) for r in RELEASES),
         *(pytest.param(r, REPLACE, marks=pytest.mark.slow if r in LONG else ()) for r in RELEASES),
     ],
     ids=repr,
@@ -131,7 +131,7 @@ class TestSamplingDoesNotLowerIt:
         assert shift(2000.0) > full - 0.01
         assert mu_limits(DPSGD(noise, rate, steps), ADD) == pytest.approx((full, full), rel=1e-12, abs=0)
 
-    @pytest.mark.parametrize("rate", [0.01, 0.3, 0.5])
+    @pytest.mark.parametrize("rate", [0.01, pytest.param(0.3, marks=pytest.mark.slow), 0.5])
     def test_replacement_up_to_one_half_has_the_shift_of_one(self, rate: float) -> None:
         """The antipodal pair at rate 1/2 is N(-1/2) against N(1/2), blurred by a fair sign."""
         curve = AntipodalPair(0.7, rate)
@@ -172,7 +172,7 @@ class TestSamplingDoesNotLowerIt:
 class TestBoundedLosses:
     """Laplace: the ratio is bounded, so mu is finite, and its enclosure closes up."""
 
-    @pytest.mark.parametrize("epsilon", [0.01, 1.0, 12.0])
+    @pytest.mark.parametrize("epsilon", [pytest.param(0.01, marks=pytest.mark.slow), 1.0, 12.0])
     def test_one_release_against_the_whole_curve(self, epsilon: float) -> None:
         curve = LaplaceTradeOff(epsilon)
         z = np.linspace(0.0, 30.0, 6001)

@@ -147,6 +147,7 @@ class Killed(BaseException):
 def test_dying_at_each_call_that_touches_the_disk(tmp_path, monkeypatch, call):
     """Kills at random seldom hit the moments between two writes; here every one of them is hit."""
     blocks = 2
+    monkeypatch.setitem(globals(), "CONFIG", CONFIG.model_copy(update={"steps": 4}))
     reference = uninterrupted(tmp_path / "whole", blocks)
     module, name = call.rsplit(".", 1)
     holder = Path if name == "rename" else __import__(module)
