@@ -84,21 +84,27 @@ def test_all_lists_who_cannot_be_answered():
 
 
 def test_an_assessment_prints_as_a_short_table():
-    found = rt.assess(RUN, "relaxed", fpr=(0.01,), delta=(1e-6, 1e-5))
+    found = rt.assess(RUN, "relaxed", fpr=(0.01,), delta=(1e-5,))
     lines = repr(found).splitlines()
     assert len(lines) == 4
-    assert max(map(len, lines)) < 110
-    assert lines[1].split() == [
-        "attacker",
-        "neighbouring",
-        "claim",
-        "advantage",
-        "TPR@0.01",
-        "epsilon@1e-06",
-        "epsilon@1e-05",
-    ]
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == ["attacker", "neighbouring", "claim", "advantage", "TPR@0.01", "epsilon@1e-05"]
     worst = found["worst-case"]
     assert lines[3].split()[-1] == f"{rt.epsilon_at_delta(worst.curve, 1e-5):.4g}"
+
+
+def test_a_table_keeps_to_80_columns_and_names_its_rows_in_every_block():
+    found = rt.assess(PLAIN, "relaxed", fpr=[0.1, 0.01, 0.001, 0.0001], delta=[1e-5, 1e-6])
+    found.skipped["somebody"] = "a reason of many words, " * 8
+    lines = repr(found).splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if line.startswith("attacker")]
+    assert len(heads) == 2
+    assert all(head.split()[:2] == ["attacker", "neighbouring"] for head in heads)
+    shown = [name for head in heads for name in head.split()[2:]]
+    assert shown == list(found.columns()[2:])  # every column once, in its order
+    worst = [line.split() for line in lines if line.startswith("worst-case")]
+    assert worst[1][-1] == f"{rt.epsilon_at_delta(found['worst-case'].curve, 1e-6):.4g}"
 
 
 def test_html_is_escaped_and_carries_no_colours():
@@ -155,6 +161,23 @@ def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
         found.plot(axes, panels="loglog")
     with pytest.raises(ParameterError, match="as many as panels"):
         found.plot(axes, panels=["linear"])
+
+
+def test_a_certificate_draws_the_points_of_its_page():
+    from matplotlib.figure import Figure
+
+    found = rt.certify(PLAIN, adversary=["relaxed"], created="2026-01-01")
+    errors, accusations = found.plot(Figure().subplots(1, 2))
+    for record in found.certificate.assessments:
+        label = f"{record.adversary} ({record.neighbouring})"
+        (line,) = (each for each in errors.get_lines() if each.get_label() == label)
+        assert list(line.get_ydata()) == [1.0, *record.curve.fnr]
+        (line,) = (each for each in accusations.get_lines() if each.get_label() == label)
+        assert list(line.get_xdata()) == record.curve.fpr
+        assert list(line.get_ydata()) == record.curve.tpr
+    assert len(found.plot()) == 2
+    with pytest.raises(ParameterError, match="as many as panels"):
+        found.plot([errors])
 
 
 def test_styles_tell_all_attackers_apart():

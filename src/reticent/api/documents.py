@@ -23,6 +23,7 @@ from reticent.mechanism.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from matplotlib.axes import Axes
 
     from reticent.certificate.store import CertificateFiles
     from reticent.certificate.verify import Verification
@@ -34,6 +35,8 @@ class Certified(Table):
     Attributes:
         certificate: the document.
     """
+
+    _leading = 2
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
@@ -80,6 +83,12 @@ class Certified(Table):
     def to_json(self) -> str:
         """The complete document as strict JSON text; it is not for publication where it has private parts."""
         return self.certificate.to_json()
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> list[Any]:
+        """Draw the curves that the page shows; see ``reticent.api.plots.plot_certified``."""
+        from reticent.api.plots import plot_certified
+
+        return plot_certified(self.certificate.assessments, axes)
 
     def save(
         self, folder: Path | str, *, key: Ed25519PrivateKey | None = None, include_private: bool = False

@@ -40,6 +40,8 @@ class Assessments(Table, Sequence[Assessment]):
         skipped: attackers that could not be answered, with the reason.
     """
 
+    _leading = 2
+
     def __init__(
         self,
         mechanism: Mechanism,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from pydantic import BaseModel
 
+from reticent._text import Column, blocks, breadth, wrapped
 from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
-
-Column = tuple[str, list[str]]
-"""A heading, with its line breaks, and one cell for each row."""
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
@@ -25,39 +22,22 @@ def print_json(document: BaseModel) -> None:
 
 def say(line: str, indent: int = 0) -> None:
     """A sentence, wrapped at the width of the terminal between words; lines after the first are indented."""
-    more = " " * indent
-    found = textwrap.wrap(line, _width(), subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
-    typer.echo("\n".join(found) or line)
+    typer.echo("\n".join(wrapped(line, _width(), indent)))
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
     """Rows with names on the left; what does not fit beside them goes into a further block below. Nothing is cut."""
     typer.echo(title)
-    for block in _blocks(names, numbers):
+    for block in blocks(names, numbers, _width()):
         columns = [*((column, str.ljust) for column in names), *((column, str.rjust) for column in block)]
         lines: list[list[str]] = []
         for (heading, cells), align in columns:
             parts = heading.split("\n")
             parts = [""] * (_height(names, block) - len(parts)) + parts
-            wide = _breadth((heading, cells))
+            wide = breadth((heading, cells))
             lines.append([align(text, wide) for text in (*parts, *cells)])
         for line in zip(*lines, strict=True):
             typer.echo(" ".join(line).rstrip())
-
-
-def _blocks(names: Sequence[Column], numbers: Sequence[Column]) -> Iterator[list[Column]]:
-    room = _width() - sum(_breadth(column) + 1 for column in names)
-    block: list[Column] = []
-    for column in numbers:
-        if block and sum(_breadth(known) + 1 for known in [*block, column]) - 1 > room:
-            yield block
-            block = []
-        block.append(column)
-    yield block
-
-
-def _breadth(column: Column) -> int:
-    return max(len(text) for text in (*column[0].split("\n"), *column[1]))
 
 
 def _height(names: Sequence[Column], block: Sequence[Column]) -> int:
@@ -100,7 +80,7 @@ def _print_relation(relation: str, records: list[AssessmentRecord], short: bool,
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.adversary + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
-    numbers = [("advan-\ntage", [r.advantage for r in records])]
+    numbers = [("advantage", [r.advantage for r in records])]
     numbers += [] if short else [("security", [r.bayes_security for r in records])]
     numbers += [(f"guess\n@{key}", [r.success_at_prior[key] for r in records]) for key in priors]
     numbers += [(f"TPR\n@{key}", [r.tpr_at_fpr[key] for r in records]) for key in fprs]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reticent.api.watching import lint
+from reticent.api.watching import indent_of, lint
 from reticent.cli._app import app
 from reticent.cli._options import JsonOption
 from reticent.cli._tables import say
@@ -24,7 +24,7 @@ def lint_command(
     if json:
         typer.echo(found.to_json().rstrip())
     else:
-        for line in repr(found).splitlines():
-            say(line, indent=5 if line.startswith("  ->") else 2)
+        for line in found.lines():
+            say(line, indent=indent_of(line))
     if found.worst is Severity.ERROR:
         raise typer.Exit(1)
