@@ -79,6 +79,21 @@ def breadth(column: Column) -> int:
     return max(len(text) for text in (*column[0].split("\n"), *column[1]))
 
 
+def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Each note once, after the names that it is about unless it is about all.
+
+    Args:
+        notes: (name, notes) pairs; a name may occur again.
+    """
+    about: dict[str, dict[str, None]] = {}
+    everybody = set()
+    for name, own in notes:
+        everybody.add(name)
+        for note in own:
+            about.setdefault(note, {})[name] = None
+    return [note if len(names) == len(everybody) else f"{', '.join(names)}: {note}" for note, names in about.items()]
+
+
 def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
     """Name, value and explanation in rows, escaped; values that are None are left out."""
     cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, ReticentError, UnsupportedError
 
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
 PLAIN = rt.Gaussian(2.0, 3)  # where what is tested does not depend on the release: no composition
@@ -115,6 +115,8 @@ def test_html_is_escaped_and_carries_no_colours():
     assert "&lt;script&gt;" in page
     assert "style" not in page
     assert page.count("<tr>") == 3
+    assert "<li>Poisson sampling is assumed: " in page  # of all attackers
+    assert "<li>relaxed: The attacker does not know in which direction" in page
 
 
 def test_json_is_strict_and_says_infinite_with_null():
@@ -298,11 +300,29 @@ def test_audit_judges_a_claim():
         (lambda: rt.assess(PLAIN, adversry="relaxed"), "adversary"),
         (lambda: rt.certify(PLAIN, subjekt="x"), "subject"),
         (lambda: rt.audit([1.0, 2.0], [0.0, 1.0], confidnce=0.9), "confidence"),
+        (lambda: rt.Gaussian(sigma=1), "noise_multiplier"),
+        (lambda: rt.dpsgd(noise_multiplier=1, q=0.1, steps=5), "sample_rate"),
     ],
 )
 def test_a_wrong_argument_is_answered_with_the_nearest(call, meant):
     with pytest.raises(TypeError, match=rf"did you mean {meant}\?"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: rt.assess(PLAIN, delta="1e-5"), "delta must be a finite number, got '1e-5'"),
+        (lambda: rt.assess(PLAIN, fpr=["x"]), "fpr must be a finite number, got 'x'"),
+        (lambda: rt.certify(PLAIN, subject=3), "subject: Input should be a valid string, got 3"),
+        (lambda: rt.verify(3), "certificate must be a certificate, or the path of its file or page, got 'int'"),
+        (lambda: rt.watch("model"), "model must be a torch module, bare or wrapped by Opacus, got 'str'"),
+    ],
+)
+def test_a_value_of_another_kind_is_one_line(call, told):
+    with pytest.raises(ReticentError, match=told) as caught:
+        call()
+    assert "\n" not in str(caught.value)
 
 
 def test_what_is_missing_is_still_said_by_python():

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from reticent._text import Column, blocks, breadth, wrapped
+from reticent._text import Column, blocks, breadth, by_whom, wrapped
 from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
@@ -51,7 +51,11 @@ def _width() -> int:
 def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
     """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for."""
     print_assessments(document.assessments, deltas=deltas)
-    for line in (*_infinite(document.assessments), *_estimates(document.assessments), *_notes(document.assessments)):
+    for line in (
+        *_infinite(document.assessments),
+        *_estimates(document.assessments),
+        *by_whom((r.adversary, r.notes) for r in document.assessments),
+    ):
         say(line)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
@@ -121,16 +125,6 @@ def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
         for rate, values in told.items():
             lines.append(f"mu at error rates above {float(rate):g} only, an estimate ({relation}): {', '.join(values)}")
     return lines
-
-
-def _notes(records: Sequence[AssessmentRecord]) -> list[str]:
-    """Each note once, after the attackers that it is about unless it is about all."""
-    notes: dict[str, dict[str, None]] = {}
-    for record in records:
-        for note in record.notes:
-            notes.setdefault(note, {})[record.adversary] = None
-    everybody = len({record.adversary for record in records})
-    return [note if len(names) == everybody else f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
 
 def shown(number: Any) -> str:
