@@ -146,8 +146,8 @@ def _log_log(axes: Any, assessments: Sequence[Assessment]) -> None:
 
 def _draw_accusations(axes: Any, lines: Sequence[_Line]) -> None:
     axes.plot([_SMALLEST, 1], [_SMALLEST, 1], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
-    for *who, x, y in lines:
-        _curve(axes, (*who, x, np.clip(y, _SMALLEST, 1.0)))
+    for who, neighbouring, claim, x, y in lines:
+        _curve(axes, (who, neighbouring, claim, x, np.clip(y, _SMALLEST, 1.0)))
     axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.2))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.set_title("Confident accusations", fontsize="medium")
