@@ -9,6 +9,24 @@ from typing import ParamSpec, TypeVar
 
 from reticent._text import did_you_mean
 
+MEANT = {
+    "sigma": "noise_multiplier",
+    "noise": "noise_multiplier",
+    "noise_scale": "noise_multiplier",
+    "q": "sample_rate",
+    "sampling_rate": "sample_rate",
+    "sampling_probability": "sample_rate",
+    "eps": "epsilon",
+    "iterations": "steps",
+    "num_steps": "steps",
+    "clip_norm": "max_grad_norm",
+    "clip": "max_grad_norm",
+    "attacker": "adversary",
+    "relation": "neighbouring",
+    "flip": "flip_probability",
+}
+"""Our names of what other tools call otherwise."""
+
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 
@@ -26,8 +44,8 @@ def hinting(function: Callable[P, Answer]) -> Callable[P, Answer]:
             wrong = next((name for name in kwargs if name not in names), None)
             if wrong is None or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 raise
-            raise TypeError(
-                f"no argument {wrong!r}{did_you_mean(wrong, names)}; there are {', '.join(names)}"
-            ) from None
+            ours = MEANT.get(wrong)
+            meant = f" (did you mean {ours}?)" if ours in names else did_you_mean(wrong, names)
+            raise TypeError(f"no argument {wrong!r}{meant}; there are {', '.join(names)}") from None
 
     return called

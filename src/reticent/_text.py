@@ -1,13 +1,20 @@
-"""Words of strangers on a terminal and in a notebook."""
+"""Words of strangers on a terminal and in a notebook; lines and tables that fit on one."""
 
 from __future__ import annotations
 
 import html
 import math
+import textwrap
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from difflib import get_close_matches
+
+Column = tuple[str, list[str]]
+"""A heading, with its line breaks, and one cell for each row."""
+
+WIDTH = 80
+"""Characters in a line of what Python objects print."""
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _LONGEST = 2000
@@ -64,6 +71,47 @@ def _joined(name: object) -> str:
     return str(name)[:100].strip().lower().replace("_", "-").replace(" ", "-")
 
 
+def wrapped(line: str, width: int = WIDTH, indent: int = 0) -> list[str]:
+    """A sentence in lines of at most ``width``, cut between words; lines after the first are indented."""
+    more = " " * indent
+    found = textwrap.wrap(line, width, subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+    return found or [line]
+
+
+def blocks(
+    names: Sequence[Column], numbers: Sequence[Column], width: int = WIDTH, gap: int = 1
+) -> Iterator[list[Column]]:
+    """The columns of numbers, cut so that each block fits into ``width`` beside the columns of names."""
+    room = width + gap - sum(breadth(column) + gap for column in names)
+    block: list[Column] = []
+    for column in numbers:
+        if block and sum(breadth(known) + gap for known in [*block, column]) > room:
+            yield block
+            block = []
+        block.append(column)
+    yield block
+
+
+def breadth(column: Column) -> int:
+    """The characters that a column needs."""
+    return max(len(text) for text in (*column[0].split("\n"), *column[1]))
+
+
+def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Each note once, after the names that it is about unless it is about all.
+
+    Args:
+        notes: (name, notes) pairs; a name may occur again.
+    """
+    about: dict[str, dict[str, None]] = {}
+    everybody = set()
+    for name, own in notes:
+        everybody.add(name)
+        for note in own:
+            about.setdefault(note, {})[name] = None
+    return [note if len(names) == len(everybody) else f"{', '.join(names)}: {note}" for note, names in about.items()]
+
+
 def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
     """Name, value and explanation in rows, escaped; values that are None are left out."""
     cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
@@ -79,7 +127,7 @@ class Brief:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return "\n".join(printable(line) for line in self._lines())
+        return "\n".join(part for line in self._lines() for part in wrapped(printable(line), indent=2))
 
     def __str__(self) -> str:
         return repr(self)

@@ -11,7 +11,7 @@ import pytest
 
 import reticent as rt
 from reticent._text import digits
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ParameterError, ReticentError, UnsupportedError
 
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
 PLAIN = rt.Gaussian(2.0, 3)  # where what is tested does not depend on the release: no composition
@@ -91,21 +91,27 @@ def test_all_lists_who_cannot_be_answered():
 
 
 def test_an_assessment_prints_as_a_short_table():
-    found = rt.assess(RUN, "relaxed", fpr=(0.01,), delta=(1e-6, 1e-5))
+    found = rt.assess(RUN, "relaxed", fpr=(0.01,), delta=(1e-5,))
     lines = repr(found).splitlines()
     assert len(lines) == 4
-    assert max(map(len, lines)) < 110
-    assert lines[1].split() == [
-        "attacker",
-        "neighbouring",
-        "claim",
-        "advantage",
-        "TPR@0.01",
-        "epsilon@1e-06",
-        "epsilon@1e-05",
-    ]
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split() == ["attacker", "neighbouring", "claim", "advantage", "TPR@0.01", "epsilon@1e-05"]
     worst = found["worst-case"]
     assert lines[3].split()[-1] == digits(rt.epsilon_at_delta(worst.curve, 1e-5), up=True)
+
+
+def test_a_table_keeps_to_80_columns_and_names_its_rows_in_every_block():
+    found = rt.assess(PLAIN, "relaxed", fpr=[0.1, 0.01, 0.001, 0.0001], delta=[1e-5, 1e-6])
+    found.skipped["somebody"] = "a reason of many words, " * 8
+    lines = repr(found).splitlines()
+    assert max(map(len, lines)) <= 80
+    heads = [line for line in lines if line.startswith("attacker")]
+    assert len(heads) == 2
+    assert all(head.split()[:2] == ["attacker", "neighbouring"] for head in heads)
+    shown = [name for head in heads for name in head.split()[2:]]
+    assert shown == list(found.columns()[2:])  # every column once, in its order
+    worst = [line.split() for line in lines if line.startswith("worst-case")]
+    assert worst[1][-1] == digits(rt.epsilon_at_delta(found["worst-case"].curve, 1e-6), up=True)
 
 
 def test_html_is_escaped_and_carries_no_colours():
@@ -116,6 +122,8 @@ def test_html_is_escaped_and_carries_no_colours():
     assert "&lt;script&gt;" in page
     assert "style" not in page
     assert page.count("<tr>") == 3
+    assert "<li>Poisson sampling is assumed: " in page  # of all attackers
+    assert "<li>relaxed: The attacker does not know in which direction" in page
 
 
 def test_json_is_strict_and_says_infinite_with_null():
@@ -162,6 +170,23 @@ def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
         found.plot(axes, panels="loglog")
     with pytest.raises(ParameterError, match="as many as panels"):
         found.plot(axes, panels=["linear"])
+
+
+def test_a_certificate_draws_the_points_of_its_page():
+    from matplotlib.figure import Figure
+
+    found = rt.certify(PLAIN, adversary=["relaxed"], created="2026-01-01")
+    errors, accusations = found.plot(Figure().subplots(1, 2))
+    for record in found.certificate.assessments:
+        label = f"{record.adversary} ({record.neighbouring})"
+        (line,) = (each for each in errors.get_lines() if each.get_label() == label)
+        assert list(line.get_ydata()) == [1.0, *record.curve.fnr]
+        (line,) = (each for each in accusations.get_lines() if each.get_label() == label)
+        assert list(line.get_xdata()) == record.curve.fpr
+        assert list(line.get_ydata()) == record.curve.tpr
+    assert len(found.plot()) == 2
+    with pytest.raises(ParameterError, match="as many as panels"):
+        found.plot([errors])
 
 
 def test_styles_tell_all_attackers_apart():
@@ -282,11 +307,29 @@ def test_audit_judges_a_claim():
         (lambda: rt.assess(PLAIN, adversry="relaxed"), "adversary"),
         (lambda: rt.certify(PLAIN, subjekt="x"), "subject"),
         (lambda: rt.audit([1.0, 2.0], [0.0, 1.0], confidnce=0.9), "confidence"),
+        (lambda: rt.Gaussian(sigma=1), "noise_multiplier"),
+        (lambda: rt.dpsgd(noise_multiplier=1, q=0.1, steps=5), "sample_rate"),
     ],
 )
 def test_a_wrong_argument_is_answered_with_the_nearest(call, meant):
     with pytest.raises(TypeError, match=rf"did you mean {meant}\?"):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: rt.assess(PLAIN, delta="1e-5"), "delta must be a finite number, got '1e-5'"),
+        (lambda: rt.assess(PLAIN, fpr=["x"]), "fpr must be a finite number, got 'x'"),
+        (lambda: rt.certify(PLAIN, subject=3), "subject: Input should be a valid string, got 3"),
+        (lambda: rt.verify(3), "certificate must be a certificate, or the path of its file or page, got 'int'"),
+        (lambda: rt.watch("model"), "model must be a torch module, bare or wrapped by Opacus, got 'str'"),
+    ],
+)
+def test_a_value_of_another_kind_is_one_line(call, told):
+    with pytest.raises(ReticentError, match=told) as caught:
+        call()
+    assert "\n" not in str(caught.value)
 
 
 def test_what_is_missing_is_still_said_by_python():

@@ -11,6 +11,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from reticent.attack import audit_loop, audit_mechanics
 from reticent.attack.loop import as_trainer, find_loop
+from reticent.attack.mechanics import MechanicsReport
+from reticent.attack.participation import Check
 from reticent.errors import ParameterError, UnsupportedError, WorkerError
 from reticent.mechanism import DPSGD, Sampler
 
@@ -188,3 +190,19 @@ def test_the_package_exports_its_names():
         assert getattr(reticent.attack, name) is not None
     with pytest.raises(AttributeError, match="nothing_here"):
         reticent.attack.nothing_here  # noqa: B018
+
+
+def test_a_report_prints_as_its_verdict_and_a_line_for_each_test():
+    report = MechanicsReport(
+        (Check("noise scale", 1e-9, "noise is 0.5 times the claimed size"), Check("<b>", 0.4, "nothing & more")), 0.01
+    )
+    assert str(report).splitlines() == [
+        "REFUTED: the loop does not do what it claims; p-value 2e-09 for all tests.",
+        "FAILED: noise scale (p-value 1e-09): noise is 0.5 times the claimed size",
+        "<b> (p-value 0.4): nothing & more",
+    ]
+    page = report._repr_html_()
+    assert page.startswith("<table><caption>REFUTED")
+    assert "<td>FAILED: noise scale</td><td>1e-09</td>" in page
+    assert "<b>" not in page
+    assert str(MechanicsReport((Check("noise scale", 0.5, "x"),), 0.01)).startswith("NOT REFUTED at significance 0.01")

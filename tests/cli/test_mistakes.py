@@ -49,6 +49,30 @@ def test_the_nearest_is_asked_about(words: tuple[str, ...], meant: str, capsys) 
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "text", "told"),
+    [
+        (("verify",), "", "there is empty"),
+        (("verify",), "hello", "there is no certificate: neither its page nor its JSON"),
+        (("gate", "x.json", "--policy"), "", "there: must be a mapping of keys to values"),
+        (("audit",), None, "there is neither the folder of a run (ledger.json)"),
+        (("plan-audit", "--claimed-mu", "1"), None, "--true-mu must be given"),
+        (("keygen",), None, "KEY must be given"),
+        (("certify", "dpsgd", "--noise-multiplier", "1"), None, "--batch-size and --dataset-size"),
+    ],
+)
+def test_a_wrong_file_and_what_is_missing_are_named(words, text, told, capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is None:
+        (tmp_path / "there").mkdir()
+    else:
+        (tmp_path / "there").write_text(text)
+    code, out, err = call(capsys, *words, *(["there"] if "there" in told else []))
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize(("who", "noted"), [((), True), (("--adversary", "relaxed"), False)])
 def test_a_dimension_that_nobody_looks_at_is_noted(who: tuple[str, ...], noted: bool, capsys) -> None:
     code, out, err = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--dimension", "30", *who)

@@ -182,4 +182,6 @@ def test_a_terminal_of_eighty_columns_shows_every_digit_and_the_harmonic_rule(ca
     code, out, _ = run(capsys, "risk", "dpsgd", *who, "--dimension", "650", *arguments)
     assert code == 0
     assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert " advantage " in out  # whole: eighty columns have room for the word
     assert "Harmonic rule" in " ".join(out.split())

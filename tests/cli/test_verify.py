@@ -54,6 +54,7 @@ def test_every_file_verifies_with_its_key(made: Path, capsys, name: str) -> None
     assert "ACCEPTED" in out.splitlines()[0] or "ACCEPTED" in out.splitlines()[1], "a long path may fill the first line"
     assert ("private measurements" in out) == (name == "certificate.json")
     assert "declared: subject" in out
+    assert "Signed with the key of" in out
     for character in ("\x1b", "\u202e", "\x07"):
         assert character not in out
 

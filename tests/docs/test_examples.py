@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from reticent.cli import main
-from tests.docs.follow import BLOCK, ROOT
+from tests.docs.follow import BLOCK, PRINTS, ROOT, steps
 from tests.docs.test_howtos import LONG, SHORT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -26,10 +28,17 @@ def blocks(page: Path, language: str) -> list[str]:
     "page", [page for page in PAGES if page not in FOLLOWED], ids=lambda p: str(p.relative_to(ROOT))
 )
 def test_python_examples_run(page: Path, tmp_path: Path, monkeypatch) -> None:
+    """Each block runs; a text block after a line that ends with "prints" is what the block before printed."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    for code in blocks(page, "python"):
-        exec(compile(code, str(page), "exec", dont_inherit=True), names)  # noqa: S102 (our own documentation)
+    told = ""
+    for before, language, body in steps(page):
+        if language == "python":
+            with redirect_stdout(StringIO()) as out:
+                exec(compile(body, str(page), "exec", dont_inherit=True), names)  # noqa: S102 (our own documentation)
+            told = out.getvalue()
+        elif language == "text" and PRINTS.search(before):
+            assert body.splitlines() == [line.rstrip() for line in told.splitlines()]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

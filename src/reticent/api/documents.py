@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from reticent import _strict
 from reticent._keywords import hinting
 from reticent.api.names import Who, adversaries, relation
@@ -18,11 +20,12 @@ from reticent.certificate.derive import expected_warnings
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.run_ledger import RunLedger
+from reticent.mechanism.run_ledger import RunLedger, first_problem
 from reticent.mechanism.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from matplotlib.axes import Axes
 
     from reticent.certificate.store import CertificateFiles
     from reticent.certificate.verify import Verification
@@ -34,6 +37,8 @@ class Certified(Table):
     Attributes:
         certificate: the document.
     """
+
+    _leading = 2
 
     def __init__(self, certificate: Certificate) -> None:
         self.certificate = certificate
@@ -80,6 +85,12 @@ class Certified(Table):
     def to_json(self) -> str:
         """The complete document as strict JSON text; it is not for publication where it has private parts."""
         return self.certificate.to_json()
+
+    def plot(self, axes: Sequence[Axes] | None = None) -> list[Any]:
+        """Draw the curves that the page shows; see ``reticent.api.plots.plot_certified``."""
+        from reticent.api.plots import plot_certified
+
+        return plot_certified(self.certificate.assessments, axes)
 
     def save(
         self, folder: Path | str, *, key: Ed25519PrivateKey | None = None, include_private: bool = False
@@ -177,7 +188,10 @@ def certify(
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
         chosen = None if adversary is None else adversaries(adversary)
-        declared = Declaration(**known)
+        try:
+            declared = Declaration(**known)
+        except ValidationError as error:
+            raise ArtifactError(first_problem(error)) from None
         return Certified(certify_mechanism(source, declared, adversaries=chosen, neighbouring=relation(neighbouring)))
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
@@ -194,6 +208,7 @@ def verify(certificate: Certified | Certificate | Path | str, *, tolerance: floa
 
     Raises:
         ArtifactError: it cannot be read or derived.
+        ParameterError: it is neither a certificate nor a path.
     """
     from reticent.certificate.verify import verify as derive_again
 
@@ -204,6 +219,10 @@ def verify(certificate: Certified | Certificate | Path | str, *, tolerance: floa
         document, problems = read_document(Path(certificate))
     else:
         document = certificate.certificate if isinstance(certificate, Certified) else certificate
+        if not isinstance(document, Certificate):
+            raise ParameterError(
+                "certificate", type(document).__name__, "a certificate, or the path of its file or page"
+            )
     return Verified(derive_again(document, tolerance=tolerance), problems)
 
 

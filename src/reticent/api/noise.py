@@ -47,6 +47,8 @@ class Calibrations(Table, Sequence[Calibration]):
         skipped: the others, with the reason.
     """
 
+    _leading = 2
+
     def __init__(
         self, target: Target, calibrations: Sequence[Calibration], skipped: dict[str, str] | None = None
     ) -> None:

@@ -15,7 +15,12 @@ from reticent.threat import Assessment, Claim
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from reticent.certificate.schema import CertifiedAssessment
+
 _SMALLEST = 1e-5
+
+_Line = tuple[str, str, str, np.ndarray, np.ndarray]
+"""Attacker, relation and claim; then the points of a curve in a panel."""
 
 
 def plot(
@@ -46,6 +51,31 @@ def plot(
         _PANELS[name](one, assessments)
         one.legend(frameon=False, fontsize="small")
     return drawn
+
+
+def plot_certified(records: Sequence[CertifiedAssessment], axes: Sequence[Axes] | None = None) -> list[Any]:
+    """Draw the points that a certificate states, as its page does: error rates, and confident accusations.
+
+    Args:
+        records: the assessments of a certificate.
+        axes: two matplotlib axes; None makes a figure.
+
+    Returns:
+        The axes, as a list.
+
+    Raises:
+        ParameterError: there are not two axes.
+        UnsupportedError: matplotlib is not installed.
+    """
+    linear, logarithmic = axes_for(axes, 2)
+    names = [(r.adversary, r.neighbouring, r.claim) for r in records]
+    errors = [(np.r_[0.0, r.curve.fpr], np.r_[1.0, r.curve.fnr]) for r in records]
+    _draw_errors(linear, [(*who, *points) for who, points in zip(names, errors, strict=True)])
+    found = [(np.asarray(r.curve.fpr), np.asarray(r.curve.tpr)) for r in records]
+    _draw_accusations(logarithmic, [(*who, *points) for who, points in zip(names, found, strict=True)])
+    for one in (linear, logarithmic):
+        one.legend(frameon=False, fontsize="small")
+    return [linear, logarithmic]
 
 
 def axes_for(axes: Sequence[Axes] | Axes | None, count: int) -> list[Any]:
@@ -86,26 +116,38 @@ def _new_axes(count: int) -> list[Any]:
     return list(np.atleast_1d(axes).flat)
 
 
-def _curve(axes: Any, assessment: Assessment, x: np.ndarray, y: np.ndarray) -> None:
-    estimate = "" if assessment.claim is Claim.BOUND else f", {assessment.claim}"
-    who = assessment.adversary.name
-    axes.plot(x, y, label=f"{who} ({assessment.neighbouring}{estimate})", **style_of(who).matplotlib())
+def _curve(axes: Any, line: _Line) -> None:
+    who, neighbouring, claim, x, y = line
+    estimate = "" if claim == Claim.BOUND else f", {claim}"
+    axes.plot(x, y, label=f"{who} ({neighbouring}{estimate})", **style_of(who).matplotlib())
+
+
+def _line(one: Assessment, x: np.ndarray, y: np.ndarray) -> _Line:
+    return one.adversary.name, one.neighbouring, one.claim, x, y
 
 
 def _linear(axes: Any, assessments: Sequence[Assessment]) -> None:
     fpr = np.concatenate([np.geomspace(1e-4, 0.01, 60), np.linspace(0.01, 1.0, 240)[1:]])
+    _draw_errors(axes, [_line(one, fpr, one.curve.beta(fpr)) for one in assessments])
+
+
+def _draw_errors(axes: Any, lines: Sequence[_Line]) -> None:
     axes.plot([0, 1], [1, 0], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
-    for one in assessments:
-        _curve(axes, one, fpr, one.curve.beta(fpr))
+    for line in lines:
+        _curve(axes, line)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
     axes.set_title("Mistakes that cannot be avoided", fontsize="medium")
 
 
 def _log_log(axes: Any, assessments: Sequence[Assessment]) -> None:
     fpr = np.geomspace(_SMALLEST, 1.0, 240)
-    axes.plot(fpr, fpr, color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
-    for one in assessments:
-        _curve(axes, one, fpr, np.clip(one.curve.power(fpr), _SMALLEST, 1.0))
+    _draw_accusations(axes, [_line(one, fpr, one.curve.power(fpr)) for one in assessments])
+
+
+def _draw_accusations(axes: Any, lines: Sequence[_Line]) -> None:
+    axes.plot([_SMALLEST, 1], [_SMALLEST, 1], color="#888888", linewidth=0.8, linestyle=":", label="blind guess")
+    for who, neighbouring, claim, x, y in lines:
+        _curve(axes, (who, neighbouring, claim, x, np.clip(y, _SMALLEST, 1.0)))
     axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.2))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.set_title("Confident accusations", fontsize="medium")
@@ -116,7 +158,7 @@ def _epsilon_delta(axes: Any, assessments: Sequence[Assessment]) -> None:
     epsilon = np.linspace(0.0, end, 160)
     for one in assessments:
         delta = np.asarray(one.curve.delta(epsilon), dtype=float)
-        _curve(axes, one, epsilon, np.where(delta > 0.0, delta, np.nan))
+        _curve(axes, _line(one, epsilon, np.where(delta > 0.0, delta, np.nan)))
     axes.set(yscale="log", xlim=(0, end), ylim=(1e-8, 1), xlabel="epsilon", ylabel="delta")
     axes.set_title("(epsilon, delta)", fontsize="medium")
 

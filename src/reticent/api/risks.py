@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import html
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from reticent import _check
 from reticent._keywords import hinting
-from reticent._text import one_of
+from reticent._text import by_whom, one_of, printable
 from reticent.api.names import Who, adversaries, asks_for_all, choice, relation
 from reticent.api.table import Cell, Table
 from reticent.certificate.numbers import Questions, RiskDocument, risk_document
@@ -39,6 +41,8 @@ class Assessments(Table, Sequence[Assessment]):
         questions: where the curves are read.
         skipped: attackers that could not be answered, with the reason.
     """
+
+    _leading = 2
 
     def __init__(
         self,
@@ -111,6 +115,15 @@ class Assessments(Table, Sequence[Assessment]):
         """Who was left out and why."""
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
 
+    def conditions(self) -> list[str]:
+        """What the numbers assume and leave out, one sentence each, after the attackers that it is about."""
+        return by_whom((one.adversary.name, one.notes) for one in self.assessments)
+
+    def _repr_html_(self) -> str:
+        """The table, with the conditions folded away below."""
+        lines = "".join(f"<li>{html.escape(printable(line))}</li>" for line in self.conditions())
+        return f"{super()._repr_html_()}<details><summary>Conditions</summary><ul>{lines}</ul></details>"
+
     def to_json(self) -> str:
         """The document ``reticent.risk/1`` as strict JSON text; null stands for an infinite number."""
         return self.document.model_dump_json(by_alias=True, indent=2)
@@ -159,7 +172,7 @@ def assess(
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")
     release, between = mechanism_of(mechanism), relation(neighbouring)
-    asked = Questions(fprs=_several(fpr), deltas=_several(delta))
+    asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))
     if asks_for_all(adversary):
         found, skipped = assess_answerable(release, who, between, how)
         return Assessments(release, found, asked, skipped)
@@ -187,8 +200,11 @@ def mechanism_of(what: Any) -> Mechanism:
     raise ParameterError("mechanism", type(what).__name__, hint)
 
 
-def _several(values: float | Sequence[float]) -> tuple[float, ...]:
-    return tuple(float(x) for x in values) if isinstance(values, Sequence) else (float(values),)
+def _several(**given: Any) -> tuple[float, ...]:
+    """The one argument as numbers, whether it is a number or several."""
+    ((name, values),) = given.items()
+    many = values if isinstance(values, Iterable) and not isinstance(values, str) else (values,)
+    return tuple(_check.finite(**{name: x}) for x in many)
 
 
 def _in_short(mechanism: Mechanism) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from reticent._text import digits, printable
+from reticent._text import Column, blocks, breadth, digits, printable, wrapped
 from reticent.errors import UnsupportedError
 
 Cell = str | float | int | None
@@ -17,8 +17,12 @@ class Table:
     """What a verb of the front door answers: titled rows under columns, with notes below.
 
     A subclass says what stands in the rows. Cells keep their full precision in ``to_frame``; text and HTML show four
-    significant digits, bounds on their safe side.
+    significant digits, bounds on their safe side. Text has lines of at most 80 characters: columns that do not fit
+    follow below.
     """
+
+    _leading: ClassVar[int] = 1
+    """So many columns name a row, and stand in every block of columns."""
 
     def title(self) -> str:
         """One line above the rows."""
@@ -41,9 +45,13 @@ class Table:
         return ()
 
     def __repr__(self) -> str:
-        rows = [self._shown(row) for row in self.rows()]
-        lines = _aligned([list(self.columns()), *rows]) if rows else []
-        return "\n".join([printable(self.title()), *lines, *(printable(note) for note in self.notes())])
+        lines = wrapped(printable(self.title()))
+        cells = list(zip(*(self._shown(row) for row in self.rows()), strict=True))
+        if cells:
+            columns = [(name, list(column)) for name, column in zip(self.columns(), cells, strict=True)]
+            names, numbers = columns[: self._leading], columns[self._leading :]
+            lines += [line for block in blocks(names, numbers, gap=2) for line in _aligned([*names, *block])]
+        return "\n".join([*lines, *(part for note in self.notes() for part in wrapped(printable(note), indent=2))])
 
     def _shown(self, row: tuple[Cell, ...]) -> list[str]:
         return [shown(cell, up) for cell, up in zip(row, self.ways(row), strict=True)]
@@ -78,13 +86,11 @@ def shown(cell: Cell, up: bool | None = None) -> str:
     return printable(cell, 60)
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for first, *rest in rows:
-        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return lines
+def _aligned(columns: Sequence[Column]) -> list[str]:
+    first, *rest = ([name, *cells] for name, cells in columns)
+    left = [text.ljust(breadth(columns[0])) for text in first]
+    right = [[text.rjust(breadth(column)) for text in texts] for column, texts in zip(columns[1:], rest, strict=True)]
+    return ["  ".join(line).rstrip() for line in zip(left, *right, strict=True)]
 
 
 def _html_row(row: Sequence[str]) -> str:

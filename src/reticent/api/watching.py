@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from reticent import _strict
 from reticent._keywords import hinting
-from reticent._text import printable
+from reticent._text import printable, wrapped
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
@@ -92,11 +92,20 @@ class Linted(Table):
         faults = [dict(zip(self.columns(), row, strict=True)) for row in self.rows()]
         return _strict.dumps({"schema": "reticent.lint/1", "faults": faults}, indent=True)
 
-    def __repr__(self) -> str:
-        lines = [self.title()]
+    def lines(self) -> list[str]:
+        """The title; then for each fault its severity and name, the reason, and what mends it."""
+        found = [self.title()]
         for name, severity, reason, mend in self.rows():
-            lines += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {mend}"] if mend else [])]
-        return "\n".join(lines)
+            found += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {mend}"] if mend else [])]
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(part for line in self.lines() for part in wrapped(line, indent=indent_of(line)))
+
+
+def indent_of(line: str) -> int:
+    """How far the lines are indented into which a line of ``Linted.lines`` is cut."""
+    return 5 if line.startswith("  ->") else 2
 
 
 def _faults_of(ledger: PublicWatchedRun | RunLedger) -> tuple[Fault, ...]:

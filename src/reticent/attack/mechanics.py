@@ -23,6 +23,7 @@ import torch
 from scipy import special, stats
 
 from reticent import _check
+from reticent._text import Brief, html_table
 from reticent.attack.participation import NOISE, SPARE, Check, Plan, participation_checks
 from reticent.attack.white_box import (
     OVERSHOOT,
@@ -43,9 +44,9 @@ _AT_ONCE = 2_000_000  # simulated batch sizes in memory
 _TAILS = [1e-18, 1.0 - 1e-16]  # quantiles of a binomial law between which it is summed
 
 
-@dataclass(frozen=True, slots=True)
-class MechanicsReport:
-    """All tests of one implementation.
+@dataclass(frozen=True, slots=True, repr=False)
+class MechanicsReport(Brief):
+    """All tests of one implementation; printed as the verdict and a line for each test.
 
     Attributes:
         checks: in the order in which they ran.
@@ -69,6 +70,26 @@ class MechanicsReport:
     def adjusted_p_value(self) -> float:
         """Smallest p-value, corrected for their number."""
         return min(1.0, len(self.checks) * min(c.p_value for c in self.checks))
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one sentence."""
+        if self.accused:
+            return f"REFUTED: the loop does not do what it claims; p-value {self.adjusted_p_value:.2g} for all tests."
+        return (
+            f"NOT REFUTED at significance {self.significance:g}: no test found a fault; docs/attacks.md lists what "
+            "they cannot see."
+        )
+
+    def _lines(self) -> list[str]:
+        return [self.verdict, *(f"{name} (p-value {p_value}): {finding}" for name, p_value, finding in self._rows())]
+
+    def _repr_html_(self) -> str:
+        return html_table(self.verdict, [("test", "p-value", "found"), *self._rows()])
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        failed = self.failed
+        return [(f"{'FAILED: ' if c in failed else ''}{c.name}", f"{c.p_value:.2g}", c.finding) for c in self.checks]
 
 
 @dataclass(frozen=True, eq=False)

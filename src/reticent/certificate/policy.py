@@ -109,6 +109,8 @@ def load_policy(path: Path) -> Policy:
         document = yaml.safe_load(read_text(path, _LARGEST_POLICY))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ArtifactError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{path}: must be a mapping of keys to values")
     try:
         return Policy.model_validate(document)
     except ValidationError as error:

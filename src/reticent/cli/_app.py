@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from reticent import __version__
+from reticent._keywords import MEANT
 from reticent._text import one_of, printable
 from reticent.errors import ParameterError, ReticentError
 
@@ -38,21 +40,7 @@ VERBS = {
 }
 """The file of each verb, and one line about it: files are read only when their verb is called."""
 
-_MEANT = {
-    "--sigma": "--noise-multiplier",
-    "--noise": "--noise-multiplier",
-    "--noise-scale": "--noise-multiplier",
-    "--sampling-rate": "--sample-rate",
-    "--sampling-probability": "--sample-rate",
-    "--eps": "--epsilon",
-    "--iterations": "--steps",
-    "--num-steps": "--steps",
-    "--clip-norm": "--max-grad-norm",
-    "--clip": "--max-grad-norm",
-    "--attacker": "--adversary",
-    "--relation": "--neighbouring",
-    "--flip": "--flip-probability",
-}
+_MEANT = {f"--{typed}".replace("_", "-"): f"--{ours}".replace("_", "-") for typed, ours in MEANT.items()}
 """Options as other tools call them."""
 
 
@@ -151,10 +139,17 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
     """The error as one line; it names an option only if the command that was typed has it."""
     if isinstance(error, ParameterError):
         option = "--" + error.name.replace("_", "-")
-        name = option if option in _options_of(words) else error.name
+        known = _options_of(words)
+        name = option if option in known else error.name
         got = "" if error.value is None else error.got(printable(repr(error.value), 200))
-        return f"{name} must be {error.allowed}{got}"
+        return f"{name} must be {_as_options(error.allowed, known)}{got}"
     return " ".join(str(error).split())
+
+
+def _as_options(text: str, known: set[str]) -> str:
+    """The text with the names of arguments that can only be options, such as batch_size, spelt as typed."""
+    names = {option[2:].replace("-", "_"): option for option in known if "-" in option[2:]}
+    return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
 def _options_of(words: Sequence[str]) -> set[str]:
@@ -174,11 +169,18 @@ def _usage(error: Any) -> str:
     for kind, words in {"valid integer": "a whole number", "valid number": "a number"}.items():
         if kind in told and getattr(error, "param", None) is not None:
             return f"{error.param.opts[0]} must be {words}"
+    if type(error).__name__ == "MissingParameter" and getattr(error, "param", None) is not None:
+        return f"{_shown(error.param)} must be given"
     name = getattr(error, "option_name", None)
     if type(error).__name__ != "NoSuchOption" or not name:
         return told
     near = getattr(error, "possibilities", None)
     return f"no option {name}" + (f" (did you mean {sorted(near)[0]}?)" if near and name not in _MEANT else "")
+
+
+def _shown(parameter: Any) -> str:
+    """A parameter as it is typed: an option by its name, an argument by what stands for it."""
+    return str(parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name)
 
 
 def _given(error: Any, words: Sequence[str]) -> str:

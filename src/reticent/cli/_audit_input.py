@@ -24,6 +24,7 @@ from reticent.audit import (
     load_scores,
 )
 from reticent.audit.files import check_score_path
+from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Mechanism
@@ -147,10 +148,14 @@ def kind_of(source: Path, stated: str) -> str:
         raise ArtifactError(f"{source} does not exist: give a run directory or a score file")
     if source.is_file():
         return "scores"
+    check_run_folder(source)
     if (source / "ledger.json").exists() or (source / "manifest.json").exists():
         return "run"
     if (source / "report").is_dir():
         return "privacy-meter"
+    if not any(source.glob("experiment*")):
+        known = "a run (ledger.json), nor of Privacy Meter (report/), nor of LiRA (experiment_0_of_16/, ...)"
+        raise ArtifactError(f"{source} is neither the folder of {known}")
     return "lira"
 
 

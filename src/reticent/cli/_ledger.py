@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent.errors import ArtifactError
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -20,6 +22,16 @@ LedgerArgument = Annotated[
 ]
 
 LEAF = {"ledger": "What a file says: a ledger, a schedule, an event."}
+
+
+def check_run_folder(path: Path) -> None:
+    """Refuse the folder that ``certify CONFIG`` writes: the run is one deeper.
+
+    Raises:
+        ArtifactError: it is that folder; the text names the run.
+    """
+    if (path / "run" / "manifest.json").is_file() and not (path / "manifest.json").exists():
+        raise ArtifactError(f"{path} holds a certificate; its run is {path / 'run'}")
 
 
 def say_warnings(warnings: Mapping[str, str]) -> None:

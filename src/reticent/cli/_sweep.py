@@ -70,7 +70,7 @@ def print_sweep(found: Sweep, *, json: bool) -> None:
     names = [(key, [_text(o.cell.choice[key]) for o in rows]) for key in rows[0].cell.choice]
     names.append(("run", [o.cell.name if o.run is not None else "diverged" for o in rows]))
     numbers = [("test\naccuracy", [_accuracy(o) for o in rows])]
-    numbers.append(("advan-\ntage", [shown(Number.of(o.risks.advantage), up=True) for o in rows]))
+    numbers.append(("advantage", [shown(Number.of(o.risks.advantage), up=True) for o in rows]))
     numbers.append((f"epsilon\n@{found.delta:g}", [shown(Number.of(o.risks.epsilon), up=True) for o in rows]))
     title = f"{found.out}: {len(rows)} cells; worst case, neighbouring data sets: {found.neighbouring}"
     print_table(title, names, numbers)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from pydantic import BaseModel
 
-from reticent._text import digits
+from reticent._text import Column, blocks, breadth, by_whom, digits, wrapped
 from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
 from reticent.threat import Claim
-
-Column = tuple[str, list[str]]
-"""A heading, with its line breaks, and one cell for each row."""
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
@@ -27,39 +23,22 @@ def print_json(document: BaseModel) -> None:
 
 def say(line: str, indent: int = 0) -> None:
     """A sentence, wrapped at the width of the terminal between words; lines after the first are indented."""
-    more = " " * indent
-    found = textwrap.wrap(line, _width(), subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
-    typer.echo("\n".join(found) or line)
+    typer.echo("\n".join(wrapped(line, _width(), indent)))
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
     """Rows with names on the left; what does not fit beside them goes into a further block below. Nothing is cut."""
     typer.echo(title)
-    for block in _blocks(names, numbers):
+    for block in blocks(names, numbers, _width()):
         columns = [*((column, str.ljust) for column in names), *((column, str.rjust) for column in block)]
         lines: list[list[str]] = []
         for (heading, cells), align in columns:
             parts = heading.split("\n")
             parts = [""] * (_height(names, block) - len(parts)) + parts
-            wide = _breadth((heading, cells))
+            wide = breadth((heading, cells))
             lines.append([align(text, wide) for text in (*parts, *cells)])
         for line in zip(*lines, strict=True):
             typer.echo(" ".join(line).rstrip())
-
-
-def _blocks(names: Sequence[Column], numbers: Sequence[Column]) -> Iterator[list[Column]]:
-    room = _width() - sum(_breadth(column) + 1 for column in names)
-    block: list[Column] = []
-    for column in numbers:
-        if block and sum(_breadth(known) + 1 for known in [*block, column]) - 1 > room:
-            yield block
-            block = []
-        block.append(column)
-    yield block
-
-
-def _breadth(column: Column) -> int:
-    return max(len(text) for text in (*column[0].split("\n"), *column[1]))
 
 
 def _height(names: Sequence[Column], block: Sequence[Column]) -> int:
@@ -73,7 +52,11 @@ def _width() -> int:
 def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
     """One table per neighbouring relation, then what a reader must know; delta at epsilon if it was asked for."""
     print_assessments(document.assessments, deltas=deltas)
-    for line in (*_infinite(document.assessments), *_estimates(document.assessments), *_notes(document.assessments)):
+    for line in (
+        *_infinite(document.assessments),
+        *_estimates(document.assessments),
+        *by_whom((r.adversary, r.notes) for r in document.assessments),
+    ):
         say(line)
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
@@ -102,7 +85,7 @@ def _print_relation(relation: str, records: list[AssessmentRecord], short: bool,
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.adversary + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
-    numbers = [("advan-\ntage", [r.advantage for r in records])]
+    numbers = [("advantage", [r.advantage for r in records])]
     numbers += [] if short else [("security", [r.bayes_security for r in records])]
     numbers += [(f"guess\n@{key}", [r.success_at_prior[key] for r in records]) for key in priors]
     numbers += [(f"TPR\n@{key}", [r.tpr_at_fpr[key] for r in records]) for key in fprs]
@@ -152,16 +135,6 @@ def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
         for rate, values in told.items():
             lines.append(f"mu at error rates above {float(rate):g} only, an estimate ({relation}): {', '.join(values)}")
     return lines
-
-
-def _notes(records: Sequence[AssessmentRecord]) -> list[str]:
-    """Each note once, after the attackers that it is about unless it is about all."""
-    notes: dict[str, dict[str, None]] = {}
-    for record in records:
-        for note in record.notes:
-            notes.setdefault(note, {})[record.adversary] = None
-    everybody = len({record.adversary for record in records})
-    return [note if len(names) == everybody else f"{', '.join(names)}: {note}" for note, names in notes.items()]
 
 
 def shown(number: Any, *, up: bool | None = None) -> str:

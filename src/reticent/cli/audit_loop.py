@@ -145,11 +145,4 @@ def _print(function: str, report: MechanicsReport) -> None:
         failed = "  FAILED" if check in report.failed else ""
         table.add_row(check.name, f"{check.p_value:.2g}{failed}", check.finding)
     console.print(table)
-    if report.accused:
-        line = f"REFUTED: the loop does not do what it claims; p-value {report.adjusted_p_value:.2g} for all tests."
-    else:
-        line = (
-            f"NOT REFUTED at significance {report.significance:g}: no test found a fault; "
-            "docs/attacks.md lists what they cannot see."
-        )
-    console.print(line, markup=False, highlight=False)
+    console.print(report.verdict, markup=False, highlight=False)

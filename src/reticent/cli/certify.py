@@ -15,6 +15,7 @@ from reticent.certificate.build import certify_run, run_declaration
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.certificate.text import inert
 from reticent.cli._app import app
+from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
@@ -89,6 +90,7 @@ def certify(
     if not alone and not source.exists():
         known = f"give a run directory, a configuration, a ledger or event in JSON, or the word {PARAMETERS}"
         raise ArtifactError(f"{source} does not exist: {known}{did_you_mean(source, [PARAMETERS])}")
+    check_run_folder(source)
     if parameters and not alone:
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
         raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)

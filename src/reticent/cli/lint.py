@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from reticent.api.watching import lint
+from reticent.api.watching import indent_of, lint
 from reticent.cli._app import app
+from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import JsonOption
 from reticent.cli._tables import say
 from reticent.mechanism.watch_faults import Severity
@@ -20,11 +21,12 @@ def lint_command(
     json: JsonOption = False,
 ) -> None:
     """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""
+    check_run_folder(ledger)
     found = lint(ledger)
     if json:
         typer.echo(found.to_json().rstrip())
     else:
-        for line in repr(found).splitlines():
-            say(line, indent=5 if line.startswith("  ->") else 2)
+        for line in found.lines():
+            say(line, indent=indent_of(line))
     if found.worst is Severity.ERROR:
         raise typer.Exit(1)

@@ -51,7 +51,8 @@ def verify_command(
     ]
     accepted = outcome.accepted and not problems
     say(_verdict(certificate, document, outcome) if accepted else f"{certificate}: REFUSED")
-    for line in _reservations(document, outcome, key) if accepted else _reasons(outcome, problems):
+    told = [*_checked(key, weights), *_reservations(document, outcome, key)]
+    for line in told if accepted else _reasons(outcome, problems):
         say(line, indent=2)
     for line in _declared(document, outcome):
         say(line, indent=2)
@@ -69,7 +70,11 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     from reticent.certificate import page
 
     text = read_text(path)
+    if not text.strip():
+        raise ArtifactError(f"{path} is empty")
     if not page.is_page(text):
+        if text.lstrip()[0] != "{":
+            raise ArtifactError(f"{path} is no certificate: neither its page nor its JSON")
         return Certificate.load(path), []
     document = page.embedded(text, str(path))
     difference = page.first_difference(text, document)
@@ -124,6 +129,14 @@ def _reasons(outcome: Verification, problems: list[str]) -> Iterator[str]:
             f"rounded: {len(rounded)} numbers differ in their last digits, such as {rounded[0].leaf}. Another kind of "
             f"processor rounds that way. If that is acceptable, say --tolerance {ROUNDING:g}"
         )
+
+
+def _checked(key: Path | None, weights: Path | None) -> Iterator[str]:
+    """What else was compared with an accepted document."""
+    if key is not None:
+        yield f"Signed with the key of {inert(str(key))}."
+    if weights is not None:
+        yield f"{inert(str(weights))} is the model that it speaks about."
 
 
 def _reservations(document: Certificate, outcome: Verification, key: Path | None) -> Iterator[str]:

@@ -239,6 +239,7 @@ def _calibrate() -> html.Section:
             _graph(
                 "calibrate-figure", "Worst-case curves at what each attacker would allow, with the target", _DRAGGED
             ),
+            html.P("Each line is the worst case at what that attacker would allow.", className="quiet"),
             html.Div(id="calibrate-table", className="scroll", tabIndex=0),
             html.Div(id="calibrate-left-out", className="quiet"),
         ],

@@ -83,6 +83,7 @@ def _card(assessment: Assessment) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
     bound = assessment.claim is Claim.BOUND
     strength = "at most" if bound else "about"
+    tags = assessment.neighbouring.value, name  # the name is that of tables, of the command line and of Python
     return html.Article(
         [
             html.H2([swatch(name), _LABELS[name]]),
@@ -90,7 +91,7 @@ def _card(assessment: Assessment) -> html.Article:
                 ["50% → ", strength, " ", html.Strong(percent(even_guess(read), up=bound))],
                 className="guess",
             ),
-            html.P([claim_badge(assessment.claim), html.Span(assessment.neighbouring.value, className="tag")]),
+            html.P([claim_badge(assessment.claim), *(html.Span(tag, className="tag") for tag in tags)]),
             html.P(told(assessment), className="quiet"),
         ],
         className="card",

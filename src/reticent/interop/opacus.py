@@ -1,9 +1,9 @@
 """An Opacus accountant with certified numbers, and a ``PrivacyEngine`` that tells it the facts.
 
 Importing this module registers the accountant under the name ``reticent``. Opacus tells an accountant the noise and
-the rate of each step, but not how batches were drawn. ``PrivacyEngine`` of this module shows it the loader; with
-Opacus's own engine nothing is taken off for sampling until ``accountant.look_at(loader)`` has seen the sampler, or
-``accountant.sampler`` is set.
+the rate of each step, but neither how batches were drawn nor what the layers read. ``PrivacyEngine`` of this module
+shows it the loader and the model. With Opacus's own engine nothing is taken off for sampling until
+``accountant.look_at(loader, model)`` has seen the sampler, or ``accountant.sampler`` is set.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from reticent import _check
 from reticent.composition import Bracket, compose
 from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
 from reticent.tradeoff import TradeOff
@@ -35,6 +36,8 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             release of the whole data. ``look_at`` sets it.
         max_grad_norm: largest clip norm of the optimizers that stepped, or None before the first step.
         repeats: how often one record can be in one batch; more than 1 for draws with replacement.
+        faults: what was wrong with the inputs of convolutions. With a fault that voids the guarantee no noise counts.
+        unseen_layouts: steps were taken with convolutions of a model that nobody had shown to ``look_at``.
     """
 
     def __init__(self) -> None:
@@ -43,15 +46,25 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         self.sampler: Sampler | None = None
         self.max_grad_norm: float | None = None
         self.repeats = 1
+        self.faults: set[Fault] = set()
+        self.unseen_layouts = False
+        self._model_seen = False
         self._batches_per_epoch: int | None = None
 
-    def look_at(self, loader: Any) -> SamplerRecord:
+    def look_at(self, loader: Any, model: Any = None) -> SamplerRecord:
         """See how ``loader`` draws its batches; the steps so far and to come are accounted for it.
 
         Passes over shuffled data are taken to be complete; ``rt.watch`` also sees those that are broken off.
+
+        Args:
+            loader: what ``make_private`` returned.
+            model: what ``make_private`` returned. The inputs of its convolutions are looked at from now on: Opacus
+                1.6.0 misreads those that are not in plain order in memory.
         """
         from reticent.watch.samplers import look_at
 
+        if model is not None:
+            self._look_at_model(model)
         seen = look_at(loader)
         once = seen.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and seen.times_per_epoch == 1
         self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else Sampler.SHUFFLED if once else None
@@ -60,6 +73,16 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         self._batches_per_epoch = seen.batches_per_epoch if once else None
         return seen
 
+    def _look_at_model(self, model: Any) -> None:
+        from reticent.watch.layouts import look_at_layouts
+
+        look_at_layouts(model, ghost=hasattr(model, "get_norm_sample"), found=self.add_fault)
+        self._model_seen = True
+
+    def add_fault(self, fault: Fault) -> None:
+        """Keep what is wrong with the run; ``get_epsilon`` warns about it."""
+        self.faults.add(fault)
+
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
         """What Opacus calls after each noisy update: reads noise and clip norm off the optimizer itself."""
 
@@ -67,6 +90,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             rate = min(1.0, sample_rate * optimizer.accumulated_iterations)
             self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
             self.max_grad_norm = max(self.max_grad_norm or 0.0, float(optimizer.max_grad_norm))
+            self.unseen_layouts |= not self._model_seen and any(p.dim() == 4 for p in optimizer.params)
 
         return hook
 
@@ -88,7 +112,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         return sum(steps for _, _, steps in self.history)
 
     def released(self) -> Mechanism:
-        """What was run, as frozen data.
+        """What was run, as frozen data; without noise where a fault voids the guarantee.
 
         Raises:
             ParameterError: no step was taken.
@@ -98,6 +122,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
 
     def _part(self, noise: float, rate: float, steps: int) -> DPSGD:
         norm = self.max_grad_norm or 1.0
+        noise = 0.0 if any(fault.voids for fault in self.faults) else noise
         if self.sampler is None:
             return DPSGD(noise / self.repeats, 1.0, steps, max_grad_norm=norm)
         batches = self._batches_per_epoch if self.sampler is Sampler.SHUFFLED else None
@@ -125,7 +150,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
     ) -> float:
         """Upper bound on epsilon at ``delta`` of all steps so far; inf where there is none; 0 without steps.
 
-        Warns where nobody has seen how batches are drawn.
+        Warns of each fault, and where nobody has seen how batches are drawn or what convolutions read.
 
         Raises:
             ParameterError: ``delta`` is outside (0, 1], or an option is given that means nothing here.
@@ -135,6 +160,10 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         _check.rate(delta=delta)
         if self.history and self.sampler is None:
             warnings.warn(_UNSEEN, stacklevel=2)
+        if self.unseen_layouts:
+            warnings.warn(_UNSEEN_LAYOUTS, stacklevel=2)
+        for fault in sorted(self.faults):
+            warnings.warn(f"{fault.value}: {fault.text}", stacklevel=2)
         return epsilon_at_delta(self.bracket(neighbouring).pessimistic, delta) if self.history else 0.0
 
     @classmethod
@@ -143,10 +172,11 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         return NAME
 
     def state_dict(self, destination: Any = None) -> Any:
-        """History, name, sampler, repeats and clip norm, as plain data."""
+        """History, name, sampler, repeats, clip norm and faults, as plain data."""
         state = super().state_dict(destination)
         state["sampler"] = None if self.sampler is None else self.sampler.value
         state["repeats"], state["max_grad_norm"] = self.repeats, self.max_grad_norm
+        state["faults"], state["unseen_layouts"] = sorted(fault.value for fault in self.faults), self.unseen_layouts
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -163,22 +193,24 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             sampler = None if known is None else Sampler(known)
             repeats = _check.count(repeats=state_dict.get("repeats", 1))
             norm = None if norm is None else _check.positive(max_grad_norm=norm)
+            faults = {Fault(name) for name in state_dict.get("faults", ())}
         except (KeyError, TypeError, ValueError, ReticentError) as error:
             raise ArtifactError(f"accountant state is damaged: {error}") from None
         self.history, self.sampler, self.repeats, self.max_grad_norm = history, sampler, repeats, norm
+        self.faults, self.unseen_layouts = faults, bool(state_dict.get("unseen_layouts", False))
         self._batches_per_epoch = None
 
 
 class PrivacyEngine(opacus.PrivacyEngine):  # type: ignore[misc]
-    """Opacus's engine with this accountant, which sees the loader; noise for an epsilon comes from ``calibrate``."""
+    """Opacus's engine with this accountant, which sees loader and model; noise for an epsilon is from ``calibrate``."""
 
     def __init__(self, *, secure_mode: bool = False) -> None:
         super().__init__(accountant=NAME, secure_mode=secure_mode)
 
     def make_private(self, **arguments: Any) -> Any:
-        """As Opacus's; the accountant looks at the loader that is returned."""
+        """As Opacus's; the accountant looks at the loader and the model that are returned."""
         made = super().make_private(**arguments)
-        self.accountant.look_at(made[-1])
+        self.accountant.look_at(made[-1], made[0])
         return made
 
     def make_private_with_epsilon(self, *, target_epsilon: float, target_delta: float, epochs: int, **more: Any) -> Any:
@@ -231,8 +263,13 @@ def get_noise_multiplier(
 
 
 _UNSEEN = (
-    "nobody has seen how batches are drawn, so nothing is taken off for sampling: call accountant.look_at(loader) with "
-    "the loader that make_private returned, or use reticent.interop.opacus.PrivacyEngine"
+    "nobody has seen how batches are drawn, so nothing is taken off for sampling: call accountant.look_at(loader, "
+    "model) with what make_private returned, or use reticent.interop.opacus.PrivacyEngine"
+)
+_UNSEEN_LAYOUTS = (
+    "nobody has looked at the inputs of the convolutions, and Opacus 1.6.0 misreads those that are not in plain order "
+    "in memory: call accountant.look_at(loader, model) before training, with what make_private returned, or use "
+    "reticent.interop.opacus.PrivacyEngine"
 )
 
 

@@ -12,7 +12,7 @@ from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, rel
 from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import accountable
+from reticent.mechanism.dpsgd import accountable, attained_shift
 from reticent.references import cite
 from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems

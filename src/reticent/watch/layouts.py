@@ -14,8 +14,9 @@ input as if it were in plain order. Where it is not, as with ``torch.channels_la
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -30,22 +31,35 @@ def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fault], None]) 
     """Look at the input of each convolution of a model that Opacus wrapped, from now on.
 
     Args:
-        model: the wrapped module.
+        model: the wrapped module, or Opacus's hooks around one.
         ghost: whether it clips in the backward pass.
         found: told about each fault, as often as it is seen.
     """
     if getattr(model, "force_functorch", False) or not _misreads():
         return []
-
-    def look(layer: nn.Module, given: tuple[torch.Tensor, ...]) -> None:
-        if not given[0].is_contiguous() and torch.is_grad_enabled() and layer.weight.requires_grad:
-            fault = _fault(layer, given[0].detach(), ghost)
-            if fault is not None:
-                found(fault)
-
-    look.reticent_watches = True  # type: ignore[attr-defined]  # it changes no number, so recorders let it pass
+    look = _Look(ghost, found)
     layers = [layer for layer in bare(model).modules() if type(layer) is nn.Conv2d]  # Opacus knows this type alone
     return [layer.register_forward_pre_hook(look) for layer in layers]
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """The hook: a class, because models are pickled with their hooks."""
+
+    ghost: bool
+    found: Callable[[Fault], None]
+    reticent_watches: ClassVar[bool] = True  # it changes no number, so recorders let it pass
+
+    def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
+        read = layer.training and torch.is_grad_enabled() and layer.weight.requires_grad  # by Opacus, for gradients
+        if read and given and not given[0].is_contiguous():
+            fault = _fault(layer, given[0].detach(), self.ghost)
+            if fault is not None:
+                self.found(fault)
+
+    def __deepcopy__(self, memo: Any) -> _Look:
+        """A copy of the model reports to the same place."""
+        return self
 
 
 def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fault | None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from pydantic import ValidationError
+from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
@@ -78,6 +79,8 @@ class Watch(Brief):
             ParameterError: what is declared contradicts what is seen, or is not known.
             UnsupportedError: ``sensitive`` for a loop whose labels or gradients cannot be seen.
         """
+        if not isinstance(models.bare(model), nn.Module):
+            raise ParameterError("model", type(model).__name__, "a torch module, bare or wrapped by Opacus")
         self._model, self._optimizer = model, _innermost(optimizer)
         self._private = optimisers.is_private(self._optimizer)
         self._loader, self._ahead = loader, draws_ahead
