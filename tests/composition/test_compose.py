@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
+from scipy.special import ndtr, ndtri
 
 from reticent.composition import Composed, WorstCaseProfile, advantage, certified_advantage, compose
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.profile import power_of
 from reticent.composition.routes.bounds import loudest_step
 from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
@@ -268,3 +270,17 @@ def test_tails_are_followed(run, neighbouring):
     assert last <= 1e-11
     for alpha in (1e-6, 1e-8):
         assert bracket.pessimistic.power(alpha) <= 1.2 * bracket.optimistic.power(alpha) + 1e-10
+
+
+def test_the_power_of_a_curve_is_the_least_of_its_tangents():
+    mu, rates = 1.3, np.array([1e-6, 1e-3, 0.2, 0.258, 0.5, 0.999])
+    power, thresholds = power_of(lambda e: ndtr(mu / 2 - e / mu) - np.exp(e) * ndtr(-mu / 2 - e / mu), rates, 15.0)
+    assert power == pytest.approx(ndtr(ndtri(rates) + mu), rel=3e-9, abs=0)
+    assert thresholds == pytest.approx(-mu * ndtri(rates) - mu * mu / 2, abs=1e-4)
+
+
+def test_a_bend_at_threshold_zero_is_met_exactly():
+    """The tangents of slopes -1/2 and -1/5 in e^l meet at 0: rates between them are read there."""
+    power, thresholds = power_of(lambda e: np.maximum(0.3 - 0.2 * np.expm1(e), 0.0), np.array([0.21, 0.35, 0.49]), 5.0)
+    assert power == pytest.approx([0.51, 0.65, 0.79], rel=1e-15)
+    assert np.all(thresholds == 0.0)

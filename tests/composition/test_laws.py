@@ -4,8 +4,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from reticent.composition.pairs.sampled_gaussian import SampledGaussian, sinc_envelope
-from reticent.composition.pairs.transforms import PlainGaussian
+from reticent.composition.pairs.loss_cells import sinc_envelope
+from reticent.composition.pairs.sampled_gaussian import SampledGaussian
+from reticent.composition.pairs.transforms import PlainGaussian, turned
 
 CASES = [
     (1e-3, 1.0, False, 0.5),
@@ -99,3 +100,28 @@ def test_plain_gaussian_transform():
     exact = [complex(mpmath.expm1(0.245 * mpmath.mpc(0.5, t) * mpmath.mpc(-0.5, t))) for t in (0.0, 2.0)]
     assert np.all(np.abs(value.excess - exact) <= value.error + 1e-16)
     assert np.all(np.exp(law.decay(0.5).log_bound(np.array([2.0]))) >= np.exp(-0.5 * (0.7 * 2.0) ** 2))
+
+
+def test_frequencies_by_coarse_and_fine_numbers_are_those_one_by_one():
+    """In extended precision, one frequency at a time: no more than an eps of t E|L| apart, the real part relative."""
+    rng = np.random.default_rng(4)
+    losses, weights, spacing = 1e-7 * rng.standard_normal(300) ** 3, rng.uniform(0.0, 1.0, 300), 40.0
+    together = turned(spacing, 5, 70, losses, weights)
+    t = np.longdouble(spacing) * np.arange(5, 75)
+    half = np.multiply.outer(t, 0.5 * losses.astype(np.longdouble))
+    real, imaginary = -2.0 * np.sin(half) ** 2 @ weights, np.sin(2.0 * half) @ weights
+    size = t * (np.abs(losses) @ weights)
+    assert together.real == pytest.approx(real.astype(float), rel=1e-13, abs=0)
+    assert np.all(np.abs(together.imag - imaginary) <= 2.0**-52 * size)
+
+
+def test_several_laws_at_once_are_each_alone():
+    rng = np.random.default_rng(5)
+    losses, weights, spacings = rng.standard_normal((3, 40)), rng.uniform(0.0, 1.0, (3, 40)), np.array([0.1, 0.7, 2.0])
+    together = turned(spacings, 0, 11, losses, weights)
+    for k in range(3):
+        assert together[k] == pytest.approx(turned(float(spacings[k]), 0, 11, losses[k], weights[k]), rel=1e-12)
+    uneven = np.array([0.0, 1.0, 5.0, 20.0])
+    law = SampledGaussian(0.8, 0.1, False, 10, 30.0, 1.0)
+    even = law.transform(0.5, np.arange(21.0)).excess
+    assert law.transform(0.5, uneven).excess == pytest.approx(even[uneven.astype(int)], rel=1e-12)
