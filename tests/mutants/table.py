@@ -57,7 +57,7 @@ MUTANTS = (
     Mutant("split: large steps are no small ones", CORE + "routes/split.py", "small, count - most, width", "small, count, width", SPLIT + "::test_steps_that_are_large_are_no_small_ones"),
     Mutant("split: more large steps than counted", CORE + "routes/split.py", "points, _TAIL), _FAILED)", "points, _TAIL), -700.0)", SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
     Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
-    Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = self.rule(c, frequencies) + steady.rest[0]", "error = 0.0 * frequencies + steady.rest[0]", LAWS),
+    Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = rule + steady.rest[0]", "error = 0.0 * rule + steady.rest[0]", LAWS),
     Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: alias", CORE + "routes/advantage.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
     Mutant("affinity: radius", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return 0.0 * (right + left)"),

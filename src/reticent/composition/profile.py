@@ -222,9 +222,9 @@ class _Turns(NamedTuple):
     @classmethod
     def of(cls, spacing: float, kernel: np.ndarray) -> _Turns:
         size = math.isqrt(len(kernel) - 1) + 1
-        table = np.zeros(size * -(-len(kernel) // size), dtype=complex)
-        table[: len(kernel)] = kernel
-        table = table.reshape(-1, size)
+        padded = np.zeros(size * -(-len(kernel) // size), dtype=complex)
+        padded[: len(kernel)] = kernel
+        table = padded.reshape(-1, size)
         return cls(-1j * spacing * np.arange(size), -1j * spacing * size * np.arange(len(table)), table.T)
 
     def sums(self, thresholds: np.ndarray, both: bool) -> np.ndarray:

@@ -182,8 +182,9 @@ class SampledGaussian:
         tilted, steady = grid.tilted(c), self.real(np.array([c]))
         turn = self._turned(frequencies, tilted)
         excess = (steady.excess[0] + turn).astype(complex)
-        error = self.rule(c, frequencies) + steady.rest[0] + self.turning(tilted) * frequencies
-        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0))
+        rule = self.rule(c, frequencies)
+        error = rule + steady.rest[0] + self.turning(tilted) * frequencies
+        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
 
     def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
         """Sum of tilted weights times e^(itL) - 1."""

@@ -16,10 +16,11 @@ _FEW = 4000  # sines below which nothing is to be saved
 
 
 class Transform(NamedTuple):
-    """M(c + it) - 1 per frequency (complex), and a bound on its absolute error."""
+    """M(c + it) - 1 per frequency (complex), a bound on its absolute error, and the part that more nodes would mend."""
 
     excess: np.ndarray
     error: np.ndarray
+    rule: np.ndarray
 
 
 class Decay(Protocol):
@@ -58,7 +59,8 @@ class PlainGaussian:
         exponents = c + 1j * frequencies
         power = 0.5 * self.mu**2 * exponents * (exponents - 1.0)
         value = np.expm1(power)
-        return Transform(value, 8 * _EPS * (np.abs(value) + np.abs(power) * np.exp(power.real)))
+        error = 8 * _EPS * (np.abs(value) + np.abs(power) * np.exp(power.real))
+        return Transform(value, error, np.zeros(len(frequencies)))
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         return 0.5 * self.mu**2 * exponents * (exponents - 1.0) * (1.0 + 8 * _EPS) + 8 * _EPS

@@ -23,6 +23,7 @@ from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
 _MAX_FREQUENCIES = 2**13
+_SURE = 0.1  # relative error of a value that is certainly below the decay bound
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
@@ -84,6 +85,7 @@ class Contour:
         beyond: bound on |M(c + it)| / M(c) for t past the last frequency.
         moments: for the aliases.
         step: distance of the two deltas whose difference gives an error rate.
+        unresolved: how much of the sum of ``errors`` more nodes would take away.
     """
 
     c: float
@@ -95,6 +97,7 @@ class Contour:
     beyond: float
     moments: Moments
     step: float
+    unresolved: float = np.inf
 
     @property
     def window(self) -> float:
@@ -223,22 +226,28 @@ def build_contour(
 
     last = _last_frequency(decay, spacing, digits)
     frequencies = spacing * np.arange(last + 1)
-    logs, relative = np.zeros(last + 1, dtype=complex), np.zeros(last + 1)
+    logs, relative, by_rule = np.zeros(last + 1, dtype=complex), np.zeros(last + 1), np.zeros(last + 1)
     for law, count in laws:
         part = law.transform(c, frequencies)
         excess = part.excess
         modulus = 0.5 * np.log1p(2.0 * excess.real + excess.real**2 + excess.imag**2)
         logs += count * (modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
         # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
-        relative += count * (np.log1p(part.error * np.exp(-modulus)) + 8 * _EPS * np.abs(np.log1p(excess)))
+        shrunk = np.exp(-modulus)
+        relative += count * (np.log1p(part.error * shrunk) + 8 * _EPS * np.abs(np.log1p(excess)))
+        by_rule += count * np.log1p(part.rule * shrunk)
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
     errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 8 * _EPS)
     # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
-    ceiling = np.exp(decay(frequencies))
-    drowned = ~(errors <= ceiling)
-    values, errors = np.where(drowned, 0.0, values), np.where(drowned, ceiling, errors)
+    unresolved = np.abs(values) * np.expm1(np.minimum(by_rule + by_rule[0], 700.0))
+    unsure = np.flatnonzero(~(relative + relative[0] < _SURE))  # elsewhere the error is below the value, so the bound
+    ceiling = np.exp(decay(frequencies[unsure]))
+    lost = ~(errors[unsure] <= ceiling)
+    drowned = unsure[lost]
+    values[drowned], errors[drowned], unresolved[drowned] = 0.0, ceiling[lost], ceiling[lost]
     beyond = np.exp(decay(frequencies[-1:] + 0.5 * spacing))
-    return Contour(c, float(logs.real[0]), spacing, frequencies, values, errors, float(beyond[0]), moments, step)
+    scale, rest = float(logs.real[0]), float(unresolved.sum())
+    return Contour(c, scale, spacing, frequencies, values, errors, float(beyond[0]), moments, step, rest)
 
 
 def _log_scale(laws: Laws, c: float) -> float:

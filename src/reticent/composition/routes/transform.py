@@ -63,8 +63,11 @@ _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponen
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
+_SHARED = 0.01  # standard deviations to either side of a single value whose contour serves others as well
 _OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
 _ATTEMPTS = 5  # of these; the last in extended precision
+_FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: few are cheap
+_SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
@@ -122,9 +125,10 @@ class SpectralComposition:
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
         """Intersection of enclosures from contours ever further out, until they are tight or end.
 
-        Where rounding is what is left, the same again in extended precision.
+        Where rounding is what is left, the same again in extended precision. A contour serves its neighbourhood.
         """
-        lower, upper, c = 0.0, 1.0, self._saddle(threshold)
+        lower, upper = 0.0, 1.0
+        c, low, high = self._neighbourhood(threshold)
         limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
         best = (1.0, c)
         with np.errstate(all="ignore"):
@@ -132,7 +136,7 @@ class SpectralComposition:
                 extended = attempt == _ATTEMPTS - 1
                 try:
                     effort = _POINT._replace(extended=extended)
-                    contour = self._contour(best[1] if extended else c, threshold, threshold, effort)
+                    contour = self._contour(best[1] if extended else c, low, high, effort)
                     bounds = value(contour, np.array([threshold]))
                 except NumericalError:
                     if attempt == 0:
@@ -144,6 +148,14 @@ class SpectralComposition:
                     break
                 c = min(_OUTWARDS * c, limit)
         return lower, upper
+
+    def _neighbourhood(self, threshold: float) -> tuple[float, float, float]:
+        """(c, lowest, highest threshold) of the first contour that was built around ``threshold``, or of a new one."""
+        for c, low, high, effort in self._contours:
+            if effort == _POINT and low <= threshold <= high:
+                return c, low, high
+        room = _SHARED * self._spread
+        return self._saddle(threshold), threshold - room, threshold + room
 
     def polygons(self, per_block: int = 500) -> tuple[Polygon, Polygon]:
         """(pessimistic, optimistic) polygons of this direction; far tails that no contour reaches are left out."""
@@ -267,7 +279,7 @@ class SpectralComposition:
         """Nodes are refined until the quadrature error is at rounding level; the next contour starts there."""
         variance = self._cumulants(c)[1]
         need = max((_reach(step, variance) for step in self.steps), default=0.0)
-        reach = max(need, _EASED * self._reaches.get(effort, 0.0))
+        reach = max(need, _EASED * self._reaches.get(effort, 0.0), _FIRST_REACH)
         step = _STEP * min(self._spread, 1.0)
 
         def build(reach: float) -> Contour:
@@ -282,7 +294,7 @@ class SpectralComposition:
             best, reach = build(need), need
         goal = effort.goal + effort.rounding * sum(step.count for step in self.steps)
         for _ in range(_REFINEMENTS):
-            if best.errors.sum() < goal:
+            if best.errors.sum() < goal or best.unresolved < _SETTLED * best.errors.sum():
                 break
             reach *= _REFINED
             try:
