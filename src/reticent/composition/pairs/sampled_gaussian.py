@@ -210,14 +210,40 @@ class SampledGaussian:
         best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
-            exponents = np.multiply.outer(marks[open_from:], self.arguments(angle))
-            exponents += cells + self.log_strip_factor(c, angle)
-            sums = np.exp(np.minimum(exponents, 700.0, out=exponents), out=exponents).sum(axis=1)
+            growth = np.multiply.outer(marks[open_from:], self.arguments(angle)) + cells
+            sums = _exp(growth + self.log_strip_factor(c, angle)).sum(axis=1)
+            if not sums[-1] < no_matter:
+                sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
             best[open_from:] = np.fmin(best[open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
             open_from = int(np.count_nonzero(np.cumprod(best < no_matter)))
             if open_from == len(marks):
                 break
         return best[np.searchsorted(marks, frequencies)]
+
+    def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The same for a contour that returns to the real line in the middle of some cell, the best one at each frequency.
+
+        There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
+        integral count in full.
+        """
+        first, end, strip = 0 if self.antipodal else 1, -1 - len(_FAR), self.log_strip_factor(c, angle)
+        growth, cells, near = growth[:, first:end], cells[first:end], growth[:, :first]
+        along, side = _exp(growth + strip), _exp(growth + self._log_side_factor(c, angle))
+        mass, top = 2.0 * np.exp(cells), int(cells.argmax())
+        right = np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]
+        if not self.antipodal:
+            left = _exp(near + strip).sum(axis=1) + along[:, :top].sum(axis=1)
+            return left + right.min(axis=1)
+        left = np.cumsum(along[:, top::-1], axis=1) + side[:, top::-1] + np.cumsum(mass[: top + 1])[::-1]
+        return left.min(axis=1) + right.min(axis=1)
+
+    def _log_side_factor(self, c: float, angle: float) -> float:
+        """log of a bound on the integrals over both vertical sides in a cell, over the bound of that cell."""
+        s, dx = self.noise_multiplier, self.nodes.dx
+        height = angle * s**2
+        negative = min(c, 0.0) + (min(1.0 - c, 0.0) if self.antipodal else 0.0)
+        grown = max(0.0, 0.5 * (angle * s) ** 2 - 2.0 * math.pi * height / dx)
+        return math.log(2.0 * height / dx) + grown + negative * math.log(math.cos(0.5 * angle))
 
     def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
         """log of the rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2; both broadcast.
@@ -343,6 +369,11 @@ def odds_at(noise_multiplier: float, rate: float, x: np.ndarray) -> np.ndarray:
 def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     """arg(1 + odds e^(i angle)), increasing in odds."""
     return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
+
+
+def _exp(logs: np.ndarray) -> np.ndarray:
+    """e^logs, large numbers in place of infinite ones; ``logs`` is overwritten."""
+    return np.exp(np.minimum(logs, 700.0, out=logs), out=logs)
 
 
 def _largest(values: np.ndarray) -> np.ndarray:
