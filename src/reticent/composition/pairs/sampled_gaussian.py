@@ -221,7 +221,7 @@ class SampledGaussian:
         return best[np.searchsorted(marks, frequencies)]
 
     def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """The same for a contour that returns to the real line in the middle of some cell, the best one at each frequency.
+        """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
 
         There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
         integral count in full.

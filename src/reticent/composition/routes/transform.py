@@ -20,6 +20,7 @@ from reticent.composition.steps import Step
 from reticent.errors import NumericalError
 from reticent.mechanism.pairs import AntipodalGaussianPair, GaussianPair
 from reticent.tradeoff import LogErrors
+from reticent.tradeoff._logs import log1mexp
 
 _DEEPEST = -41.0  # log delta at which curves end
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
@@ -200,16 +201,19 @@ class SpectralComposition:
         right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, _RIGHT)
         left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), _LEFT)
         if top < 1.0 + _ROOM / self._spread:
-            right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
-            return self._cut_moments(np.concatenate([1.0 - right[::-1], right]))
-        exponents = np.concatenate([left[::-1], right])
+            return self._cut_moments(furthest)
         if self.symmetric:
             logs = chernoff_moments(self._laws(top, 0.0), right).logs
-            return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
-        return chernoff_moments(self._laws(top, 0.0), exponents)
+            found = Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
+        else:
+            found = chernoff_moments(self._laws(top, 0.0), np.concatenate([left[::-1], right]))
+        reached = found.exponents[np.isfinite(found.logs)].max(initial=0.0)
+        return self._cut_moments(furthest) if reached < 1.0 + _ROOM / self._spread else found
 
-    def _cut_moments(self, exponents: np.ndarray) -> Moments:
+    def _cut_moments(self, furthest: float) -> Moments:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
+        right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
+        exponents = np.concatenate([1.0 - right[::-1], right])
         parts = [cut_moments(step, exponents, _LEFT_OUT - np.log(len(self.steps))) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
@@ -359,10 +363,12 @@ class SpectralComposition:
         fnr, tpr = (contour.fnr(thresholds), contour.tpr(thresholds))
         bounds = contour.delta(thresholds) if low >= 0 else contour.reversed_delta(thresholds)
         upper = np.clip(bounds.upper * (1.0 + _SLACK), 1e-300, 1.0)
-        points = [np.clip(x, 1e-300, 1.0) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
-        return _Block(
-            thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), LogErrors(*(np.log(x) for x in points))
-        )
+        rates = [np.log(np.clip(x, 1e-300, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
+        few, many = _attained(np.abs(thresholds), bounds.lower, fpr if low >= 0.0 else fnr)
+        known = [few, log1mexp(few), log1mexp(many), many]
+        known = known if low >= 0.0 else known[2:] + known[:2]
+        points = LogErrors(*(np.concatenate(pair) for pair in zip(rates, known, strict=True)))
+        return _Block(thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), points)
 
 
 def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
@@ -387,6 +393,18 @@ class _Block:
     log_delta: np.ndarray
     log_rest: np.ndarray
     points: LogErrors
+
+
+def _attained(thresholds: np.ndarray, delta: np.ndarray, fpr: Enclosed) -> tuple[np.ndarray, np.ndarray]:
+    """(log false positive rate, log of a true positive rate) of tests that are no stronger than the threshold tests.
+
+    Delta is known better than either rate: where a rate a within [a-, a+] goes with delta, the test that is
+    asked with probability a-/a only has the rates a- and a- (e^l + delta / a). Not a number where nothing is known.
+    """
+    known = (fpr.lower > 0.0) & (delta > 0.0)
+    few = np.log(np.where(known, fpr.lower, np.nan))
+    gain = np.log(np.where(known, delta * (1.0 - _SLACK), np.nan)) - np.log(fpr.upper)
+    return few, np.minimum(few + np.logaddexp(thresholds, gain), 0.0)
 
 
 def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
