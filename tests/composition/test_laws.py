@@ -125,3 +125,27 @@ def test_several_laws_at_once_are_each_alone():
     law = SampledGaussian(0.8, 0.1, False, 10, 30.0, 1.0)
     even = law.transform(0.5, np.arange(21.0)).excess
     assert law.transform(0.5, uneven).excess == pytest.approx(even[uneven.astype(int)], rel=1e-12)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_a_contour_that_is_cut_pays_for_what_it_leaves(antipodal, monkeypatch):
+    """Rare large losses that turn between two nodes: coarse nodes miss them, and the bound says by how much at most."""
+    noise, rate, t = 1.0, 1e-3, np.array([0.0, 100.0, 300.0, 1000.0, 3000.0])
+    law = SampledGaussian(noise, rate, antipodal, 1, 0.0, 1.0, digits=8.0)
+    x = np.linspace(-13.0, 13.0, 400_001)
+    up, down = (np.log1p(rate * np.expm1(y - 0.5)) for y in (x, -x if antipodal else np.full(x.shape, 0.5)))
+    tilted = np.exp(-0.5 * x * x + 0.5 * (up + down)) * (x[1] - x[0]) / np.sqrt(2.0 * np.pi)
+    exact = [complex(np.exp(1j * s * (up - down)) @ tilted) - 1.0 for s in t]
+    found = law.transform(0.5, t)
+    miss = np.abs(found.excess - exact)
+    assert np.all(miss <= found.error)
+    assert miss[-1] > 1e-6
+    monkeypatch.setattr(SampledGaussian, "_cut_rule", lambda law, c, angle, growth, cells: np.full(len(growth), np.inf))
+    assert law.rule(0.5, t)[-1] > 1e6 * found.rule[-1]
+
+
+def test_the_cut_contour_resolves_many_rare_samples():
+    law = SampledGaussian(1.0, 1e-6, False, 10**6, 40.0, 1.0)
+    value = law.transform(0.5, np.array([0.0, 5000.0]))
+    exact = complex(exact_excess(1e-6, 1.0, False, complex(0.5, 5000.0)))
+    assert abs(value.excess[1] - exact) <= value.error[1] < 1e-13
