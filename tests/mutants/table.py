@@ -58,6 +58,8 @@ MUTANTS = (
     Mutant("split: more large steps than counted", CORE + "routes/split.py", "points, _TAIL), _FAILED)", "points, _TAIL), -700.0)", SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
     Mutant("laws: nodes left out", CORE + "pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", CORE + "pairs/sampled_gaussian.py", "error = rule + steady.rest[0]", "error = 0.0 * rule + steady.rest[0]", LAWS),
+    Mutant("laws: what a cut contour leaves", CORE + "pairs/sampled_gaussian.py", "np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]", "np.cumsum(along[:, top:], axis=1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
+    Mutant("transform: a test asked less often", CORE + "routes/transform.py", "nan)) - np.log(fpr.upper)", "nan)) - np.log(fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
     Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: alias", CORE + "routes/advantage.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
     Mutant("affinity: radius", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return 0.0 * (right + left)"),

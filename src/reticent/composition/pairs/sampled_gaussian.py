@@ -141,8 +141,11 @@ class SampledGaussian:
         rule, outside = rule[:-2], outside[:-2]
         grown, size = np.expm1(np.multiply.outer(exponents, grid.loss)), np.abs(exponents)
         steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
-        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
         excess = grown @ grid.weight - exponents * (self._growth @ grid.weight)
+        for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
+            square = grown[k] ** 2
+            excess[k], steady[k] = -0.5 * (square @ grid.weight), square @ self._blurred
+        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
         return Moments(excess, rule, rest.astype(float))
 
     @cached_property

@@ -28,6 +28,7 @@ _SLACK = 1e-12
 _TIGHT = 1e-8
 _MAX_SPANS = 12
 _HOPELESS = 1e-3
+_NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
 _LOUD = 16.0  # spread beyond which the advantage is asked first
 _DISCLOSED = 1.0 - 1e-13
 
@@ -193,6 +194,11 @@ class SpectralComposition:
         return float(np.sqrt(self._cumulants(0.5)[1]))
 
     @cached_property
+    def _small_digits(self) -> float:
+        """Digits by which delta is smaller than others: what is left out must be smaller by them as well."""
+        return max(-math.log(self._spread) - _NOT_SMALL, 0.0)
+
+    @cached_property
     def _moments(self) -> Moments:
         """Chernoff exponents on both sides, up to where rare large losses take over."""
         furthest = 0.5 + _FURTHEST / self._spread
@@ -214,7 +220,8 @@ class SpectralComposition:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
         right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
         exponents = np.concatenate([1.0 - right[::-1], right])
-        parts = [cut_moments(step, exponents, _LEFT_OUT - np.log(len(self.steps))) for step in self.steps]
+        left_out = _LEFT_OUT - self._small_digits - math.log(len(self.steps))
+        parts = [cut_moments(step, exponents, left_out) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
 
@@ -223,7 +230,8 @@ class SpectralComposition:
         for s in self.steps:
             law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
             if effort is not None:
-                law = replace(law, digits=effort.digits - 2.0, extended=effort.extended, work=effort.work)
+                digits = effort.digits - 2.0 + self._small_digits
+                law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
             laws.append((law, s.count))
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
