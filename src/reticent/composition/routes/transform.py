@@ -208,13 +208,19 @@ class SpectralComposition:
         left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), _LEFT)
         if top < 1.0 + _ROOM / self._spread:
             return self._cut_moments(furthest)
-        if self.symmetric:
-            logs = chernoff_moments(self._laws(top, 0.0), right).logs
-            found = Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
-        else:
-            found = chernoff_moments(self._laws(top, 0.0), np.concatenate([left[::-1], right]))
+        try:
+            found = self._whole_moments(top, left, right)
+        except NumericalError:  # out of reach of the nodes
+            return self._cut_moments(furthest)
         reached = found.exponents[np.isfinite(found.logs)].max(initial=0.0)
         return self._cut_moments(furthest) if reached < 1.0 + _ROOM / self._spread else found
+
+    def _whole_moments(self, top: float, left: np.ndarray, right: np.ndarray) -> Moments:
+        laws = self._laws(top, 0.0)
+        if self.symmetric:
+            logs = chernoff_moments(laws, right).logs
+            return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
+        return chernoff_moments(laws, np.concatenate([left[::-1], right]))
 
     def _cut_moments(self, furthest: float) -> Moments:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
