@@ -206,7 +206,8 @@ class SampledGaussian:
 
         |integrand| on the line Im x = angle s^2 is at most its modulus on the real line times
         e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
-        with t, so it is evaluated at few frequencies and rounded up to the next.
+        with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
+        where no strip was planned.
         """
         places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
         marks = frequencies[places[np.append(True, places[1:] > places[:-1])]]
@@ -215,7 +216,7 @@ class SampledGaussian:
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
             growth = np.multiply.outer(marks[open_from:], self.arguments(angle)) + cells
             sums = _exp(growth + self.log_strip_factor(c, angle)).sum(axis=1)
-            if not sums[-1] < no_matter:
+            if self.angle is None and not sums[-1] < no_matter:
                 sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
             best[open_from:] = np.fmin(best[open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
             open_from = int(np.count_nonzero(np.cumprod(best < no_matter)))

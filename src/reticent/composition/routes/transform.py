@@ -418,7 +418,8 @@ def _attained(thresholds: np.ndarray, delta: np.ndarray, fpr: Enclosed) -> tuple
     known = (fpr.lower > 0.0) & (delta > 0.0)
     few = np.log(np.where(known, fpr.lower, np.nan))
     gain = np.log(np.where(known, delta * (1.0 - _SLACK), np.nan)) - np.log(fpr.upper)
-    return few, np.minimum(few + np.logaddexp(thresholds, gain), 0.0)
+    with np.errstate(invalid="ignore"):
+        return few, np.minimum(few + np.logaddexp(thresholds, gain), 0.0)
 
 
 def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
