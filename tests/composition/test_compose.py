@@ -1,12 +1,20 @@
 """From mechanisms to enclosed curves: relations, samplers, ledgers, laws and extremes."""
 
+import math
+
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
+from scipy.special import erf, ndtr, ndtri
 
 from reticent.composition import Composed, WorstCaseProfile, advantage, certified_advantage, compose
+from reticent.composition.closed_forms import clt_mu
 from reticent.composition.pairs import AntipodalPair
+from reticent.composition.profile import power_of
+from reticent.composition.routes import transform
 from reticent.composition.routes.bounds import loudest_step
+from reticent.composition.routes.contour import Enclosed
+from reticent.composition.routes.transform import SampledStep, SpectralComposition
 from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
@@ -270,3 +278,58 @@ def test_tails_are_followed(run, neighbouring):
     assert last <= 1e-11
     for alpha in (1e-6, 1e-8):
         assert bracket.pessimistic.power(alpha) <= 1.2 * bracket.optimistic.power(alpha) + 1e-10
+
+
+def test_the_power_of_a_curve_is_the_least_of_its_tangents():
+    mu, rates = 1.3, np.array([1e-6, 1e-3, 0.2, 0.258, 0.5, 0.999])
+    power, thresholds = power_of(lambda e: ndtr(mu / 2 - e / mu) - np.exp(e) * ndtr(-mu / 2 - e / mu), rates, 15.0)
+    assert power == pytest.approx(ndtr(ndtri(rates) + mu), rel=3e-9, abs=0)
+    assert thresholds == pytest.approx(-mu * ndtri(rates) - mu * mu / 2, abs=1e-4)
+
+
+def test_a_bend_at_threshold_zero_is_met_exactly():
+    """The tangents of slopes -1/2 and -1/5 in e^l meet at 0: rates between them are read there."""
+    power, thresholds = power_of(lambda e: np.maximum(0.3 - 0.2 * np.expm1(e), 0.0), np.array([0.21, 0.35, 0.49]), 5.0)
+    assert power == pytest.approx([0.51, 0.65, 0.79], rel=1e-15)
+    assert np.all(thresholds == 0.0)
+
+
+def test_a_test_that_is_asked_less_often_is_no_stronger():
+    """The rates of a threshold test known within a tenth, and delta in full: what is attained lies on the safe side."""
+    curve, at = GaussianTradeOff(0.7), np.linspace(0.0, 2.0, 9)
+    fpr, delta = np.exp(curve.errors(at).fpr), np.asarray(curve.delta(at))
+    few, many = transform._attained(at, delta, Enclosed(0.9 * fpr, 1.1 * fpr))
+    assert np.all(np.exp(many) <= curve.power(np.exp(few)))
+    assert np.all(np.exp(many) >= 0.9 * curve.power(np.exp(few)))
+    few, many = transform._attained(at, np.append(0.0, delta[1:]), Enclosed(np.append(fpr[:-1], 0.0), fpr))
+    assert np.isnan(few[[0, -1]]).all()
+    assert not np.isnan(many[1:-1]).any()
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize("run", [(10.0, 1e-6, 10**8), (1.0, 1e-12, 10**6), (100.0, 1e-6, 10**8)])
+def test_many_rare_samples_are_known_to_many_digits(run, neighbouring):
+    """Nearly Gaussian: the central limit theorem is close, and the enclosure has it."""
+    with np.errstate(all="ignore"):
+        lower, upper = transform.transform_of(steps_of(DPSGD(*run), neighbouring)[0]).delta(0.0)
+    limit = float(erf(float(clt_mu(*run, neighbouring)) / math.sqrt(8.0)))
+    assert lower * (1.0 - 1e-4) <= limit <= upper * (1.0 + 1e-4)
+    assert 0.0 <= upper - lower <= 1e-4 * upper
+
+
+def test_a_whole_curve_of_rare_samples_is_narrow():
+    bracket = compose(DPSGD(1.0, 1e-6, 10**6), ADD)
+    assert [route.name for route in bracket.routes if route.width < 1e-6] == ["transform"]
+    assert 0.0 <= float(bracket.pessimistic.delta(0.0) - bracket.optimistic.delta(0.0)) <= 1e-9
+
+
+def test_neighbouring_thresholds_share_a_contour():
+    shared = SpectralComposition((SampledStep(1.0, 0.01, False, 1000),))
+    first = shared.delta(0.5)
+    built = len(shared._contours)
+    near = [shared.delta(0.5 + step) for step in (-1e-3, 1e-3)]
+    assert len(shared._contours) == built
+    for step, (lower, upper) in zip((-1e-3, 1e-3), near, strict=True):
+        alone = SpectralComposition(shared.steps).delta(0.5 + step)
+        assert max(lower, alone[0]) <= min(upper, alone[1])
+        assert upper - lower <= 1.01 * (first[1] - first[0]) + 1e-12

@@ -96,8 +96,8 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     sums = []
     whole = advantage._sum
 
-    def longer(law, real, spacing, last):
-        sums.append(whole(law, real, spacing, 12 * last))
+    def longer(law, real, decay, spacing, last):
+        sums.append(whole(law, real, decay, spacing, 12 * last))
         return sums[-1]
 
     monkeypatch.setattr(advantage, "_sum", longer)

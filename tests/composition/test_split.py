@@ -7,6 +7,7 @@ import pytest
 
 from reticent.composition import compose
 from reticent.composition.routes import split
+from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.routes.split import Outside, Within
 from reticent.composition.routes.transform import SampledStep, SpectralComposition
 from reticent.errors import NumericalError
@@ -89,13 +90,12 @@ def test_large_losses_must_be_rare():
         Within(GaussianTradeOff(1.0), 0.1)
 
 
-def test_a_million_rarely_sampled_steps_are_enclosed_by_split_lattices():
-    """Noise 1, rate 1e-6: 4.4e-7 wide where lattices of a million points left 3e-5."""
-    found = compose(DPSGD(1.0, 1e-6, 10**6), Neighbouring.ADD_REMOVE)
+def test_many_rarely_sampled_steps_with_little_noise_are_enclosed_by_split_lattices():
+    """Noise 0.5, rate 1e-6, 1e4 steps: 2.9e-7 wide where lattices of a million points left 3.4e-6."""
+    found = compose(DPSGD(0.5, 1e-6, 10**4), Neighbouring.ADD_REMOVE)
     assert [route.name for route in found.routes][-1] == "split lattices"
     upper, lower = float(found.pessimistic.delta(0.0)), float(found.optimistic.delta(0.0))
-    assert 0.0 < upper - lower < 1e-6
-    # The central limit theorem: sqrt(T (e - 1)) rate is the deviation of the loss.
-    assert 0.5 * (upper + lower) == pytest.approx(
-        math.sqrt(1e6 * math.expm1(1.0)) * 1e-6 / math.sqrt(2 * math.pi), rel=0.01
-    )
+    assert 0.0 < upper - lower < 5e-7
+    with np.errstate(all="ignore"):
+        above, below = compose_lattice([(Subsampled(GaussianTradeOff(2.0), 1e-6), 10**4)], 1e-6, 2**14)
+    assert max(lower, float(below.delta(0.0))) <= min(upper, float(above.delta(0.0)))

@@ -21,10 +21,9 @@ _WIDTH = 1e-6  # of the advantage: beyond it the next route is tried as well
 _WIDE = 1e-3  # of the advantage: worth a note
 _UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
 _FIRST_POINTS, _CHEAP_POINTS, _MOST_POINTS = 2**16, 2**18, 2**20  # of lattices
+_SPLIT_POINTS = 2**17  # of each of the split ones
 _AIMED = 5e-8  # width of the advantage on a lattice that is fine enough
 _MANY = 10**4 * 2**20  # steps times points from which on split lattices are tried: they leave out a few steps
-_ROUNDED = 10**7  # steps from which on a finer grid is no narrower: each step adds its rounding
-_GAIN = 18.0  # how many times narrower than the first lattice the largest one is, about
 _MISSED, _MISSED_MORE = 1e-15, 1e-9  # probability that a lattice's window may miss: more resolves the rest finer
 
 _Pair = tuple[Polygon, Polygon]
@@ -95,20 +94,20 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
         apart = max(noisy, key=lambda step: step.count).atoms_apart
         return found.ask(f"lattice of {points} points", lambda: compose_lattice(steps, _AIMED, points, apart, missed))
 
+    def split() -> bool:
+        return found.ask("split lattices", lambda: compose_split(*steps[0], _AIMED, _SPLIT_POINTS)) is not None
+
     transform = transform_of(noisy)
     exact = None if transform is None else found.ask("transform", transform.polygons)
     if exact is not None and transform is not None and transform.refused:
         found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
     if exact is None or found.width > _WIDTH or not exact[0].reaches(_DEEP):
-        coarse, split = lattice(_FIRST_POINTS, _MISSED), None
-        if found.width > _WIDTH:
-            points = _finer(coarse)
-            if len(steps) == 1 and steps[0][1] * points >= _MANY:
-                split = found.ask("split lattices", lambda: compose_split(*steps[0], _AIMED, _FIRST_POINTS))
-            elif points <= _CHEAP_POINTS:
-                lattice(points, _MISSED)
-        if found.width > _WIDTH and not _finest(coarse, split, steps[0][1]):
-            lattice(_MOST_POINTS, _MISSED_MORE)
+        coarse = lattice(_FIRST_POINTS, _MISSED)
+        points = _finer(coarse, _FIRST_POINTS)
+        if found.width > _WIDTH and not (len(steps) == 1 and steps[0][1] * points >= _MANY and split()):
+            finer = lattice(points, _MISSED_MORE)
+            if found.width > _WIDTH and points <= _CHEAP_POINTS:
+                lattice(_finer(finer, points), _MISSED_MORE)
     return found
 
 
@@ -120,16 +119,9 @@ def _pair_width(pair: _Pair) -> float:
     return _width([pair[0]], [pair[1]])
 
 
-def _finest(coarse: _Pair | None, split: _Pair | None, count: int) -> bool:
-    """Whether split lattices already gained what the largest lattice would, or rounding is what is left."""
-    if split is None or coarse is None:
-        return split is not None
-    return count >= _ROUNDED or _pair_width(split) * _GAIN < _pair_width(coarse)
-
-
-def _finer(coarse: _Pair | None) -> int:
-    """Points that narrow a first lattice to ``_WIDTH``: the width falls with the square of the spacing."""
+def _finer(coarse: _Pair | None, points: int) -> int:
+    """Points that narrow a lattice of ``points`` to ``_WIDTH``: the width falls with the square of the spacing."""
     if coarse is None:
         return _MOST_POINTS
-    doublings = math.ceil(math.log(2.0 * _pair_width(coarse) / _WIDTH, 4.0))
-    return min(_FIRST_POINTS * 2 ** max(doublings, 1), _MOST_POINTS)
+    doublings = math.ceil(math.log(_pair_width(coarse) / _WIDTH, 4.0))
+    return min(points * 2 ** max(doublings, 1), _MOST_POINTS)

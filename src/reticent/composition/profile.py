@@ -22,6 +22,7 @@ from reticent import _check
 from reticent.composition import closed_forms
 from reticent.composition.compose import certified_advantage
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.composition.pairs.transforms import turned
 from reticent.mechanism import Neighbouring
 
 
@@ -54,7 +55,11 @@ _FURTHEST = 40.0  # largest threshold, in standard deviations of the loss
 _LEAST_NOISE = 0.05  # below, an advantage is certified instead
 _WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analytic
 _ROOT_EIGHT = 2.8284271247461903
-_ZOOMS, _PLACES = 6, 20  # of a grid around a root or an optimum, and its cells
+_SEARCHES, _PLACES = 4, 20  # of a grid around a root, and its cells
+_WIDE, _NARROW, _ZOOMS = 40, 12, 3  # cells of the grids around an optimum, on either side of 0 and then; and how often
+_FLAT = 1e-12  # slope of log delta where it does not fall
+_NO_RATE = 4.0  # what is larger is no true positive rate
+_NEXT = 1e-6  # of the largest threshold: next to 0
 _BLOCK = 500_000  # elements of one array
 _CLOSER = 4  # nodes for one, where aliases are in doubt
 
@@ -108,12 +113,11 @@ class WorstCaseProfile:
             return
         start, end, parts = 0, int(needed), []
         while True:
-            frequencies = spacing * np.arange(start, end)
-            log_size, phase = self._law.transform(frequencies)
+            log_size, phase = self._law.transform(spacing, start, end - start)
             if log_size.min() < -precision.decay <= _last(log_size):
                 # It was small and comes back: by aliases of nodes too far apart, or in truth.
                 closer = _Law.of(self._pair, self._steps, precision, _CLOSER)
-                log_size, phase = closer.transform(frequencies)
+                log_size, phase = closer.transform(spacing, start, end - start)
             parts.append(np.exp(log_size + 1j * phase))
             if _last(log_size) < -precision.decay:
                 break
@@ -122,9 +126,13 @@ class WorstCaseProfile:
                 self.reliable = False
                 break
         values = np.concatenate(parts)
-        self._turns = -1j * spacing * np.arange(len(values))
-        self._kernel = values * (spacing / math.pi) / (self._turns.imag**2 + 0.25)
+        self._spacing = spacing
+        self._kernel = values * (spacing / math.pi) / ((spacing * np.arange(len(values))) ** 2 + 0.25)
         self._kernel[0] *= 0.5
+
+    @cached_property
+    def _turns(self) -> _Turns:
+        return _Turns.of(self._spacing, self._kernel)
 
     def advantage(self) -> float:
         """delta(0)."""
@@ -137,10 +145,7 @@ class WorstCaseProfile:
         epsilon = np.atleast_1d(epsilon)
         if not (self.reliable and self.kurtosis < _ROUGHEST):
             return self._lattice(epsilon)
-        turned = np.exp(np.multiply.outer(epsilon, self._turns))
-        overlap = (turned @ self._kernel).real
-        if not self.symmetric:
-            overlap = np.minimum(overlap, (turned @ self._kernel.conj()).real)
+        overlap = self._turns.sums(epsilon, both=not self.symmetric)
         values = 1.0 - np.exp(0.5 * epsilon) * overlap + (1.0 + np.exp(epsilon)) * self._images
         return np.where(epsilon <= self.largest, np.clip(values, 0.0, 1.0), 0.0)
 
@@ -155,14 +160,14 @@ class WorstCaseProfile:
     def epsilon(self, delta: float) -> tuple[float, float]:
         """(least epsilon with at most ``delta``, -d log delta / d epsilon there); (0, 1) where none is needed."""
         low, high, slope, wanted = 0.0, self.largest, 1.0, math.log(delta)
-        for _ in range(_ZOOMS):
+        for _ in range(_SEARCHES):
             grid = np.linspace(low, high, _PLACES + 1)
             logs = np.log(np.maximum(self.delta(grid), 1e-300))
             if logs[0] <= wanted:
                 return low, slope
             place = int(np.argmax(logs <= wanted)) or _PLACES
             low, high = float(grid[place - 1]), float(grid[place])
-            slope = float(logs[place - 1] - logs[place]) / (high - low)
+            slope = max(float(logs[place - 1] - logs[place]) / (high - low), _FLAT)
         return low + float(logs[place - 1] - wanted) / slope, slope
 
     def power(self, fpr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -173,16 +178,62 @@ class WorstCaseProfile:
 def power_of(
     delta: Callable[[np.ndarray], np.ndarray], fpr: np.ndarray, largest: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(true positive rates at ``fpr``, thresholds l of their tangents): the least of delta(l) + e^l fpr over l."""
-    rows, shares = np.arange(len(fpr)), np.linspace(0.0, 1.0, _PLACES + 1)
-    left, right = np.full(len(fpr), -largest), np.full(len(fpr), largest)
+    """(true positive rates at ``fpr``, thresholds l of their tangents): the least of delta(l) + e^l fpr over l.
+
+    That is convex in e^l, and smooth but for a bend at 0: one grid for all, narrower ones for each, a parabola at last.
+    """
+
+    def tangents(grid: np.ndarray, deltas: np.ndarray) -> np.ndarray:
+        grown = np.exp(grid)
+        values = np.where(grid < 0.0, 1.0 - grown + grown * deltas, deltas) + grown * fpr[:, None]
+        return np.minimum(values, _NO_RATE)
+
+    rows, shares = np.arange(len(fpr)), np.linspace(0.0, 1.0, _NARROW + 1)
+    half = largest * np.append([0.0, _NEXT], np.linspace(0.0, 1.0, _WIDE + 1)[1:])
+    grid, deltas = np.append(-half[:0:-1], half), delta(half)
+    place = np.argmin(tangents(grid, np.append(deltas[:0:-1], deltas)), axis=1)
+    bend = place == _WIDE + 1  # its neighbours are next to 0: otherwise 0 is not inside of where to look
+    left, right = grid[np.maximum(place - 1, 0)], grid[np.minimum(place + 1, len(grid) - 1)]
     for _ in range(_ZOOMS):
         grid = left[:, None] + (right - left)[:, None] * shares
-        grown, values = np.exp(grid), delta(np.abs(grid).ravel()).reshape(grid.shape)
-        values = np.where(grid < 0.0, 1.0 - grown + grown * values, values) + grown * fpr[:, None]
-        place = np.argmin(values, axis=1)
-        left, right = grid[rows, np.maximum(place - 1, 0)], grid[rows, np.minimum(place + 1, _PLACES)]
-    return np.minimum(values[rows, place], 1.0), grid[rows, place]
+        values = tangents(grid, delta(np.abs(grid).ravel()).reshape(grid.shape))
+        place = np.clip(np.argmin(values, axis=1), 1, _NARROW - 1)
+        left, right = grid[rows, place - 1], grid[rows, place + 1]
+    below, at, above = (values[rows, place + k] for k in (-1, 0, 1))
+    curved = np.maximum(below - 2.0 * at + above, 1e-300)
+    shift = np.clip(0.5 * (below - above) / curved, -1.0, 1.0)
+    least = at + 0.5 * shift * (above - below + shift * curved)
+    best = grid[rows, place] + 0.5 * shift * (right - left)
+    return np.minimum(np.where(bend, deltas[0] + fpr, least), 1.0), np.where(bend, 0.0, best)
+
+
+class _Turns(NamedTuple):
+    """Sums of kernel_k e^(-ikhl) over k: k is a coarse number plus a fine one, so few exponentials are taken.
+
+    Attributes:
+        fine, coarse: -ih times these numbers.
+        kernel: fine numbers along the first axis, coarse ones along the second.
+    """
+
+    fine: np.ndarray
+    coarse: np.ndarray
+    kernel: np.ndarray
+
+    @classmethod
+    def of(cls, spacing: float, kernel: np.ndarray) -> _Turns:
+        size = math.isqrt(len(kernel) - 1) + 1
+        padded = np.zeros(size * -(-len(kernel) // size), dtype=complex)
+        padded[: len(kernel)] = kernel
+        table = padded.reshape(-1, size)
+        return cls(-1j * spacing * np.arange(size), -1j * spacing * size * np.arange(len(table)), table.T)
+
+    def sums(self, thresholds: np.ndarray, both: bool) -> np.ndarray:
+        """The real part at each threshold l; with ``both`` the smaller of those at l and -l."""
+        fine, coarse = (np.exp(np.multiply.outer(thresholds, turns)) for turns in (self.fine, self.coarse))
+        ahead = ((fine @ self.kernel) * coarse).real.sum(axis=1)
+        if not both:
+            return ahead
+        return np.minimum(ahead, ((fine @ self.kernel.conj()) * coarse).real.sum(axis=1))
 
 
 class _Law(NamedTuple):
@@ -214,23 +265,22 @@ class _Law(NamedTuple):
         nodes = pair.around(precision.reach, dx / closer)
         weight, loss = nodes.tilted(0.5), nodes.loss
         total = weight.sum(axis=-1)
-        mean = (weight * loss).sum(axis=-1) / total
+        mean = np.vecdot(weight, loss) / total
         square = (loss - mean[..., None]) ** 2
-        variance = (weight * square).sum(axis=-1) / total
-        kurtosis = ((weight * square * square).sum(axis=-1) / total / variance**2 - 3.0) / steps
+        variance = np.vecdot(weight, square) / total
+        kurtosis = (np.vecdot(weight, square * square) / total / variance**2 - 3.0) / steps
         spread = np.sqrt(steps * variance)
         heavy = 2.0 * np.maximum(kurtosis + 3.0 / steps, 0.0) ** 0.75 * spread
         window = precision.room * spread + np.abs(steps * mean) + np.minimum(heavy, 2.5 * np.abs(loss).max(axis=-1))
         return cls(weight, loss, steps, pair.antipodal, spread, kurtosis, window)
 
-    def transform(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """log |psi^steps| and its argument, by half angles so that small losses keep their digits."""
-        weight = self.weight[..., None]
-        missing = 0.5 * np.matmul((2.0 * np.sinh(0.25 * self.loss))[..., None, :] ** 2, weight)[..., 0]
-        half = frequencies[..., :, None] * (0.5 * self.loss)[..., None, :]
-        sine = np.sin(half)
-        real = -missing - 2.0 * np.matmul(sine * sine, weight)[..., 0]
-        imaginary = 0.0 * real if self.symmetric else 2.0 * np.matmul(sine * np.cos(half), weight)[..., 0]
+    def transform(self, spacing: float | np.ndarray, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """log |psi^steps| and its argument at ``count`` frequencies, from ``first`` times the spacing."""
+        growth = 2.0 * np.sinh(0.25 * self.loss)
+        missing = 0.5 * np.vecdot(growth * growth, self.weight)
+        change = turned(spacing, first, count, self.loss, self.weight)
+        real = change.real - missing[..., None]
+        imaginary = 0.0 * real if self.symmetric else change.imag
         with np.errstate(divide="ignore"):  # it may be zero
             log_size = 0.5 * self.steps * np.log1p(np.maximum(real * (2.0 + real) + imaginary * imaginary, -1.0))
         return log_size, self.steps * np.arctan2(imaginary, 1.0 + real)
@@ -368,7 +418,7 @@ def _advantages(law: _Law, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Advantages of several laws with ``count`` frequencies each, and whether these were enough."""
     spacing = 2.0 * np.pi / law.window
     t = spacing[:, None] * np.arange(count)
-    log_size, phase = law.transform(t)
+    log_size, phase = law.transform(spacing, 0, count)
     kernel = spacing[:, None] / np.pi / (t * t + 0.25)
     kernel[:, 0] *= 0.5
     total = 1.0 + 2.0 / np.expm1(0.5 * law.window) - np.sum(kernel * np.exp(log_size) * np.cos(phase), axis=1)

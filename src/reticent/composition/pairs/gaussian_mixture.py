@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -25,8 +26,8 @@ def log_mixture(weights: Sequence[float | np.ndarray], exponents: Sequence[np.nd
         exponents: y, of one shape.
     """
     pairs = list(zip(weights, exponents, strict=True))
-    gain = sum(w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs)
-    largest = exponents[0] if len(exponents) == 1 else np.maximum.reduce(exponents)
+    gains = [w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs]
+    gain, largest = (gains[0], exponents[0]) if len(pairs) == 1 else (sum(gains), np.maximum.reduce(exponents))
     apart = (gain < _CANCELS) | (largest > _OVERFLOW)
     if not apart.any():
         return np.log1p(gain)
@@ -42,24 +43,33 @@ class Nodes:
     """Quadrature nodes in the observation.
 
     Attributes:
+        pair: whose.
         x, dx: observations and their distance.
+        log_normal: log density of N(0, s^2).
         loss: L = log dQ/dP.
         weight: P-density times dx.
-        size: size of the exponents behind a loss: its rounding error is about 6 + size eps.
         mixture, mirrored: log of mixture over N(0, s^2) at x and at -x; the second is None if P is that normal law.
     """
 
+    pair: GaussianMixture
     x: np.ndarray
     dx: float
+    log_normal: np.ndarray
     loss: np.ndarray
     weight: np.ndarray
-    size: np.ndarray
     mixture: np.ndarray
     mirrored: np.ndarray | None
 
     def tilted(self, c: float) -> np.ndarray:
         """Density of P^(1-c) Q^c times dx."""
         return self.weight * np.exp(c * self.loss)
+
+    @cached_property
+    def blur(self) -> np.ndarray:
+        """Relative rounding error behind a weight, absolute behind a loss, in eps: 6 and the size of the exponents."""
+        furthest, variance = self.pair.shifts[-1], self.pair.noise_multiplier**2
+        size = np.abs((self.x - 0.5 * furthest) * (furthest / variance))
+        return size + (6.0 + (furthest**2 / variance if self.pair.antipodal else 0.0))
 
 
 @dataclass(frozen=True)
@@ -94,14 +104,11 @@ class GaussianMixture:
 
     def nodes(self, x: np.ndarray, dx: float) -> Nodes:
         """Nodes at ``x``, evenly spaced by ``dx``."""
-        furthest, variance = self.shifts[-1], self.noise_multiplier**2
         mixture, log_p = self.log_mixture(x), self.log_normal(x)
-        size = np.abs(furthest * (x - 0.5 * furthest)) / variance
         if not self.antipodal:
-            return Nodes(x, dx, mixture, dx * np.exp(log_p), size, mixture, None)
+            return Nodes(self, x, dx, log_p, mixture, dx * np.exp(log_p), mixture, None)
         mirrored = self.log_mixture(-x)
-        weight = dx * np.exp(log_p + mirrored)
-        return Nodes(x, dx, mixture - mirrored, weight, size + furthest**2 / variance, mixture, mirrored)
+        return Nodes(self, x, dx, log_p, mixture - mirrored, dx * np.exp(log_p + mirrored), mixture, mirrored)
 
     def around(self, reach: float, dx: float) -> Nodes:
         """Nodes from ``reach`` standard deviations below the lowest mean to as far above the highest."""

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reticent.composition.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
-from reticent.composition.pairs.transforms import Decay, Transform
+from reticent.composition.pairs.loss_cells import LossCells, chunks
+from reticent.composition.pairs.transforms import Decay, Transform, turned
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
@@ -23,11 +24,10 @@ _ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
 _FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
 _LAYER_CELLS = 160
 _NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
-_MARKS = np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)])  # where the rule is asked
+_MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)]))  # where the rule is asked
+_OVERFLOWN = 1e299
 _MAX_NODES = 10_000
-_CHUNK = 500_000  # elements of one array
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_SINC_FLOOR = 0.217233628211222  # largest |sin z / z| beyond the first zero
 _PLACES = np.linspace(-12.0, 12.0, 97)
 _ROOT_TWO = 1.4142135623730951
 
@@ -118,12 +118,15 @@ class SampledGaussian:
     @cached_property
     def _blurred(self) -> np.ndarray:
         """Weights times the relative error behind a loss, in eps."""
-        return self.nodes.weight * (6.0 + self.nodes.size)
+        return self.nodes.weight * self.nodes.blur
 
     @cached_property
     def _peaks(self) -> np.ndarray:
         """log of the largest normal density on each cell times dx."""
-        return math.log(self.nodes.dx) + _normal_extreme(self.pair, self.nodes.x, largest=True)
+        x, log_p = self.nodes.x, self.nodes.log_normal
+        peaks = _largest(log_p)
+        peaks[(x[:-1] < 0.0) & (x[1:] > 0.0)] = -HALF_LOG_TWO_PI - math.log(self.noise_multiplier)
+        return math.log(self.nodes.dx) + peaks
 
     # Real exponents.
 
@@ -131,26 +134,29 @@ class SampledGaussian:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
         powers = np.append(exponents, [0.0, 1.0])
-        grown = np.expm1(np.multiply.outer(powers, grid.loss))
         outside = np.array([self.left_out(c) for c in powers.tolist()])
         cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=1)
         factors = self.log_strip_factor(powers[:, None], self.angles).min(axis=1)
         rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
-        unit = float(np.sum(rule[-2:] + outside[-2:]))
-        size = np.abs(powers)
+        unit = float(rule[-1] + rule[-2] + outside[-1] + outside[-2])
+        rule, outside = rule[:-2], outside[:-2]
+        grown, size = np.expm1(np.multiply.outer(exponents, grid.loss)), np.abs(exponents)
         steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
+        excess = grown @ grid.weight - exponents * (self._growth @ grid.weight)
+        for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
+            square = grown[k] ** 2
+            excess[k], steady[k] = -0.5 * (square @ grid.weight), square @ self._blurred
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
-        excess = grown @ grid.weight - powers * (self._growth @ grid.weight)
-        return Moments(excess[:-2], rule[:-2], rest.astype(float)[:-2])
+        return Moments(excess, rule, rest.astype(float))
 
-    @property
+    @cached_property
     def _unit_in_last_place(self) -> float:
         return float(np.finfo(self.nodes.x.dtype).eps)
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         result, loss = np.full(len(exponents), np.inf), self.nodes.loss
         fits = np.maximum(exponents * float(loss[-1]), exponents * float(loss[0])) <= 700.0
-        for part in _chunks(np.flatnonzero(fits), len(loss)):
+        for part in chunks(np.flatnonzero(fits), len(loss)):
             found = self.real(exponents[part])
             bound = (found.excess + found.error).astype(float)
             result[part] = np.where(bound < 1e280, np.log1p(bound), np.inf)
@@ -178,33 +184,71 @@ class SampledGaussian:
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted, steady = grid.tilted(c), self.real(np.array([c]))
-        turn = np.concatenate([_turned(part, grid.loss, tilted) for part in _chunks(frequencies, len(grid.x))])
+        turn = self._turned(frequencies, tilted)
         excess = (steady.excess[0] + turn).astype(complex)
-        error = self.rule(c, frequencies) + steady.rest[0] + self.turning(tilted) * frequencies
-        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0))
+        rule = self.rule(c, frequencies)
+        error = rule + steady.rest[0] + self.turning(tilted) * frequencies
+        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
+
+    def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
+        """Sum of tilted weights times e^(itL) - 1."""
+        loss, count = self.nodes.loss, len(frequencies)
+        if count > 1 and np.array_equal(frequencies, frequencies[1] * np.arange(count)):
+            return turned(float(frequencies[1]), 0, count, loss, tilted)
+        return np.concatenate([turned(part, 1, 1, loss, tilted)[:, 0] for part in chunks(frequencies, len(loss))])
 
     def turning(self, tilted: np.ndarray) -> float:
         """Rounding of e^(itL) summed over ``tilted`` weights, for each unit of frequency."""
         grid = self.nodes
-        return 16 * self._unit_in_last_place * float((tilted * np.abs(grid.loss)) @ (6.0 + grid.size))
+        return 16 * self._unit_in_last_place * float((tilted * np.abs(grid.loss)) @ grid.blur)
 
     def rule(self, c: float, frequencies: np.ndarray) -> np.ndarray:
         """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
 
         |integrand| on the line Im x = angle s^2 is at most its modulus on the real line times
         e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
-        with t, so it is evaluated at few frequencies and rounded up to the next.
+        with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
+        where no strip was planned.
         """
-        marks = np.unique(frequencies[np.ceil((len(frequencies) - 1) * _MARKS).astype(int)])
-        best, cells = np.full(len(marks), np.inf), self._cell_bounds(c)
+        places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
+        marks = frequencies[places[np.append(True, places[1:] > places[:-1])]]
+        best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
-            exponents = np.multiply.outer(marks, self.arguments(angle)) + (cells + self.log_strip_factor(c, angle))
-            sums = np.exp(np.minimum(exponents, 700.0)).sum(axis=1)
-            best = np.fmin(best, np.where(np.max(exponents, axis=1) > 690.0, np.inf, sums))
-            if best[-1] < no_matter:
+            growth = np.multiply.outer(marks[open_from:], self.arguments(angle)) + cells
+            sums = _exp(growth + self.log_strip_factor(c, angle)).sum(axis=1)
+            if self.angle is None and not sums[-1] < no_matter:
+                sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
+            best[open_from:] = np.fmin(best[open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
+            open_from = int(np.count_nonzero(np.cumprod(best < no_matter)))
+            if open_from == len(marks):
                 break
         return best[np.searchsorted(marks, frequencies)]
+
+    def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
+
+        There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
+        integral count in full.
+        """
+        first, end, strip = 0 if self.antipodal else 1, -1 - len(_FAR), self.log_strip_factor(c, angle)
+        growth, cells, near = growth[:, first:end], cells[first:end], growth[:, :first]
+        along, side = _exp(growth + strip), _exp(growth + self._log_side_factor(c, angle))
+        mass, top = 2.0 * np.exp(cells), int(cells.argmax())
+        right = np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]
+        if not self.antipodal:
+            left = _exp(near + strip).sum(axis=1) + along[:, :top].sum(axis=1)
+            return left + right.min(axis=1)
+        left = np.cumsum(along[:, top::-1], axis=1) + side[:, top::-1] + np.cumsum(mass[: top + 1])[::-1]
+        return left.min(axis=1) + right.min(axis=1)
+
+    def _log_side_factor(self, c: float, angle: float) -> float:
+        """log of a bound on the integrals over both vertical sides in a cell, over the bound of that cell."""
+        s, dx = self.noise_multiplier, self.nodes.dx
+        height = angle * s**2
+        negative = min(c, 0.0) + (min(1.0 - c, 0.0) if self.antipodal else 0.0)
+        grown = max(0.0, 0.5 * (angle * s) ** 2 - 2.0 * math.pi * height / dx)
+        return math.log(2.0 * height / dx) + grown + negative * math.log(math.cos(0.5 * angle))
 
     def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
         """log of the rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2; both broadcast.
@@ -252,10 +296,10 @@ class SampledGaussian:
         """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
         grid = self.nodes
         power = np.multiply.outer(exponents, grid.mixture)
-        inner = self._peaks + _cellwise(np.maximum, power)
+        inner = self._peaks + _largest(power)
         if grid.mirrored is not None:
             power = np.multiply.outer(1.0 - exponents, grid.mirrored)
-            inner = inner + _cellwise(np.maximum, power)
+            inner = inner + _largest(power)
         return inner
 
     # What lies outside the nodes.
@@ -296,48 +340,7 @@ class SampledGaussian:
     def decay(self, c: float) -> Decay:
         x, moment = self.nodes.x, self.real(np.array([c]))
         log_norm = float(np.log1p(moment.excess[0] + moment.error[0]))
-        return self.layered_decay(c, log_norm, np.linspace(x[0], x[-1], _LAYER_CELLS + 1))
-
-    def layered_decay(self, c: float, log_norm: float, x: np.ndarray) -> Decay:
-        """Bounds on |M(c + it)| / M(c) from the cells between ``x``; ``log_norm`` bounds log M(c) from above.
-
-        The density below the first and above the last of ``x`` is bounded by 0.
-        """
-        slope, loss = self._posterior(x), self.pair.log_mixture(x)
-        least = _normal_extreme(self.pair, x, largest=False) + _cellwise(np.minimum, c * loss)
-        steepest = slope[1:]
-        if self.antipodal:
-            mirrored = self.pair.log_mixture(-x)
-            least, steepest = least + _cellwise(np.minimum, (1.0 - c) * mirrored), steepest + self._posterior(-x)[:-1]
-            loss = loss - mirrored
-        density = np.exp(least + (2 * math.log(self.noise_multiplier) - log_norm)) / steepest
-        top = int(np.argmax(density))
-        left = np.minimum.accumulate(density[: top + 1][::-1])[::-1]
-        right = np.minimum.accumulate(density[top:])[1:]
-        minorant = np.concatenate([left, right])
-        order = np.argsort(-minorant, kind="stable")
-        heights, spans = minorant[order], np.cumsum(np.diff(loss)[order])
-        return _LayeredDecay(spans, (heights - np.append(heights[1:], 0.0)) * spans)
-
-    def _posterior(self, x: np.ndarray) -> np.ndarray:
-        """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
-        log_odds = math.log(self.rate) - math.log1p(-self.rate) + (x - 0.5) / self.noise_multiplier**2
-        return np.exp(-np.logaddexp(0.0, -log_odds))
-
-
-@dataclass(frozen=True, slots=True)
-class _LayeredDecay:
-    """A law that contains a mixture of uniforms: each contributes at most the envelope of its sinc."""
-
-    widths: np.ndarray
-    weights: np.ndarray
-
-    def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
-        parts = _chunks(frequencies, len(self.widths))
-        lost = np.concatenate(
-            [(1.0 - sinc_envelope(0.5 * np.multiply.outer(t, self.widths))) @ self.weights for t in parts]
-        )
-        return np.log1p(-np.minimum(lost, 1.0 - 1e-12) * (1.0 - 1e-9))
+        return LossCells(self.pair, np.linspace(x[0], x[-1], _LAYER_CELLS + 1)).decay(c, log_norm)
 
 
 def strips(noise_multiplier: float, digits: float) -> np.ndarray:
@@ -373,27 +376,14 @@ def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
     return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
 
 
-def sinc_envelope(y: np.ndarray) -> np.ndarray:
-    """sup of |sin z / z| over z >= y."""
-    y = np.maximum(y, 1e-300)
-    floor = np.minimum(_SINC_FLOOR, 1.0 / y)
-    return np.where(y < np.pi, np.maximum(np.sinc(np.minimum(y, np.pi) / np.pi), floor), floor)
+def _exp(logs: np.ndarray) -> np.ndarray:
+    """e^logs, large numbers in place of infinite ones; ``logs`` is overwritten."""
+    return np.exp(np.minimum(logs, 700.0, out=logs), out=logs)
 
 
-def _normal_extreme(pair: GaussianMixture, x: np.ndarray, largest: bool) -> np.ndarray:
-    """log of the largest (or smallest) density of N(0, s^2) on each cell."""
-    log_p = pair.log_normal(x)
-    if not largest:
-        return np.minimum(log_p[:-1], log_p[1:])
-    top = -HALF_LOG_TWO_PI - math.log(pair.noise_multiplier)
-    straddles = (x[:-1] < 0.0) & (x[1:] > 0.0)
-    return np.where(straddles, top, np.maximum(log_p[:-1], log_p[1:]))
-
-
-def _cellwise(pick: np.ufunc, values: np.ndarray) -> np.ndarray:
-    """What ``pick`` takes of the two ends of each cell, along the last axis."""
-    picked: np.ndarray = pick(values[..., :-1], values[..., 1:])
-    return picked
+def _largest(values: np.ndarray) -> np.ndarray:
+    """The larger end of each cell, along the last axis."""
+    return np.maximum(values[..., :-1], values[..., 1:])
 
 
 def _log_tail(z: float) -> float:
@@ -401,14 +391,3 @@ def _log_tail(z: float) -> float:
     if z <= 0.0:
         return 0.25
     return math.log(0.5 * math.erfc(z / _ROOT_TWO)) if z < 30.0 else -0.5 * z * z - math.log(z) - HALF_LOG_TWO_PI
-
-
-def _chunks(values: np.ndarray, nodes: int) -> list[np.ndarray]:
-    return np.array_split(values, max(1, len(values) * nodes // _CHUNK))
-
-
-def _turned(frequencies: np.ndarray, losses: np.ndarray, tilted: np.ndarray) -> np.ndarray:
-    """Sum of tilted weights times e^(itL) - 1, by half angles so that small losses keep their digits."""
-    half = 0.5 * np.multiply.outer(frequencies, losses)
-    sine = np.sin(half)
-    return (-2.0 * sine**2) @ tilted + 1j * ((2.0 * sine * np.cos(half)) @ tilted)

@@ -5,19 +5,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 _EPS = 2.0**-52
+_FEW = 4000  # sines below which nothing is to be saved
 
 
 class Transform(NamedTuple):
-    """M(c + it) - 1 per frequency (complex), and a bound on its absolute error."""
+    """M(c + it) - 1 per frequency (complex), a bound on its absolute error, and the part that more nodes would mend."""
 
     excess: np.ndarray
     error: np.ndarray
+    rule: np.ndarray
 
 
 class Decay(Protocol):
@@ -56,7 +59,8 @@ class PlainGaussian:
         exponents = c + 1j * frequencies
         power = 0.5 * self.mu**2 * exponents * (exponents - 1.0)
         value = np.expm1(power)
-        return Transform(value, 8 * _EPS * (np.abs(value) + np.abs(power) * np.exp(power.real)))
+        error = 8 * _EPS * (np.abs(value) + np.abs(power) * np.exp(power.real))
+        return Transform(value, error, np.zeros(len(frequencies)))
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         return 0.5 * self.mu**2 * exponents * (exponents - 1.0) * (1.0 + 8 * _EPS) + 8 * _EPS
@@ -77,3 +81,42 @@ class _NormalDecay:
 
     def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
         return -0.5 * (self.mu * frequencies) ** 2 * (1.0 - 8 * _EPS)
+
+
+def turned(spacing: float | np.ndarray, first: int, count: int, losses: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sum of weights times e^(itL) - 1 at t = k * spacing for k = first, ..., first + count - 1 (complex).
+
+    k is one of about sqrt(count) coarse numbers plus one of as many fine ones. With u and v what e^(itL) - 1 is there,
+    it is u + v + uv at the sum: few sines, and a product of matrices. Both are taken by half angles, and nothing
+    cancels, so small losses keep their digits: each term is known to 16 eps of t |L|.
+
+    Args:
+        spacing: of frequencies; one for each law, or one for all.
+        losses, weights: nodes along the last axis, several laws along the first.
+    """
+    unit = (0.5 * np.asarray(spacing))[..., None] * losses
+    if count * losses.shape[-1] < _FEW:
+        return np.matmul(_turns(unit, first + np.arange(count)), weights[..., None])[..., 0]
+    fine = round(math.sqrt(count))
+    coarse = -(-count // fine)
+    small = _turns(unit, np.concatenate([np.arange(fine), first + fine * np.arange(coarse)]))
+    sums = np.matmul(small, weights[..., None])[..., 0]
+    near, far = small[..., :fine, :], small[..., fine:, :]
+    both = np.matmul(far * weights[..., None, :], np.swapaxes(near, -1, -2))
+    both += sums[..., fine:, None]
+    both += sums[..., None, :fine]
+    result: np.ndarray = both.reshape(*both.shape[:-2], -1)[..., :count]
+    return result
+
+
+def _turns(halves: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """e^(2ikx) - 1 = 2i sin(kx) e^(ikx) for each of ``numbers`` k (the last axis but one) and ``halves`` x."""
+    half = numbers[:, None] * halves[..., None, :]
+    sine = np.sin(half)
+    turns = np.empty(half.shape, np.result_type(half, np.complex64))
+    np.cos(half, out=turns.imag)
+    turns.imag *= sine
+    np.multiply(sine, sine, out=turns.real)
+    np.negative(turns.real, out=turns.real)
+    turns *= 2.0
+    return turns

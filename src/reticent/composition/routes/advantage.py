@@ -12,14 +12,17 @@ import math
 import numpy as np
 
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.composition.pairs.loss_cells import LossCells
 from reticent.composition.pairs.sampled_gaussian import Moments, SampledGaussian, argument_reach, strips
+from reticent.composition.pairs.transforms import Decay, turned
 from reticent.errors import NumericalError
 
 _EPS = 2.0**-52
 _DIGITS = 23.0  # aliases and truncation each aim at e^-23
 _NODE_DIGITS = 28.0  # and the quadrature rule at e^-28
 _DEVIATIONS = 6.8  # the composed loss and the nodes of its variance reach that far: e^-23
-_CELLS = 160  # of the decay bound
+_SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
+_FURTHER = np.array([1.0, 1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])  # of the frequencies that were planned
 _MOST_FREQUENCIES = 2048
 _MOST_WORK = 1_000_000  # nodes times frequencies
 _LEAST_NOISE = 0.05
@@ -42,7 +45,8 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
     """
     if noise < _LEAST_NOISE:
         raise NumericalError("certified advantage: too little noise")
-    variance = steps * _variance(noise, rate, antipodal)
+    cells = _cells(noise, rate, antipodal)
+    variance = steps * cells.variance()
     spread = math.sqrt(variance)
     if not 0.0 < spread < _LOUDEST:
         raise NumericalError("certified advantage: the losses are too small or too large")
@@ -53,22 +57,24 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
     angle, reach = _strip(noise, rate, steps, antipodal, variance)
     law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], _NODE_DIGITS * room, angle)
-    powers = np.array(exponents)
-    if powers.max() * law.nodes.loss[-1] > 600.0 or powers.min() * law.nodes.loss[0] > 600.0:
+    if max(exponents) * float(law.nodes.loss[-1]) > 600.0 or min(exponents) * float(law.nodes.loss[0]) > 600.0:
         raise NumericalError("certified advantage: e^(cL) overflows")
-    real = law.real(powers)
-    if not (np.all(np.isfinite(real.error)) and np.all(real.excess + real.error > -1.0)):
+    real = law.real(np.array(exponents))
+    bounds = (real.excess + real.error).tolist()
+    if not (all(-1.0 < bound < math.inf for bound in bounds) and real.excess[0] > -1.0):
         raise NumericalError("certified advantage: moments out of reach")
-    logs = steps * np.log1p(real.excess[1:] + real.error[1:])
+    logs = [steps * math.log1p(bound) for bound in bounds[1:]]
     log_scale = steps * math.log1p(real.excess[0])
-    gaps = np.abs(powers[1:] - 0.5)
-    needed = (logs - log_scale + _DIGITS) / gaps
-    window = float(np.min(needed[:2]) if antipodal else max(np.min(needed[:2]), needed[2]))
+    gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
+    # To the right the better of two exponents, to the left the third; the antipodal pair is its own mirror image.
+    needed = [(log - log_scale + _DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
+    window = max([min(needed[:2]), *needed[2:]])
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
-    aliases = np.exp(logs - gaps * window) / -np.expm1(-gaps * window)
-    alias = 2.0 * float(np.min(aliases[:2])) if antipodal else float(np.min(aliases[:2]) + aliases[2])
-    total, error = _sum(law, real, 2.0 * math.pi / window, _DEVIATIONS / spread)
+    images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
+    alias = min(images[:2]) + (min(images[:2]) if antipodal else images[2])
+    decay = cells.decay(0.5, math.log1p(bounds[0]))
+    total, error = _sum(law, real, decay, 2.0 * math.pi / window, _DEVIATIONS / spread)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
     scale = math.exp(log_scale)
     value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
@@ -77,11 +83,16 @@ def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, ro
     return max(value - slack - alias, 0.0), min(value + slack, 1.0)
 
 
-def _variance(noise: float, rate: float, antipodal: bool) -> float:
-    """E[L^2] of one step under sqrt(PQ), roughly: it only plans."""
-    span = 1.0 + 2.0 * _DEVIATIONS * noise + (1.0 if antipodal else 0.0)
-    nodes = GaussianMixture(noise, (rate,), antipodal=antipodal).around(_DEVIATIONS, span / max(32, int(8.0 / noise)))
-    return float(nodes.tilted(0.5) @ nodes.loss**2)
+def _image(log_moment: float, decay: float) -> float:
+    """Sum of e^(log_moment - m decay) over m >= 1."""
+    return math.exp(min(log_moment - decay, 700.0)) / -math.expm1(-decay)
+
+
+def _cells(noise: float, rate: float, antipodal: bool) -> LossCells:
+    """Cells for the decay bound: the variance of the losses comes from around the observation 2."""
+    high = min(2.0 + 4.5 * noise, 1.0 + 8.0 * noise)
+    low = -high if antipodal else -4.5 * noise
+    return LossCells(GaussianMixture(noise, (rate,), antipodal=antipodal), low + (high - low) * _SHARES)
 
 
 def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
@@ -95,29 +106,31 @@ def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: flo
     return best[1], best[2]
 
 
-def _sum(law: SampledGaussian, real: Moments, spacing: float, last: float) -> tuple[float, float]:
+def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> tuple[int, float]:
+    """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
+    count = int(last / spacing) + 2
+    while count <= _MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
+        counts = (count * _FURTHER).astype(int)
+        beyond = steps * decay.log_bound((counts - 0.5) * spacing)
+        enough = beyond < -_DIGITS
+        if enough[-1]:
+            found = int(enough.argmax())
+            return int(counts[found]), float(beyond[found])
+        count = 2 * count + 1
+    raise NumericalError("certified advantage: the loss law is too close to atomic")
+
+
+def _sum(law: SampledGaussian, real: Moments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
     """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
     steps, grid = law.count, law.nodes
-    # The variance of the losses comes from around the observation 2.
-    high = min(2.0 + 4.5 * law.noise_multiplier, float(grid.x[-1]))
-    x = np.linspace(-high if law.antipodal else -4.5 * law.noise_multiplier, high, _CELLS + 1)
-    decay = law.layered_decay(0.5, math.log1p(real.excess[0] + real.error[0]), x)
-    count = int(last / spacing) + 2
-    while True:
-        beyond = steps * decay.log_bound(np.array([(count - 0.5) * spacing]))[0]
-        if beyond < -_DIGITS:
-            break
-        # The decay is about quadratic where it matters: aim, and no more than double.
-        count = int(count * min(max(1.06 * math.sqrt(-_DIGITS / min(beyond, -1e-3)), 1.04), 2.0)) + 1
-        if count > _MOST_FREQUENCIES or count * len(grid.x) > _MOST_WORK:
-            raise NumericalError("certified advantage: the loss law is too close to atomic")
+    count, beyond = _last(decay, steps, len(grid.x), spacing, last)
     t = spacing * np.arange(count)
-    tilted, half = grid.tilted(0.5), np.multiply.outer(t, 0.5 * grid.loss)
-    sine = np.sin(half)
-    excess = real.excess[0] - 2.0 * (sine * sine) @ tilted
+    tilted = grid.tilted(0.5)
+    change = turned(spacing, 0, count, grid.loss, tilted)
+    excess = real.excess[0] + change.real
     size = excess * (2.0 + excess)
     if grid.mirrored is None:
-        imaginary = 2.0 * (sine * np.cos(half)) @ tilted
+        imaginary = change.imag
         size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
     else:
         imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)

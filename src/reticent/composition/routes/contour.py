@@ -26,6 +26,8 @@ _EPS = 2.0**-52
 _MAX_FREQUENCIES = 2**13
 _SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
 _FEW = 16  # thresholds that need not be evenly spaced
+_SHORT = 0.05  # window below which large parts of the sum cancel by hand
+_SURE = 0.1  # relative error of a value that is certainly below the decay bound
 
 _QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
 
@@ -93,6 +95,8 @@ class Contour:
         beyond: bound on |M(c + it)| / M(c) for t past the last frequency.
         moments: for the aliases.
         step: distance of the two deltas whose difference gives an error rate.
+        unresolved: how much of the sum of ``errors`` more nodes would take away.
+        start_error: bound on the error of ``log_scale``.
     """
 
     c: float
@@ -104,6 +108,8 @@ class Contour:
     beyond: float
     moments: Moments
     step: float
+    unresolved: float = np.inf
+    start_error: float = np.inf
 
     @property
     def window(self) -> float:
@@ -123,12 +129,30 @@ class Contour:
     @_QUIET
     def _delta(self, thresholds: np.ndarray, log_factor: np.ndarray, right: float, left: float) -> Enclosed:
         """e^log_factor times delta; ``right`` + e^l ``left`` is what its images tend to."""
+        if self.c == 0.5 and self.window < _SHORT:
+            return self._short_delta(thresholds, log_factor)
         scale = np.exp((1.0 - self.c) * thresholds + log_factor + self.log_scale)
         total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
         near, far = np.exp(log_factor), np.exp(log_factor + thresholds)
         value = scale * total + near * right + far * left
         error = scale * error + 8 * _EPS * (near * abs(right) + far * abs(left))
         return _ordered([(value, error)], near * (self._right(thresholds) + self._left(thresholds)))
+
+    def _short_delta(self, thresholds: np.ndarray, log_factor: np.ndarray) -> Enclosed:
+        """The same at c = 1/2 where all losses are small: frequency 0 and the known images, both large, in one."""
+        u, side = 0.25 * self.window, np.where(log_factor == 0.0, -1.0, 1.0)
+        rest = np.ones(len(self.frequencies))
+        rest[0] = 0.0
+        total, error = self._sum(thresholds, rest, self._delta_tail)
+        scale, missing = np.exp(self.log_scale), -np.expm1(self.log_scale) / u
+        # cosh(l/2) coth(u) - 1/u, and 1/u less its share at frequency 0
+        even = u / 3.0 - u**3 / 45.0 + 2.0 * u**5 / 945.0 + 2.0 * np.sinh(0.25 * thresholds) ** 2 / np.tanh(u)
+        odd = side * np.sinh(0.5 * thresholds)
+        rounding = 16 * _EPS * (even + np.abs(odd) + missing) + u**7 / 4000.0
+        error = scale * (error + np.expm1(self.start_error) / u) + rounding
+        factor = np.exp(0.5 * thresholds + log_factor)
+        images = np.exp(log_factor) * (self._right(thresholds) + self._left(thresholds))
+        return _ordered([(factor * (even + odd + missing + scale * total), factor * error)], images)
 
     def fpr(self, thresholds: np.ndarray) -> Enclosed:
         """P(S > l) at ``thresholds`` l."""
@@ -240,22 +264,28 @@ def build_contour(
 
     last = _last_frequency(decay, spacing, digits)
     frequencies = spacing * np.arange(last + 1)
-    logs, relative = np.zeros(last + 1, dtype=complex), np.zeros(last + 1)
+    logs, relative, by_rule = np.zeros(last + 1, dtype=complex), np.zeros(last + 1), np.zeros(last + 1)
     for law, count in laws:
         part = law.transform(c, frequencies)
         excess = part.excess
         modulus = 0.5 * np.log1p(2.0 * excess.real + excess.real**2 + excess.imag**2)
         logs += count * (modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
         # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
-        relative += count * (np.log1p(part.error * np.exp(-modulus)) + 8 * _EPS * np.abs(np.log1p(excess)))
+        shrunk = np.exp(-modulus)
+        relative += count * (np.log1p(part.error * shrunk) + 8 * _EPS * np.abs(np.log1p(excess)))
+        by_rule += count * np.log1p(part.rule * shrunk)
     values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
     errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)
     # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
-    ceiling = np.exp(decay(frequencies))
-    drowned = ~(errors <= ceiling)
-    values, errors = np.where(drowned, 0.0, values), np.where(drowned, ceiling, errors)
+    unresolved = np.abs(values) * np.expm1(np.minimum(by_rule + by_rule[0], OVERFLOW))
+    unsure = np.flatnonzero(~(relative + relative[0] < _SURE))  # elsewhere the error is below the value, so the bound
+    ceiling = np.exp(decay(frequencies[unsure]))
+    lost = ~(errors[unsure] <= ceiling)
+    drowned = unsure[lost]
+    values[drowned], errors[drowned], unresolved[drowned] = 0.0, ceiling[lost], ceiling[lost]
     beyond = np.exp(decay(frequencies[-1:] + 0.5 * spacing))
-    return Contour(c, float(logs.real[0]), spacing, frequencies, values, errors, float(beyond[0]), moments, step)
+    scale, rest, start = float(logs.real[0]), float(unresolved.sum()), float(relative[0])
+    return Contour(c, scale, spacing, frequencies, values, errors, float(beyond[0]), moments, step, rest, start)
 
 
 def _log_scale(laws: Laws, c: float) -> float:

@@ -20,6 +20,7 @@ from reticent.composition.steps import Step
 from reticent.errors import NumericalError
 from reticent.mechanism.pairs import AntipodalGaussianPair, GaussianPair
 from reticent.tradeoff import LogErrors
+from reticent.tradeoff._logs import log1mexp
 
 _DEEPEST = -41.0  # log delta at which curves end
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
@@ -27,6 +28,7 @@ _SLACK = 1e-12
 _TIGHT = 1e-8
 _MAX_SPANS = 12
 _HOPELESS = 1e-3
+_NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
 _LOUD = 16.0  # spread beyond which the advantage is asked first
 _DISCLOSED = 1.0 - 1e-13
 
@@ -63,8 +65,11 @@ _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponen
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
+_SHARED = 0.01  # standard deviations to either side of a single value whose contour serves others as well
 _OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
 _ATTEMPTS = 5  # of these; the last in extended precision
+_FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: few are cheap
+_SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
@@ -122,9 +127,10 @@ class SpectralComposition:
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
         """Intersection of enclosures from contours ever further out, until they are tight or end.
 
-        Where rounding is what is left, the same again in extended precision.
+        Where rounding is what is left, the same again in extended precision. A contour serves its neighbourhood.
         """
-        lower, upper, c = 0.0, 1.0, self._saddle(threshold)
+        lower, upper = 0.0, 1.0
+        c, low, high = self._neighbourhood(threshold)
         limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
         best = (1.0, c)
         with np.errstate(all="ignore"):
@@ -132,7 +138,7 @@ class SpectralComposition:
                 extended = attempt == _ATTEMPTS - 1
                 try:
                     effort = _POINT._replace(extended=extended)
-                    contour = self._contour(best[1] if extended else c, threshold, threshold, effort)
+                    contour = self._contour(best[1] if extended else c, low, high, effort)
                     bounds = value(contour, np.array([threshold]))
                 except NumericalError:
                     if attempt == 0:
@@ -144,6 +150,14 @@ class SpectralComposition:
                     break
                 c = min(_OUTWARDS * c, limit)
         return lower, upper
+
+    def _neighbourhood(self, threshold: float) -> tuple[float, float, float]:
+        """(c, lowest, highest threshold) of the first contour that was built around ``threshold``, or of a new one."""
+        for c, low, high, effort in self._contours:
+            if effort == _POINT and low <= threshold <= high:
+                return c, low, high
+        room = _SHARED * self._spread
+        return self._saddle(threshold), threshold - room, threshold + room
 
     def polygons(self, per_block: int = 500) -> tuple[Polygon, Polygon]:
         """(pessimistic, optimistic) polygons of this direction; far tails that no contour reaches are left out."""
@@ -180,6 +194,11 @@ class SpectralComposition:
         return float(np.sqrt(self._cumulants(0.5)[1]))
 
     @cached_property
+    def _small_digits(self) -> float:
+        """Digits by which delta is smaller than others: what is left out must be smaller by them as well."""
+        return max(-math.log(self._spread) - _NOT_SMALL, 0.0)
+
+    @cached_property
     def _moments(self) -> Moments:
         """Chernoff exponents on both sides, up to where rare large losses take over."""
         furthest = 0.5 + _FURTHEST / self._spread
@@ -188,17 +207,27 @@ class SpectralComposition:
         right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, _RIGHT)
         left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), _LEFT)
         if top < 1.0 + _ROOM / self._spread:
-            right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
-            return self._cut_moments(np.concatenate([1.0 - right[::-1], right]))
-        exponents = np.concatenate([left[::-1], right])
-        if self.symmetric:
-            logs = chernoff_moments(self._laws(top, 0.0), right).logs
-            return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
-        return chernoff_moments(self._laws(top, 0.0), exponents)
+            return self._cut_moments(furthest)
+        try:
+            found = self._whole_moments(top, left, right)
+        except NumericalError:  # out of reach of the nodes
+            return self._cut_moments(furthest)
+        reached = found.exponents[np.isfinite(found.logs)].max(initial=0.0)
+        return self._cut_moments(furthest) if reached < 1.0 + _ROOM / self._spread else found
 
-    def _cut_moments(self, exponents: np.ndarray) -> Moments:
+    def _whole_moments(self, top: float, left: np.ndarray, right: np.ndarray) -> Moments:
+        laws = self._laws(top, 0.0)
+        if self.symmetric:
+            logs = chernoff_moments(laws, right).logs
+            return Moments(np.concatenate([1.0 - right[::-1], right]), np.concatenate([logs[::-1], logs]))
+        return chernoff_moments(laws, np.concatenate([left[::-1], right]))
+
+    def _cut_moments(self, furthest: float) -> Moments:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
-        parts = [cut_moments(step, exponents, _LEFT_OUT - np.log(len(self.steps))) for step in self.steps]
+        right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
+        exponents = np.concatenate([1.0 - right[::-1], right])
+        left_out = _LEFT_OUT - self._small_digits - math.log(len(self.steps))
+        parts = [cut_moments(step, exponents, left_out) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
 
@@ -207,7 +236,8 @@ class SpectralComposition:
         for s in self.steps:
             law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
             if effort is not None:
-                law = replace(law, digits=effort.digits - 2.0, extended=effort.extended, work=effort.work)
+                digits = effort.digits - 2.0 + self._small_digits
+                law = replace(law, digits=digits, extended=effort.extended, work=effort.work)
             laws.append((law, s.count))
         return [*laws, (PlainGaussian(self.plain), 1)] if self.plain > 0.0 else laws
 
@@ -267,7 +297,7 @@ class SpectralComposition:
         """Nodes are refined until the quadrature error is at rounding level; the next contour starts there."""
         variance = self._cumulants(c)[1]
         need = max((_reach(step, variance) for step in self.steps), default=0.0)
-        reach = max(need, _EASED * self._reaches.get(effort, 0.0))
+        reach = max(need, _EASED * self._reaches.get(effort, 0.0), _FIRST_REACH)
         step = _STEP * min(self._spread, 1.0)
 
         def build(reach: float) -> Contour:
@@ -282,7 +312,7 @@ class SpectralComposition:
             best, reach = build(need), need
         goal = effort.goal + effort.rounding * sum(step.count for step in self.steps)
         for _ in range(_REFINEMENTS):
-            if best.errors.sum() < goal:
+            if best.errors.sum() < goal or best.unresolved < _SETTLED * best.errors.sum():
                 break
             reach *= _REFINED
             try:
@@ -347,10 +377,12 @@ class SpectralComposition:
         fnr, tpr = (contour.fnr(thresholds), contour.tpr(thresholds))
         bounds = contour.delta(thresholds) if low >= 0 else contour.reversed_delta(thresholds)
         upper = np.clip(bounds.upper * (1.0 + _SLACK), 1e-300, 1.0)
-        points = [np.clip(x, 1e-300, 1.0) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
-        return _Block(
-            thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), LogErrors(*(np.log(x) for x in points))
-        )
+        rates = [np.log(np.clip(x, 1e-300, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
+        few, many = _attained(np.abs(thresholds), bounds.lower, fpr if low >= 0.0 else fnr)
+        known = [few, log1mexp(few), log1mexp(many), many]
+        known = known if low >= 0.0 else known[2:] + known[:2]
+        points = LogErrors(*(np.concatenate(pair) for pair in zip(rates, known, strict=True)))
+        return _Block(thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), points)
 
 
 def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
@@ -375,6 +407,19 @@ class _Block:
     log_delta: np.ndarray
     log_rest: np.ndarray
     points: LogErrors
+
+
+def _attained(thresholds: np.ndarray, delta: np.ndarray, fpr: Enclosed) -> tuple[np.ndarray, np.ndarray]:
+    """(log false positive rate, log of a true positive rate) of tests that are no stronger than the threshold tests.
+
+    Delta is known better than either rate: where a rate a within [a-, a+] goes with delta, the test that is
+    asked with probability a-/a only has the rates a- and a- (e^l + delta / a). Not a number where nothing is known.
+    """
+    known = (fpr.lower > 0.0) & (delta > 0.0)
+    few = np.log(np.where(known, fpr.lower, np.nan))
+    gain = np.log(np.where(known, delta * (1.0 - _SLACK), np.nan)) - np.log(fpr.upper)
+    with np.errstate(invalid="ignore"):
+        return few, np.minimum(few + np.logaddexp(thresholds, gain), 0.0)
 
 
 def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
