@@ -389,6 +389,13 @@ _THEOREMS = (
         "As RETICENT:common-sign; all records of the person move the result in one direction.",
     ),
     Theorem(
+        "RETICENT:whole-user-directions",
+        "For all records of a person chi-square is at most the mean of 0F1(; d/2; n^2/(4 s^4)) - 1 over n = sum J_t J'_t, "
+        "J ~ Binomial(K, p), however the directions depend on each other; docs/relaxed-dimension.md.",
+        "Poisson sampling, a coin per record; the direction of each record in each step is uniform in d dimensions for the "
+        "attacker and independent of coins and noise.",
+    ),
+    Theorem(
         "DENISOV2022:Theorem 2.1",
         "Gaussian noise with a lower triangular strategy covers contributions that are chosen after earlier releases.",
         "The strategy and the pattern of participation are fixed beforehand.",

@@ -42,7 +42,10 @@ _TOGETHER = (
     "All records of one person are taken to move the result in one and the same direction, which the attacker does not "
     "know; whoever knows how one of them moves it knows how all do."
 )
-_ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
+_APART = (
+    "The direction of each record of the person, in each step, is unknown to the attacker in that space; these directions "
+    "may differ and depend on each other in any way. Whoever knows one of them is not covered."
+)
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
@@ -189,14 +192,11 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    if run.records > 1:
+        return _person(run, neighbouring, dimension)
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
         keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
-    if run.records > 1:
-        if neighbouring is Neighbouring.REPLACE:
-            return _worst_case(run, neighbouring)
-        told = (_ONE_SIGN,) if dimension > 1 else (_LOG_2,)
-        return relaxed_in(run, dimension), (*keys[:2], "RETICENT:whole-user-sign"), (*told, _TOGETHER)
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:
@@ -205,6 +205,20 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     if attained_shift(run, neighbouring) == 0.0:
         truth = Bracket(pessimistic=truth.pessimistic, optimistic=GaussianTradeOff(0.0))
     return truth, keys, (_LOG_2, _SUBSAMPLED)
+
+
+def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    """All records of one person: the sign needs one direction for all of them, moments in d dimensions do not."""
+    if dimension == 1:
+        if neighbouring is Neighbouring.REPLACE:
+            return _worst_case(run, neighbouring)
+        keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning", "RETICENT:whole-user-sign")
+        return relaxed_in(run, 1), keys, (_LOG_2, _TOGETHER)
+    keys = ("RETICENT:relaxed-meaning", "RETICENT:whole-user-directions", "RETICENT:hypercontractive")
+    keys = (*keys, "RETICENT:whole-user-dominance")
+    if neighbouring is Neighbouring.REPLACE:
+        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER, _APART)
+    return relaxed_in(run, dimension), keys, (_APART,)
 
 
 def _common(lam: float, dimension: int) -> _Answer:
