@@ -1,4 +1,4 @@
-"""How far both ends of the enclosure in d dimensions are apart, on random runs: the figures of docs/relaxed-dimension.md.
+"""How far both ends in d dimensions are apart on random runs: the figures of docs/relaxed-dimension.md.
 
 ``python experiments/relaxed_dimension/widths.py [SEED [RUNS]]`` prints a line per run and a summary.
 """
@@ -37,11 +37,12 @@ def main(seed: int = 13, runs: int = 110) -> None:
         start = time.process_time()
         curves = relaxed_in(run, dimension)
         seconds.append(time.process_time() - start)
-        ends = [(risk(curves.optimistic), risk(curves.pessimistic)) for risk in (advantage, lambda f: tpr_at_fpr(f, FPR))]
+        both = curves.optimistic, curves.pessimistic
+        ends = [[advantage(curve) for curve in both], [tpr_at_fpr(curve, FPR) for curve in both]]
         ratios.append([high / low for low, high in ends])
         case = f"{run.noise_multiplier:.3g} {run.sample_rate:.3g} {run.steps} {dimension}"
-        print(case, *(f"{low:.4g} {high:.4g} {high / low:.3f}" for low, high in ends), f"{seconds[-1]:.2f} s", *curves.notes,
-              flush=True)  # fmt: skip
+        shown = (f"{low:.4g} {high:.4g} {high / low:.3f}" for low, high in ends)
+        print(case, *shown, f"{seconds[-1]:.2f} s", *curves.notes, flush=True)
     for name, part in zip(("advantage", f"power at {FPR:g}"), np.transpose(ratios), strict=True):
         print(f"{name}: median {np.median(part):.3f}, largest {np.sort(part)[::-1][:5].round(3)}")
     print(f"CPU seconds: median {np.median(seconds):.2f}, largest {max(seconds):.2f}")

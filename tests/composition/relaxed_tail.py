@@ -1,8 +1,8 @@
 """delta of the relaxed attacker far out, by importance sampling; it shares no code with the bounds.
 
 The likelihood ratio is summed mask by mask. Addition: outcomes are drawn with more sampled steps and longer
-contributions than in truth. Removal: with less noise, in all or in their mean, because there outcomes near 0 matter. In both cases from a
-mixture, weighted by its own density.
+contributions than in truth. Removal: with less noise, in all or in their mean, because there outcomes near 0 matter.
+Both from a mixture, weighted by its own density.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def log_mean(x: np.ndarray, dimension: int) -> np.ndarray:
 
 
 def log_ratios(y: np.ndarray, noise: float, laws: list[tuple[float, float]]) -> np.ndarray:
-    """Per (rate, length): log of the density of "present" over "absent"; y in noise scales, (draws, steps, dimension)."""
+    """Per (rate, length): log density of "present" over "absent"; y in noise scales, (draws, steps, dimension)."""
     steps, parts = y.shape[1], []
     for mask in itertools.product((0.0, 1.0), repeat=steps):
         size = sum(mask)

@@ -179,7 +179,7 @@ def test_the_chain_by_way_of_a_third_law(monkeypatch) -> None:
             def log_deltas(self, levels, fresh=fresh, present=present):
                 return log_deltas(fresh, present, levels), log_deltas(present, fresh, levels)
 
-        monkeypatch.setattr(overlaps, "over_norms", lambda *case, kept=Kept(): kept)
+        monkeypatch.setattr(overlaps, "over_norms", lambda *case, kept=Kept: kept())
         chain = enclose._norms_and_direction(DPSGD(0.5, 0.1, 9), 3, curve_of(absent, fresh), thresholds)
         joined, parted = present - grown * absent, absent - grown * present
         truth = np.maximum(*(np.maximum(gain, 0.0).sum(axis=1) for gain in (joined, parted)))

@@ -97,9 +97,7 @@ def directions(kind: str, rng: np.random.Generator, shape: tuple[int, int, int],
         case "steps differ":
             return free
         case "mirrored":  # their sum lies on a line that is known
-            return np.where(
-                (np.arange(d) > 0) & (np.arange(records) % 2 == 1)[:, None], -one, one
-            )
+            return np.where((np.arange(d) > 0) & (np.arange(records) % 2 == 1)[:, None], -one, one)
         case _:  # a turn by a fixed angle from record to record
             turn, angles = one.copy(), 0.7 * np.arange(records)
             turn[..., 0] = np.cos(angles) * one[..., 0] - np.sin(angles) * one[..., 1]
@@ -147,7 +145,7 @@ def test_one_step_of_two_records_by_quadrature(dimension: int, angle: float) -> 
     assert np.all(curves.pessimistic.delta(THRESHOLDS) >= truth * (1.0 - 1e-6))
     if angle == 0.0:
         assert np.all(curves.optimistic.delta(THRESHOLDS) <= truth * (1.0 + 1e-6) + 1e-12)
-        assert curves.pessimistic.delta(0.0) <= 1.5 * truth[0]
+        assert curves.pessimistic.delta(0.0) <= 1.7 * truth[0]
         assert curves.optimistic.delta(0.0) >= 0.9 * truth[0]
 
 
@@ -161,7 +159,7 @@ def test_two_steps_of_two_records_by_quadrature(dimension: int) -> None:
     curves, truth = relaxed_in(person(noise, rate, 2, 2), dimension), np.maximum(*deltas)
     assert np.all(curves.pessimistic.delta(THRESHOLDS) >= truth * (1.0 - 1e-4))
     assert np.all(curves.optimistic.delta(THRESHOLDS) <= truth * (1.0 + 1e-4) + 1e-9)
-    assert curves.pessimistic.delta(0.0) <= 1.5 * curves.optimistic.delta(0.0)
+    assert curves.pessimistic.delta(0.0) <= 1.7 * curves.optimistic.delta(0.0)
 
 
 def test_three_steps_by_monte_carlo() -> None:
@@ -214,7 +212,7 @@ def test_counts_spread_evenly_have_the_least_squares() -> None:
 
 
 def test_who_knows_the_direction_of_one_record_is_not_covered() -> None:
-    noise, rate, steps, d = 2.0, 0.2, 100, 1000
+    noise, rate, steps, d = 2.0, 0.2, 40, 1000
     number = advantage(relaxed_in(person(noise, rate, steps, 2), d).pessimistic)
     level = np.linspace(0.0, 40.0, 400)[:, None]
     count, spread = np.arange(steps + 1), noise * math.sqrt(steps)  # the other record is orthogonal to the known one
@@ -223,15 +221,17 @@ def test_who_knows_the_direction_of_one_record_is_not_covered() -> None:
 
 
 def test_more_records_show_more_and_more_dimensions_less() -> None:
-    numbers = [advantage(relaxed_in(person(6.0, 0.2, 100, k), d).pessimistic) for k, d in ((2, 30), (4, 30), (4, 300))]
-    assert numbers[0] < numbers[1]
-    assert numbers[2] < numbers[1]
-    one, two = (relaxed_in(person(6.0, 0.2, 100, k), 30) for k in (1, 2))
-    assert advantage(one.pessimistic) < advantage(two.optimistic)
-    assert advantage(two.pessimistic) <= 1.5 * advantage(two.optimistic)
-    worst = compose(person(6.0, 0.2, 100, 4), Neighbouring.ADD_REMOVE).pessimistic
+    seen = [whole_user.log_chi_square(6.0, 0.2, 100, d, k) for k, d in ((1, 30), (2, 30), (4, 30), (4, 300), (4, 2))]
+    assert seen[0] < seen[1] < seen[2]
+    assert seen[3] < seen[2] < seen[4]
+
+
+def test_the_two_ends_are_close_and_never_above_the_worst_case() -> None:
+    run = person(6.0, 0.2, 50, 2)
+    curves, worst = relaxed_in(run, 30), compose(run, Neighbouring.ADD_REMOVE).pessimistic
+    assert advantage(curves.pessimistic) <= 1.15 * advantage(curves.optimistic)
     alpha = np.geomspace(1e-9, 0.9, 30)
-    assert np.all(relaxed_in(person(6.0, 0.2, 100, 4), 2).pessimistic.beta(alpha) >= worst.beta(alpha) * (1.0 - 1e-9))
+    assert np.all(curves.pessimistic.beta(alpha) >= worst.beta(alpha) * (1.0 - 1e-9))
 
 
 def test_one_dimension_is_the_common_sign_and_almost_no_noise_the_worst_case() -> None:

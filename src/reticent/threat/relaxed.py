@@ -43,8 +43,8 @@ _TOGETHER = (
     "know; whoever knows how one of them moves it knows how all do."
 )
 _APART = (
-    "The direction of each record of the person, in each step, is unknown to the attacker in that space; these directions "
-    "may differ and depend on each other in any way. Whoever knows one of them is not covered."
+    "The direction of each record of the person, in each step, is unknown to the attacker in that space; these "
+    "directions may differ and depend on each other in any way. Whoever knows one of them is not covered."
 )
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
@@ -144,7 +144,7 @@ class Relaxed(Adversary):
             claim=Claim.ESTIMATE,
             curve=curve,
             truth=None,
-            theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive"),
+            theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal"),
             notes=notes + mechanism.notes,
             mu_limits=(0.0, mu_limits(mechanism, neighbouring)[1]),
             data_dependent=not law.public,
@@ -196,7 +196,8 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
         return _person(run, neighbouring, dimension)
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
-        keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
+        keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive")
+        keys = (*keys, "RETICENT:one-normal", "RETICENT:told-mask")
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:
@@ -215,7 +216,7 @@ def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
         keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning", "RETICENT:whole-user-sign")
         return relaxed_in(run, 1), keys, (_LOG_2, _TOGETHER)
     keys = ("RETICENT:relaxed-meaning", "RETICENT:whole-user-directions", "RETICENT:hypercontractive")
-    keys = (*keys, "RETICENT:whole-user-dominance")
+    keys = (*keys, "RETICENT:one-normal", "RETICENT:whole-user-dominance")
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER, _APART)
     return relaxed_in(run, dimension), keys, (_APART,)

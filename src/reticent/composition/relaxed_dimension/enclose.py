@@ -58,8 +58,9 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
 
     Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
     one step of one record. Several records of one person under sampling: each of their directions, in each step, is
-    uniform for the attacker, and they may hang together in any way. Without sampling they are one direction. Shuffled runs count each started epoch as one release. Batches of fixed size get the worst case: the
-    record that the target displaces has a direction that the attacker knows.
+    uniform for the attacker, and they may hang together in any way; without sampling they are one direction. Shuffled
+    runs count each started epoch as one release. Batches of fixed size get the worst case: the record that the target
+    displaces has a direction that the attacker knows.
 
     Args:
         run: DP-SGD with noise_multiplier > 0.

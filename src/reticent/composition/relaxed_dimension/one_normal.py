@@ -1,14 +1,14 @@
 """Moments, used better: the likelihood ratio is distributed as a convex function of one normal variable.
 
-"Present" is a mixture of shifts of a Gaussian, so LR is a mean of exponentials of linear functions of a Gaussian vector:
-LR and log LR are convex, and by Ehrhard's inequality their quantile functions, at the quantiles of one normal variable
-x, are convex too. Among all laws of this kind with mean 1 and a bounded moment, E (t - LR)_+ is largest for
+"Present" is a mixture of shifts of a Gaussian, so LR is a mean of exponentials of linear functions of a Gaussian
+vector: LR and log LR are convex, and by Ehrhard's inequality their quantile functions, at the quantiles of one normal
+variable x, are convex too. Among all laws of this kind with mean 1 and a bounded moment, E (t - LR)_+ is largest for
 
     log LR = log C + a (x - y)_+    (or, for LR itself, LR = C + a (x - y)_+)
 
-for some y: flat, then straight. In a this law spreads, in y it shrinks (convex order), and the largest a that the moment
-allows grows with y. So the supremum over y in a cell is at most the value at the a of its right end and the y of its
-left end. docs/relaxed-dimension.md proves each step.
+for some y: flat, then straight. In a this law spreads, in y it shrinks (convex order), and the largest a that the
+moment allows grows with y. So the supremum over y in a cell is at most the value at the a of its right end and the y
+of its left end. docs/relaxed-dimension.md proves each step.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used
 _SMALL, _LARGE = 1e-6, 30.0  # chi-square between which log LR is used; below, where rounding would matter, LR
 _WIDEST = 40.0  # a that is looked for
+_USEFUL = 12.0  # log of chi-square at a noise, beyond which its moment says nothing
 _HALVINGS = 70
 _MORE = 1e-7  # relative, of a: for rounding in the equation that it solves
 _ROUNDING = 1e-14  # of values of order 1
@@ -36,8 +37,9 @@ def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[n
     found = [second_moment.log_deltas(log_norms, thresholds)]
     if _SMALL <= math.exp(min(log_norms[2.0], 5.0)) <= _LARGE:
         # ||LR||_q^2 is at most 1 + X at noise s / sqrt(q - 1), as for LR - 1
-        moments = {q: 0.5 * q * float(np.logaddexp(0.0, log_norms[q])) for q in _ORDERS if q in log_norms}
-        found += [_by_logarithm(q, log_moment, thresholds) for q, log_moment in moments.items()]
+        useful = [q for q in _ORDERS if log_norms.get(q, np.inf) < _USEFUL]
+        moments = [0.5 * q * float(np.logaddexp(0.0, log_norms[q])) for q in useful]
+        found += [_by_logarithm(q, moment, thresholds) for q, moment in zip(useful, moments, strict=True)]
     else:
         found.append(_by_ratio(log_norms[2.0], thresholds))
     add, remove = (np.minimum.reduce(list(bounds)) for bounds in zip(*found, strict=True))

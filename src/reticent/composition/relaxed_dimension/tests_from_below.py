@@ -46,7 +46,7 @@ def error_rates(
     Args:
         noise: noise over the clip norm, > 0.
         rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums, >= 2.
+        steps: number of noisy sums; of a single one W is 0.
         dimension: of the space in which the direction is unknown.
         levels: how many levels each attacker tries; few lie near the best for the advantage.
         groups: most groups of counts; each takes the noncentralities of its weakest member.
@@ -60,11 +60,12 @@ def error_rates(
         _Part(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
         _Part(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
     )
+    kinds = kinds if steps > 1 else (kinds[0], kinds[2])
     rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *_RTOL))
     found = (
-        _staircase(weight, kinds[:2], levels, rtol),
+        *((_staircase(weight, kinds[:2], levels, rtol),) if steps > 1 else ()),
         _norm(weight, kinds[0], levels, rtol),
-        _norm(weight, kinds[2], levels, rtol),
+        _norm(weight, kinds[-1], levels, rtol),
         _loudest(unit, rate, steps, dimension, levels, records),
     )
     fpr, power = (np.concatenate(part) for part in zip(*found, strict=True))

@@ -113,4 +113,5 @@ def _log_down(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -
 def _inner(z: np.ndarray, rate: float, records: int) -> np.ndarray:
     """log E exp(z J'), J' binomial."""
     small = np.log1p(rate * np.expm1(np.minimum(z, 30.0)))
-    return np.asarray(records * np.where(z < 30.0, small, z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-z))))
+    large = z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(z, 30.0)))
+    return np.asarray(records * np.where(z < 30.0, small, large))
