@@ -216,10 +216,10 @@ def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
         keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning", "RETICENT:whole-user-sign")
         return relaxed_in(run, 1), keys, (_LOG_2, _TOGETHER)
     keys = ("RETICENT:relaxed-meaning", "RETICENT:whole-user-directions", "RETICENT:hypercontractive")
-    keys = (*keys, "RETICENT:one-normal", "RETICENT:whole-user-dominance")
+    proven = (*keys, "RETICENT:one-normal", "RETICENT:whole-user-dominance")
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER, _APART)
-    return relaxed_in(run, dimension), keys, (_APART,)
+        return relaxed_replace(run, dimension), (*proven, "RETICENT:chain"), (_NEITHER, _APART)
+    return relaxed_in(run, dimension), proven, (_APART,)
 
 
 def _common(lam: float, dimension: int) -> _Answer:

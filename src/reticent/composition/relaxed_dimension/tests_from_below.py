@@ -55,7 +55,7 @@ def error_rates(
     law = _binomial.grouped(steps * records, rate, groups, _RARE)
     unit, weight, mean = noise**-2.0, np.exp(law.log_least), rate * steps * records
     share, rest = unit * mean * mean / steps, unit * (1.0 - rate) * mean
-    kinds = (
+    kinds: tuple[_Part, ...] = (
         _Part(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
         _Part(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
         _Part(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
