@@ -32,6 +32,7 @@ DIMENSION = CORE + "relaxed_dimension/"
 CUT = "tests/composition/test_cut_moments.py"
 PERSONS = "tests/composition/test_whole_user_directions.py"
 TAIL = "tests/composition/test_relaxed_tail.py"
+ONE_NORMAL = "tests/composition/test_one_normal.py"
 VERIFY = "tests/certificate/test_verify.py"
 
 
@@ -89,6 +90,8 @@ MUTANTS = (
     Mutant("caps: over norms, overlaps of two steps show nothing", DIMENSION + "overlaps.py", "np.where(n == 1, -np.inf, whole)", "np.where(n <= 2, -np.inf, whole)", CUT + "::test_cut_moments_bound_simulated_advantages"),
     Mutant("polygons of one step: chords on both sides", DIMENSION + "norms.py", "return polygon_above(thresholds, log_delta, log1mexp(log_delta)), polygon_through(", "return polygon_through(LogErrors(*(rate[::-1] for rate in points))), polygon_through(", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
     Mutant("polygons of one step: rounding", DIMENSION + "norms.py", "_ROUNDING = 4e-12", "_ROUNDING = -4e-12", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
+    Mutant("one normal: moments of the ratio", DIMENSION + "one_normal.py", "0.5 * q * float(", "0.49 * q * float(", ONE_NORMAL),
+    Mutant("one normal: scale of the ratio itself", DIMENSION + "one_normal.py", "a = (1.0 + _MORE) / np.sqrt(spread)", "a = 0.98 / np.sqrt(spread)", ONE_NORMAL),
     Mutant("whole users: J J' is their smaller one", DIMENSION + "whole_user.py", "counts * x[:, None]", "np.sqrt(counts) * x[:, None]", PERSONS),
     Mutant("whole users: chords without the mean", DIMENSION + "whole_user.py", "+ _SHARE, 0.0, 1.0)", "- 0.5, 0.0, 1.0)", PERSONS),
     Mutant("whole users: several records in the sum of one step", DIMENSION + "tests_from_below.py", "more * (each + 1) ** 2", "more * (each + 2) ** 2", PERSONS),
