@@ -100,7 +100,7 @@ def far_out(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """Thresholds on the way to rare events, of addition and of removal; the latter ends where LR is least."""
     noise, rate, steps, _ = run
     last = -steps * np.log1p(rate * np.expm1(-0.5 / noise**2))
-    return np.linspace(0.05, 14.0, 240), last * (1.0 - np.geomspace(1e-4, 0.9, 120))
+    return np.geomspace(0.05, 32.0, 240), last * (1.0 - np.geomspace(1e-4, 0.9, 120))
 
 
 def rare(estimate: Estimate, low: float = 1e-10, high: float = 1e-4) -> np.ndarray:
