@@ -359,7 +359,7 @@ def test_widths(noise: float, rate: float, steps: int, dimension: int) -> None:
     curves = relaxed_in(DPSGD(noise, rate, steps), dimension)
     assert curves.notes == ()
     assert advantage(curves.pessimistic) <= 1.08 * advantage(curves.optimistic)
-    assert tpr_at_fpr(curves.pessimistic, 1e-3) <= 1.1 * tpr_at_fpr(curves.optimistic, 1e-3)
+    assert tpr_at_fpr(curves.pessimistic, 1e-3) <= 1.2 * tpr_at_fpr(curves.optimistic, 1e-3)
 
 
 # Monte Carlo of the likelihood ratio itself, mask by mask.
