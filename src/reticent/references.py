@@ -160,6 +160,7 @@ _PAPERS = (
         "NeurIPS 2024; arXiv 2405.13763",
     ),
     Paper("NELSON1973", "Nelson", "The free Markoff field", 1973, "Journal of Functional Analysis 12(2)"),
+    Paper("EHRHARD1983", "Ehrhard", "Symétrisation dans l'espace de Gauss", 1983, "Mathematica Scandinavica 53"),
 )
 
 _THEOREMS = (
@@ -371,6 +372,12 @@ _THEOREMS = (
         "As RETICENT:second-moment; q >= 2.",
     ),
     Theorem(
+        "RETICENT:one-normal",
+        "The likelihood ratio of a mixture of Gaussian shifts is distributed as a convex function of one normal "
+        "variable (EHRHARD1983); with given moments the worst is flat, then straight; docs/relaxed-dimension.md.",
+        "As RETICENT:second-moment.",
+    ),
+    Theorem(
         "RETICENT:told-mask",
         "An attacker who is told the sampling mask faces a public mixture of relaxed Gaussian curves over "
         "K ~ Binomial(T, p); docs/relaxed-dimension.md.",
@@ -387,6 +394,13 @@ _THEOREMS = (
         "RETICENT:whole-user-sign",
         "The common-sign curve with Binomial(K, p) records in place of one coin per step; docs/whole-users.md.",
         "As RETICENT:common-sign; all records of the person move the result in one direction.",
+    ),
+    Theorem(
+        "RETICENT:whole-user-directions",
+        "For all records of a person chi-square is at most the mean of 0F1(; d/2; n^2/(4 s^4)) - 1 over "
+        "n = sum J_t J'_t, J ~ Binomial(K, p), however the directions depend on each other; docs/relaxed-dimension.md.",
+        "Poisson sampling, a coin per record; the direction of each record in each step is uniform in d dimensions for "
+        "the attacker and independent of coins and noise.",
     ),
     Theorem(
         "DENISOV2022:Theorem 2.1",

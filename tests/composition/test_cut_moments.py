@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from reticent.composition.polygon import polygon_through
 from reticent.composition.relaxed_dimension import (
     enclose,
     norms,
@@ -18,6 +19,7 @@ from reticent.composition.relaxed_dimension import (
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD
 from reticent.risk import advantage
+from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled
 from reticent.tradeoff import ncx2 as ncx2
 from tests.composition.two_steps import exact_deltas
 
@@ -100,15 +102,17 @@ def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, r
     assert kept.best <= (4.0 if reference == "absent" else 16.0) * sample.mean()
 
 
-def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch) -> None:
+@pytest.mark.parametrize("least", [1, 2])
+def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch, least: int) -> None:
     # The second moment needs a cap on each part that another mask may share; simulated, none may be forgotten.
     noise, rate, steps, dimension, n = 0.4, 0.25, 5, 4, 60_000
     rng, caps = np.random.default_rng(4), {}
     original = overlaps._capped
 
     def capped(noncentrality, dims, log_caps, fine):
-        caps[round(noncentrality * noise**2)] = log_caps
-        return original(noncentrality, dims, log_caps, fine)
+        size = round(noncentrality * noise**2)
+        caps[size] = log_caps if size >= least else np.full(1, np.inf)  # smaller parts of the mask have no cap
+        return original(noncentrality, dims, caps[size], fine)
 
     monkeypatch.setattr(overlaps, "_capped", capped)
     monkeypatch.setattr(overlaps, "_LEVELS", np.array([1.0]))
@@ -146,6 +150,50 @@ def test_norms_of_single_steps_are_enclosed(noise: float, rate: float, steps: in
     assert above.delta(0.0) == pytest.approx(below.delta(0.0), rel=1e-3, abs=0)
     assert above.delta(0.0) == pytest.approx(reached, abs=4.0 / math.sqrt(n))
     assert above.reversed.delta(0.3) >= below.reversed.delta(0.3) > 0.0
+
+
+@pytest.mark.parametrize(("noise", "rate", "dimension"), [(0.5, 0.05, 4), (0.3, 0.001, 30), (1.0, 0.4, 2)])
+def test_polygons_of_one_step_enclose_it_closely(noise: float, rate: float, dimension: int) -> None:
+    above, below = norms._step(noise, rate, dimension)
+    exact = Subsampled(RelaxedGaussianTradeOff(noise**-2.0, dimension), rate)
+    thresholds = np.append(0.0, np.geomspace(1e-4, 5.0, 301))
+    for upper, truth, lower in ((above, exact, below), (above.reversed, exact.reversed, below.reversed)):
+        up, delta, low = (curve.delta(thresholds) for curve in (upper, truth, lower))
+        assert np.all(up >= delta * (1.0 - 1e-11))
+        assert np.all(low <= delta * (1.0 + 1e-11))
+        near = delta >= 0.1 * delta[0]
+        assert np.all(up[near] <= low[near] * (1.0 + 5e-3) + 1e-12)
+
+
+def curve_of(absent: np.ndarray, present: np.ndarray):
+    """The exact curve of two laws on few points."""
+    order = np.argsort(-present / absent)
+    fpr, power = (np.clip(np.cumsum(law[order])[:-1], 1e-300, 1.0) for law in (absent, present))
+    return polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))
+
+
+def test_the_chain_by_way_of_a_third_law(monkeypatch) -> None:
+    rng, thresholds = np.random.default_rng(9), np.append(0.0, np.geomspace(0.01, 3.0, 30))
+    grown, ratios = np.exp(thresholds)[:, None], []
+
+    def log_deltas(one: np.ndarray, other: np.ndarray, levels: np.ndarray) -> np.ndarray:
+        gain = np.maximum(other - np.exp(levels)[:, None] * one, 0.0).sum(axis=1)
+        return np.log(np.maximum(gain, 1e-300))
+
+    for _ in range(150):
+        absent, fresh, present = rng.dirichlet(np.full(4, 0.7), size=3) * (1.0 - 4e-6) + 1e-6
+
+        class Kept:
+            def log_deltas(self, levels, fresh=fresh, present=present):
+                return log_deltas(fresh, present, levels), log_deltas(present, fresh, levels)
+
+        monkeypatch.setattr(overlaps, "over_norms", lambda *case, kept=Kept: kept())
+        chain = enclose._norms_and_direction(DPSGD(0.5, 0.1, 9), 3, curve_of(absent, fresh), thresholds)
+        joined, parted = present - grown * absent, absent - grown * present
+        truth = np.maximum(*(np.maximum(gain, 0.0).sum(axis=1) for gain in (joined, parted)))
+        assert np.all(chain.delta(thresholds) >= truth - 1e-12)
+        ratios.append(truth[0] / chain.delta(0.0))
+    assert max(ratios) > 0.95
 
 
 LITTLE = [

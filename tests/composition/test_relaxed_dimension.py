@@ -87,8 +87,8 @@ def test_one_sampled_step_has_the_advantage_of_the_note_and_less_power_than_the_
 def test_the_case_of_the_issue() -> None:
     assert advantage(relaxed_dpsgd(MEASURED).pessimistic) == pytest.approx(0.13277, rel=4e-5, abs=0)
     low, high = relaxed_advantage(MEASURED, 26010)
-    assert high == pytest.approx(0.00102459, rel=4e-6, abs=0)
-    assert high <= 1.5 * low
+    assert high == pytest.approx(0.000854390, rel=4e-6, abs=0)  # Cauchy and Schwarz alone allow .00102459
+    assert high <= 1.08 * low
 
 
 # Exact in one step and without sampling, the common sign in one dimension, monotone in between.
@@ -365,8 +365,8 @@ GOALS = [(1.0, 0.01, 1000, 1000), (6.0, 0.2, 100, 30)]
 def test_widths(noise: float, rate: float, steps: int, dimension: int) -> None:
     curves = relaxed_in(DPSGD(noise, rate, steps), dimension)
     assert curves.notes == ()
-    assert advantage(curves.pessimistic) <= 1.3 * advantage(curves.optimistic)
-    assert tpr_at_fpr(curves.pessimistic, 1e-3) <= 1.3 * tpr_at_fpr(curves.optimistic, 1e-3)
+    assert advantage(curves.pessimistic) <= 1.08 * advantage(curves.optimistic)
+    assert tpr_at_fpr(curves.pessimistic, 1e-3) <= 1.2 * tpr_at_fpr(curves.optimistic, 1e-3)
 
 
 # Monte Carlo of the likelihood ratio itself, mask by mask.

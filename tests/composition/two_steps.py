@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.special import i0
+from scipy.stats import binom
 
 
 def exact_deltas(
-    noise: float, rate: float, dimension: int, thresholds: np.ndarray, radii: int = 100
+    noise: float, rate: float, dimension: int, thresholds: np.ndarray, radii: int = 100, records: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """delta of addition and of removal for two steps: norms r1, r2 and the angle between y1 and y2."""
+    """delta of addition and of removal for two steps: norms r1, r2 and the angle between y1 and y2.
+
+    ``records`` of one person, all in one direction: j and k of them in the two steps.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(radii)
-    top = 9.0 + 2.0 / noise
+    top = 9.0 + 2.0 * records / noise
     r, weight = 0.5 * top * (nodes + 1.0), 0.5 * top * weights
     weight = weight * r ** (dimension - 1) * np.exp(-0.5 * r * r)
     weight = weight / weight.sum()
@@ -24,14 +30,12 @@ def exact_deltas(
         mean = i0(z) if dimension == 2 else np.where(z > 1e-9, np.sinh(z) / np.where(z > 1e-9, z, 1.0), 1.0)
         return mean * np.exp(-0.5 * length / noise**2)
 
-    single = ratio(r, 1.0)
-    both = np.sqrt(np.maximum(r[:, None, None] ** 2 + r[None, :, None] ** 2
-                              + 2.0 * r[:, None, None] * r[None, :, None] * np.cos(angle), 0.0))  # fmt: skip
-    lr = (
-        (1 - rate) ** 2
-        + rate * (1 - rate) * (single[:, None, None] + single[None, :, None])
-        + rate**2 * ratio(both, 2.0)
-    )
+    one, other, cosine = r[:, None, None], r[None, :, None], np.cos(angle)
+    lr = np.zeros(())
+    for j, k in itertools.product(range(records + 1), repeat=2):
+        share = binom.pmf(j, records, rate) * binom.pmf(k, records, rate)
+        square = (j * one) ** 2 + (k * other) ** 2 + 2.0 * j * k * one * other * cosine
+        lr = lr + share * ratio(np.sqrt(np.maximum(square, 0.0)), j * j + k * k)
     mass = weight[:, None, None] * weight[None, :, None] * turn
     add = [np.sum(mass * np.maximum(lr - np.exp(t), 0.0)) for t in thresholds]
     remove = [np.sum(mass * np.maximum(1.0 - np.exp(t) * lr, 0.0)) for t in thresholds]

@@ -29,6 +29,11 @@ CALIBRATE = "tests/calibrate/test_calibrate.py"
 RECORDER = "tests/train/test_recorder.py"
 TRUST = "tests/train/test_sensitivity_trust.py"
 SENSITIVITY = "tests/train/test_sensitivity.py"
+DIMENSION = CORE + "relaxed_dimension/"
+CUT = "tests/composition/test_cut_moments.py"
+PERSONS = "tests/composition/test_whole_user_directions.py"
+TAIL = "tests/composition/test_relaxed_tail.py"
+ONE_NORMAL = "tests/composition/test_one_normal.py"
 VERIFY = "tests/certificate/test_verify.py"
 WHOLE_USERS = "tests/composition/test_whole_users.py"
 DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
@@ -90,6 +95,18 @@ MUTANTS = (
     Mutant("sign transform: copies below", SIGN + "transform.py", "_geometric((theta - line) * period)", "0.0", SIGNS),
     Mutant("sign transform: frequencies left out", SIGN + "transform.py", "(plan.outside + float(far))", "float(far)", SIGNS),
     Mutant("sign transform: rounding", SIGN + "transform.py", "(truncation + _EPS * size)", "truncation", SIGNS),
+    Mutant("chain through norms: the factor of addition", DIMENSION + "enclose.py", "np.logaddexp(later + norms.log_delta(first), joined)", "np.logaddexp(norms.log_delta(first), joined)", CUT + "::test_the_chain_by_way_of_a_third_law"),
+    Mutant("chain through norms: the factor of removal", DIMENSION + "enclose.py", "first + parted), axis=1)", "parted), axis=1)", CUT + "::test_the_chain_by_way_of_a_third_law"),
+    Mutant("caps: parts of two steps and more are not paid for", DIMENSION + "overlaps.py", "np.exp(log_sets[i]) * beyond)", "np.exp(log_sets[i]) * beyond * (n == 1))", CUT + "::test_what_is_dropped_is_counted_for_every_part_of_the_mask"),
+    Mutant("caps: over norms, overlaps of two steps show nothing", DIMENSION + "overlaps.py", "np.where(n == 1, -np.inf, whole)", "np.where(n <= 2, -np.inf, whole)", CUT + "::test_cut_moments_bound_simulated_advantages"),
+    Mutant("polygons of one step: chords on both sides", DIMENSION + "norms.py", "return polygon_above(thresholds, log_delta, log1mexp(log_delta)), polygon_through(", "return polygon_through(LogErrors(*(rate[::-1] for rate in points))), polygon_through(", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
+    Mutant("polygons of one step: rounding", DIMENSION + "norms.py", "_ROUNDING = 4e-12", "_ROUNDING = -4e-12", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
+    Mutant("one normal: moments of the ratio", DIMENSION + "one_normal.py", "0.5 * q * float(", "0.49 * q * float(", ONE_NORMAL),
+    Mutant("one normal: scale of the ratio itself", DIMENSION + "one_normal.py", "a = (1.0 + _MORE) / np.sqrt(spread)", "a = 0.98 / np.sqrt(spread)", ONE_NORMAL),
+    Mutant("whole users: J J' is their smaller one", DIMENSION + "whole_user.py", "counts * x[:, None]", "np.sqrt(counts) * x[:, None]", PERSONS),
+    Mutant("whole users: chords without the mean", DIMENSION + "whole_user.py", "+ _SHARE, 0.0, 1.0)", "- 0.5, 0.0, 1.0)", PERSONS),
+    Mutant("whole users: several records in the sum of one step", DIMENSION + "tests_from_below.py", "more * (each + 1) ** 2", "more * (each + 2) ** 2", PERSONS),
+    Mutant("rare events: the mask told, two of its steps less", DIMENSION + "told_mixture.py", "noncentrality = law.high[some, None] / noise**2", "noncentrality = np.maximum(law.high[some, None] - 1, 1) / noise**2", TAIL),
     Mutant("shuffled: an epoch that was begun", MECHANISM + "dpsgd.py", "-(-run.steps // batches_per_epoch(run))", "max(1, run.steps // batches_per_epoch(run))", SAMPLERS + "::TestShuffled::test_a_record_is_seen_at_most_once_per_counted_epoch"),
     Mutant("fixed size: the displaced record moves too", MECHANISM + "dpsgd.py", "return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity", "return neighbouring.sensitivity", COMPOSE + "::test_fixed_size_batches_use_what_is_proven"),
     Mutant("theorem cited under replacement", MECHANISM + "dpsgd.py", '"RETICENT:replace-dominance" if replaced else', '"ZHU2022:Proposition 30" if replaced else', ADVERSARIES + "::test_each_relation_cites_its_own_theorem"),

@@ -191,7 +191,7 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
 
 def _person_note(records: int) -> str:
     each = "one record" if records == 1 else f"at most {records} records"
-    return f"Stated: each person contributed {each}. The numbers hold for all of these together, whatever they are."
+    return f"Stated: each person contributed {each}. The numbers are about all of these together."
 
 
 def _shuffled_note(run: DPSGD) -> str:

@@ -87,7 +87,7 @@ class Assessment(Brief):
         claim: the strength of ``curve``.
         curve: the curve that is claimed; for a bound, on the safe side.
         truth: a certified enclosure of the exact curve of the stated model, or None where the
-            exact curve is unknown.
+            exact curve is unknown. Where a note says that the answer is the worst case, it encloses that.
         theorems: keys of ``reticent.references``.
         notes: what a reader must know to use the numbers, one sentence each.
         mu_limits: (lower, upper) around mu of ``truth``, known from the release and not from points of the curve.

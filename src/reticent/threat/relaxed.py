@@ -38,15 +38,22 @@ _DRAWN = (
     "knows more about it than their law gains more."
 )
 _TOGETHER = (
-    "All records of one person are taken to move the result in one and the same direction, which the attacker does not "
-    "know; whoever knows how one of them moves it knows how all do."
+    "All records of one person are taken to move the result in one and the same direction, each by the full clip norm. "
+    "The attacker does not know this direction; whoever knows how one of them moves it knows how all do."
 )
-_ONE_SIGN = "For several records of one person under sampling the answer is that of one unknown sign, which is safe."
 _DIFFERENT = (
     "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
     "whatever the dimension. It is safe as well where the record moves different runs in different directions."
 )
+_APART = (
+    "The direction of each record of the person, in each step, is unknown to the attacker in that space; these "
+    "directions may differ and depend on each other in any way. Whoever knows one of them is not covered."
+)
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
+_DIFFERENCE = (
+    "Replacement: the attacker knows nothing about the direction of the difference of both records; whoever knows one "
+    "of the two knows a part of it."
+)
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -144,7 +151,7 @@ class Relaxed(Adversary):
             claim=Claim.ESTIMATE,
             curve=curve,
             truth=None,
-            theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive"),
+            theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal"),
             notes=notes + mechanism.notes,
             mu_limits=(0.0, mu_limits(mechanism, neighbouring)[1]),
             data_dependent=not law.public,
@@ -159,17 +166,17 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
     size = neighbouring.sensitivity
     match mechanism:
         case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
-            return _common(noncentrality(mechanism, neighbouring), stated or d)
+            return _common(noncentrality(mechanism, neighbouring), stated or d, size)
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return _worst_case(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
-            truth, keys, notes = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1)
+            truth, keys, notes = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1, size)
             return truth, keys, (*notes, *((_TOGETHER,) if mechanism.records > 1 else ()))
         case Ledger(parts=parts) if _one_direction(parts):
-            return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1)
+            return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1, size)
         case Ledger(parts=parts) if runs := _unsampled(parts):
             lam = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
-            truth, keys, notes = _common(lam, stated or 1)
+            truth, keys, notes = _common(lam, stated or 1, size)
             if any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts):  # shuffled: no data set shows as much
                 truth = Bracket(truth.pessimistic, GaussianTradeOff(0.0))
             return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
@@ -179,8 +186,8 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             return _schedule(mechanism, neighbouring, stated or 1)
         case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
             below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
-            truth, keys, notes = _common(above**2, stated or 1)
-            reached = truth if below == above else _common(below**2, stated or 1)[0]
+            truth, keys, notes = _common(above**2, stated or 1, size)
+            reached = truth if below == above else _common(below**2, stated or 1, size)[0]
             keys = (*keys, "RETICENT:participation-sensitivity")
             return Bracket(truth.pessimistic, reached.optimistic), keys, (*notes, _SAME_DIRECTION)
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
@@ -198,14 +205,12 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    if run.records > 1:
+        return _person(run, neighbouring, dimension)
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
-        keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:told-mask")
-    if run.records > 1:
-        if neighbouring is Neighbouring.REPLACE:
-            return _worst_case(run, neighbouring)
-        told = (_ONE_SIGN,) if dimension > 1 else (_LOG_2,)
-        return relaxed_in(run, dimension), (*keys[:2], "RETICENT:whole-user-sign"), (*told, _TOGETHER)
+        keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive")
+        keys = (*keys, "RETICENT:one-normal", "RETICENT:told-mask")
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:
@@ -225,9 +230,23 @@ def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> _Answ
     return truth, (*keys, *(("RETICENT:whole-user-sign",) if together else ())), (*told, *together)
 
 
-def _common(lam: float, dimension: int) -> _Answer:
+def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    """All records of one person: the sign needs one direction for all of them, moments in d dimensions do not."""
+    if dimension == 1:
+        if neighbouring is Neighbouring.REPLACE:
+            return _worst_case(run, neighbouring)
+        keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning", "RETICENT:whole-user-sign")
+        return relaxed_in(run, 1), keys, (_LOG_2, _TOGETHER)
+    keys = ("RETICENT:relaxed-meaning", "RETICENT:whole-user-directions", "RETICENT:hypercontractive")
+    proven = (*keys, "RETICENT:one-normal", "RETICENT:whole-user-dominance")
+    if neighbouring is Neighbouring.REPLACE:
+        return relaxed_replace(run, dimension), (*proven, "RETICENT:chain"), (_NEITHER, _APART)
+    return relaxed_in(run, dimension), proven, (_APART,)
+
+
+def _common(lam: float, dimension: int, size: float) -> _Answer:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
-    notes = (_LOG_2,) if dimension == 1 else ()
+    notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if size > 1.0 else ()
     return Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes
 
 
@@ -259,7 +278,10 @@ def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
 
 def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
     what = "a ledger of several mechanisms" if isinstance(mechanism, Ledger) else "this release and relation"
-    note = f"No relaxed curve is proven for {what}: the answer is the worst case, which is always safe."
+    note = (
+        f"No relaxed curve is proven for {what}: the answer is the worst case with its own enclosure, which is always "
+        "safe. How much less this attacker reaches is not known."
+    )
     return worst_case(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
 
 

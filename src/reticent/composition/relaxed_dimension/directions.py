@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from reticent import _check
 from reticent.composition.compose import compose
 from reticent.composition.polygon import Polygon, strictest
-from reticent.composition.relaxed_dimension import second_moment
+from reticent.composition.relaxed_dimension import one_normal, second_moment
 from reticent.composition.relaxed_dimension.enclose import both_directions, grid, log_norms
 from reticent.composition.relaxed_dimension.second_moment import LogMoment
 from reticent.errors import ParameterError, UnsupportedError
@@ -123,5 +123,5 @@ def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
     norms = log_norms(run.noise_multiplier, run.sample_rate, run.steps, law.log_moment())
     thresholds = grid(norms)
     with np.errstate(all="ignore"):
-        moments = both_directions(thresholds, *second_moment.log_deltas(norms, thresholds))
+        moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
         return strictest([moments, compose(run, Neighbouring.ADD_REMOVE).pessimistic])

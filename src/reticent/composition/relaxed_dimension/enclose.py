@@ -1,7 +1,8 @@
 """The relaxed adversary against DP-SGD where the direction is unknown in d dimensions, enclosed on both sides.
 
 Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack
-would already have succeeded, the mask told, and the common sign. Below, attackers with exact error rates.
+would already have succeeded, the mask told, and the common sign. Below, attackers with exact error rates. For all
+records of one person: moments, which hold however their directions hang together, and the worst case.
 docs/relaxed-dimension.md has the model and the proofs.
 """
 
@@ -16,7 +17,14 @@ from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import certified_advantage, compose
 from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
-from reticent.composition.relaxed_dimension import overlaps, second_moment, tests_from_below, told_mixture
+from reticent.composition.relaxed_dimension import (
+    one_normal,
+    overlaps,
+    second_moment,
+    tests_from_below,
+    told_mixture,
+    whole_user,
+)
 from reticent.composition.relaxed_dimension.norms import composed_norms
 from reticent.composition.relaxed_dimension.second_moment import LogMoment
 from reticent.composition.sign.join import relaxed_dpsgd
@@ -51,8 +59,10 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
     allow, at every threshold with delta above 1e-8.
 
     Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
-    one step. Shuffled runs count each started epoch as one release. Batches of fixed size get the worst case: the
-    record that the target displaces has a direction that the attacker knows.
+    one step of one record. Several records of one person under sampling: each of their directions, in each step, is
+    uniform for the attacker, and they may hang together in any way; without sampling they are one direction. Shuffled
+    runs count each started epoch as one release. Batches of fixed size get the worst case: the record that the target
+    displaces has a direction that the attacker knows.
 
     Args:
         run: DP-SGD with noise_multiplier > 0.
@@ -62,12 +72,11 @@ def relaxed_in(run: DPSGD, dimension: int) -> Bracket:
         UnsupportedError: no noise.
         ParameterError: ``dimension`` is not a whole number >= 1.
     """
-    if run.records > 1 and run.sample_rate < 1.0 and run.sampler is Sampler.POISSON:
-        told = relaxed_dpsgd(run)  # told the line on which the direction lies, an attacker is no weaker
-        return told if dimension == 1 else Bracket(told.pessimistic, GaussianTradeOff(0.0))
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None:
         return plain
+    if run.records > 1:
+        return _of_person(run, dimension)
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
         above, below = _above(run, dimension), _below(run, dimension)
         notes: tuple[str, ...] = ()
@@ -93,9 +102,8 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
         return float(curves.optimistic.delta(0.0)), float(curves.pessimistic.delta(0.0))
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
     with np.errstate(all="ignore"):
-        moment = 0.5 * second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension)) - math.log(
-            2.0
-        )
+        log_x = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
+        moment = one_normal.log_deltas({2.0: log_x}, np.zeros(1))[0][0]
         told = told_mixture.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
         fpr, power = tests_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
         lower = max(float(np.nanmax(power - fpr)), 0.0)
@@ -116,12 +124,14 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
     plain = _plain(run, dimension)
     if plain is not None:
         return plain.pessimistic
+    if run.records > 1:
+        return relaxed_in(run, dimension).pessimistic
     case = run.noise_multiplier, run.sample_rate, run.steps
     with np.errstate(all="ignore"):
         orders = second_moment.ORDERS if threshold != 0.0 else second_moment.ORDERS[:1]  # the others are for tails
         norms = log_norms(*case, second_moment.uniform(dimension), orders)
         thresholds = grid(norms)
-        logs = second_moment.log_deltas(norms, thresholds)
+        logs = one_normal.log_deltas(norms, thresholds)
         if threshold is None:
             coarse = np.arange(0, len(thresholds), _STRIDE)
             rough = np.maximum(*told_mixture.log_deltas(*case, dimension, thresholds[coarse], rtol=_ROUGH))
@@ -141,13 +151,30 @@ def _best(thresholds: np.ndarray, log_delta: np.ndarray, fpr: float) -> int:
     return int(np.argmin(np.logaddexp(log_delta, thresholds + math.log(fpr))))
 
 
+def _of_person(run: DPSGD, dimension: int) -> Bracket:
+    """All records of one person. Above, moments and the worst case; below, one direction for all of them.
+
+    Each record's direction, in each step, is uniform for the attacker; they may hang together in any way. The mask
+    told and the common sign would need one direction for all.
+    """
+    worst, case = compose(run, Neighbouring.ADD_REMOVE), (run.noise_multiplier, run.sample_rate, run.steps)
+    if run.noise_multiplier < _LEAST_NOISE:
+        return Bracket(worst.pessimistic, GaussianTradeOff(0.0), worst.notes)
+    with np.errstate(all="ignore"):
+        norms = {q: whole_user.log_chi_square(*case, dimension, run.records, q) for q in second_moment.ORDERS}
+        thresholds = grid(norms)
+        moments = both_directions(thresholds, *one_normal.log_deltas(norms, thresholds))
+        below = _reached(tests_from_below.error_rates(*case, dimension, records=run.records))
+        return Bracket.checked(strictest([moments, worst.pessimistic]), below, worst.notes)
+
+
 def _plain(run: DPSGD, dimension: int) -> Bracket | None:
     """The answers that need no bounds; None for several sampled steps in more than one dimension."""
     if run.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the direction is seen: use the worst case")
     if run.sampler is Sampler.FIXED_SIZE or dimension == 1:
         return relaxed_dpsgd(run)
-    if run.noise_multiplier < _LEAST_NOISE:  # who lacks more than a sign may reach less
+    if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
         told = relaxed_dpsgd(run)
         return Bracket(told.pessimistic, GaussianTradeOff(0.0), told.notes)
     if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
@@ -156,7 +183,7 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
         curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
         attained = run.sample_rate == 1.0  # shuffled batches may show less: no data set is known that attains it
         return Bracket(pessimistic=curve, optimistic=curve if attained else GaussianTradeOff(0.0))
-    if run.steps == 1:
+    if run.steps == 1 and run.records == 1:
         step = Subsampled(RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, dimension), run.sample_rate)
         return Bracket.exact(symmetrised(step))
     return None
@@ -167,7 +194,7 @@ def _above(run: DPSGD, dimension: int) -> Polygon:
     noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
     norms = log_norms(noise, rate, steps, second_moment.uniform(dimension))
     thresholds = grid(norms)
-    logs = second_moment.log_deltas(norms, thresholds)
+    logs = one_normal.log_deltas(norms, thresholds)
     coarse = np.arange(0, len(thresholds), _STRIDE)
     rough = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[coarse], rtol=_ROUGH)
     # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
@@ -260,7 +287,12 @@ def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray)
 
 def _below(run: DPSGD, dimension: int) -> Polygon:
     """What simple attackers reach, in both directions."""
-    fpr, power = tests_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension)
+    return _reached(tests_from_below.error_rates(run.noise_multiplier, run.sample_rate, run.steps, dimension))
+
+
+def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:
+    """The curve through (false positive rate, power) of legal tests, and of the same tests the other way."""
+    fpr, power = rates
     known = np.isfinite(fpr) & np.isfinite(power)
     fpr, power = fpr[known], power[known]
     curve = polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))

@@ -5,6 +5,9 @@ B ~ ncx2(d, K^2 / (T s^2)) and W ~ ncx2((T - 1) d, (K - K^2 / T) / s^2), indepen
 where one of them exceeds a level that falls with the cell of the other, in a fixed partition, uses both; which level is
 the attacker's choice, here that of the quadratic test that is optimal for small signals. The errors are finite sums of
 exact tails.
+
+Where a person has several records, all in one direction, J_t ~ Binomial(records, p) of them are in step t: K = sum J_t,
+and W has sum J_t^2 in place of K, which is least where K is spread evenly over the steps.
 """
 
 from __future__ import annotations
@@ -30,45 +33,64 @@ _ROUNDING = 4.0  # rtols, of each rate
 
 
 def error_rates(
-    noise: float, rate: float, steps: int, dimension: int, levels: int = _LEVELS, groups: int = _GROUPS
+    noise: float,
+    rate: float,
+    steps: int,
+    dimension: int,
+    levels: int = _LEVELS,
+    groups: int = _GROUPS,
+    records: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(upper bounds on the false positive rate, lower bounds on the power) of four kinds of attackers.
 
     Args:
         noise: noise over the clip norm, > 0.
         rate: Poisson inclusion probability, in (0, 1).
-        steps: number of noisy sums, >= 2.
+        steps: number of noisy sums; of a single one W is 0.
         dimension: of the space in which the direction is unknown.
         levels: how many levels each attacker tries; few lie near the best for the advantage.
         groups: most groups of counts; each takes the noncentralities of its weakest member.
+        records: of the person, each drawn by a coin of its own, all in one direction.
     """
-    law = _binomial.grouped(steps, rate, groups, _RARE)
-    low, high = law.low.astype(float), law.high.astype(float)
-    between = low**2 / steps / noise**2
-    # concave in K, so least at an end of the group
-    within = np.maximum(np.minimum(low - low**2 / steps, high - high**2 / steps), 0.0) / noise**2
-    weight, mean = np.exp(law.log_least), rate * steps
-    share = mean * mean / steps
-    kinds = (
-        _Part(1.0, dimension, between, share / noise**2),
-        _Part(_direction(rate, steps), (steps - 1) * dimension, within, (mean - share) / noise**2),
-        _Part(1.0, steps * dimension, low / noise**2, mean / noise**2),
+    law = _binomial.grouped(steps * records, rate, groups, _RARE)
+    unit, weight, mean = noise**-2.0, np.exp(law.log_least), rate * steps * records
+    share, rest = unit * mean * mean / steps, unit * (1.0 - rate) * mean
+    kinds: tuple[_Part, ...] = (
+        _Part(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
+        _Part(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
+        _Part(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
     )
+    kinds = kinds if steps > 1 else (kinds[0], kinds[2])
     rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *_RTOL))
     found = (
-        _staircase(weight, kinds[:2], levels, rtol),
+        *((_staircase(weight, kinds[:2], levels, rtol),) if steps > 1 else ()),
         _norm(weight, kinds[0], levels, rtol),
-        _norm(weight, kinds[2], levels, rtol),
-        _loudest(1.0 / noise**2, rate, steps, dimension, levels),
+        _norm(weight, kinds[-1], levels, rtol),
+        _loudest(unit, rate, steps, dimension, levels, records),
     )
     fpr, power = (np.concatenate(part) for part in zip(*found, strict=True))
     rounding = _ROUNDING * rtol
     return np.clip(fpr * (1.0 + rounding), _LEAST, 1.0), np.clip(power * (1.0 - rounding), 0.0, 1.0)
 
 
-def _direction(rate: float, steps: int) -> float:
-    """Weight of W for weight 1 of B: the quadratic form with p^2 on pairs of steps and p on squares."""
-    return (1.0 - rate) / (1.0 - rate + rate * steps)
+def _least_squares(count: np.ndarray, steps: int) -> np.ndarray:
+    """The least sum J_t^2 over ``steps`` whole numbers that add up to ``count``."""
+    each, more = count // steps, count % steps
+    return ((steps - more) * each**2 + more * (each + 1) ** 2).astype(float)
+
+
+def _least_within(law: _binomial.Blocks, steps: int) -> np.ndarray:
+    """The least sum J_t^2 - K^2/T in each group of counts K: concave between multiples of T, where it is 0."""
+    ends = [(count % steps) * (steps - count % steps) / steps for count in (law.low, law.high)]
+    return np.where(law.low // steps == law.high // steps, np.minimum(*ends), 0.0)
+
+
+def _direction(rate: float, coins: int) -> float:
+    """Weight of W for weight 1 of B: the quadratic form that is best for small signals.
+
+    E J J' on pairs of steps, E J^2 on squares: the latter exceeds the former by the variance of J.
+    """
+    return (1.0 - rate) / (1.0 - rate + rate * coins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +159,15 @@ def _levels(kinds: Sequence[_Part], count: int) -> np.ndarray:
     return np.asarray(centre + np.append(-0.5 * deviation, np.linspace(0.0, top, count - 1)))
 
 
-def _loudest(signal: float, rate: float, steps: int, dimension: int, levels: int) -> tuple[np.ndarray, np.ndarray]:
+def _loudest(
+    signal: float, rate: float, steps: int, dimension: int, levels: int, records: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where the loudest step |y_t|^2 exceeds a level": norms of different steps are independent."""
-    top = dimension + 8.0 * np.sqrt(2.0 * dimension) + signal + 6.0 * np.sqrt(signal + 1.0)
+    loud = signal * (1.0 + rate * (records - 1)) ** 2
+    top = dimension + 8.0 * np.sqrt(2.0 * dimension) + loud + 6.0 * np.sqrt(loud + 1.0)
     level = np.linspace(dimension, top, levels)
-    absent, present = (np.exp(ncx2.log_sf(level, dimension, nc, _RTOL[0])) for nc in (0.0, signal))
-    sampled = (1.0 - rate) * absent + rate * present
+    law = _binomial.grouped(records, rate, _GROUPS, _RARE * 1e-3 * rate)
+    absent = np.exp(ncx2.log_sf(level, dimension, 0.0, _RTOL[0]))
+    sampled = np.exp(law.log_least) @ np.exp(ncx2.log_sf(level, dimension, signal * law.low[:, None] ** 2, _RTOL[0]))
     fpr, power = (-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, sampled))
     return fpr, power
