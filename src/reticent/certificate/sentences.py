@@ -90,7 +90,10 @@ def headline(worst: AssessmentRecord, records: int | None = None) -> str:
     question = _question(Neighbouring(worst.neighbouring), records)
     right = percent(even_guess(worst), up=True)
     if right == "100%":
-        return f"Whoever tries to find out {question}: a coin flip can become all but certainty. This release hides next to nothing."
+        return (
+            f"Whoever tries to find out {question}: a coin flip can become all but certainty. "
+            "This release hides next to nothing."
+        )
     return f"Whoever tries to find out {question}: a coin flip becomes at most {right}, against any attacker."
 
 
