@@ -126,8 +126,8 @@ class MembershipGame(Adversary):
         notes = (
             f"{reason} The answer is the worst case of the same release: a bound, with no assumption about the data.",
             "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
-            "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much less "
-            "this attacker reaches is not known.",
+            "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much "
+            "less this attacker reaches is not known.",
         )
         return Assessment(
             adversary=self,
