@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -377,3 +378,16 @@ def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
 
     (axes,) = found.plot(Figure().subplots(1, 1), "linear")
     assert len(axes.get_lines()) >= 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        (lambda: rt.advantage(rt.assess(PLAIN)[0]), ".curve of an assessment"),
+        (lambda: rt.tpr_at_fpr(PLAIN, 0.01), ".curve of an assessment"),
+        (lambda: rt.Ledger(PLAIN), "Ledger((one, other))"),
+    ],
+)
+def test_what_was_meant_is_named(wrong, named):
+    with pytest.raises(ParameterError, match=re.escape(named)):
+        wrong()

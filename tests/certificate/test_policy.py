@@ -130,7 +130,7 @@ def test_a_required_signature_must_have_been_checked(certificate, outcome, signe
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", "Policy"),
+        ("", "mapping"),
         ("schema: reticent.policy/1\nlimits: []", "limits"),
         ("schema: reticent.policy/1\nlimits: [{measure: advantage}]", "at_most"),
         ("schema: reticent.policy/1\nlimits: [{measure: advantage, at_most: .nan}]", "at_most"),

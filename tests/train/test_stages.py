@@ -309,14 +309,15 @@ def test_verify_and_lint_refuse_stages_that_contradict_the_schedule(staged, tmp_
 
 
 def test_a_run_and_an_assessment_are_shown_in_a_few_lines(staged) -> None:
-    head, changed, *warned = repr(staged.ledger).splitlines()
-    assert head.startswith(
-        "run on breast-cancer: 12 noisy steps, poisson batches, sample rate 0.05, noise multiplier 2,"
-    )
+    text = repr(staged.ledger)
+    assert max(map(len, text.splitlines())) <= 80
+    head = "run on breast-cancer: 12 noisy steps, poisson batches, sample rate 0.05, noise multiplier 2,"
+    assert " ".join(text.split()).startswith(head)
+    changed, *warned = [line for line in text.splitlines()[1:] if not line.startswith(" ")]
     assert changed == "the first stage is shown; later ones differ"
     assert warned == [f"warning: {warning.value}" for warning in staged.ledger.warnings]
     worst = rt.assess(rt.Gaussian(2.0), "worst-case")[0]
-    assert repr(worst) == "worst-case, add-remove: advantage at most 0.1974 (bound)"
+    assert repr(worst) == "worst-case, add-remove: advantage at most 0.1975 (bound)"
     assert worst._repr_html_() == f"<pre>{worst}</pre>"
 
 

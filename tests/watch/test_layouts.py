@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from reticent.mechanism.watch_faults import Fault
+from reticent.watch.layouts import look_at_layouts
 
 RECORDS = 12
 pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook")
@@ -117,3 +118,18 @@ def test_a_frozen_convolution_does_no_harm():
     model = Convolution(channels_last)
     model.convolution.requires_grad_(requires_grad=False)
     assert not {Fault.PERMUTED_INPUT, Fault.PERMUTED_GRADIENTS} & set(watched(model, "hooks").faults)
+
+
+def test_what_fsdp_makes_of_a_convolution_is_looked_at():
+    class FSDPConv2d(nn.Conv2d):
+        """Of the name that torch gives to a sharded convolution."""
+
+    class Other(nn.Conv2d):
+        """Opacus does not take it apart."""
+
+    seen: list[Fault] = []
+    for kind in (FSDPConv2d, Other):
+        model = nn.Sequential(kind(3, 4, 3))
+        look_at_layouts(model, ghost=True, found=seen.append)
+        model(torch.randn(2, 3, 5, 5).to(memory_format=torch.channels_last))
+    assert seen == [Fault.PERMUTED_INPUT]

@@ -32,6 +32,8 @@ class Ledger(Mechanism):
     name: ClassVar[str] = "ledger"
 
     def __post_init__(self) -> None:
+        if isinstance(self.parts, Mechanism):
+            raise ParameterError("parts", type(self.parts).__name__, "several mechanisms: Ledger((one, other))")
         if not self.parts:
             raise ParameterError("parts", self.parts, "at least one mechanism")
         stated = {getattr(part, "records_per_user", None) for part in self.parts}

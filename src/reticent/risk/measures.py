@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
+from typing import TypeVar, cast
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
+from reticent.errors import ParameterError
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 from reticent.tradeoff._logs import HUGE
 
@@ -25,7 +27,23 @@ _CLOSE, _MOST_STEPS = 1e-14, 400  # width of a bracket around a root, relative b
 _FURTHEST, _QUANTILES = 10.0, 1001  # normal quantiles of the area under a curve, to either side of 0
 _ZOOMS = (301, 33, 33, 33)  # quantiles of the grids that close in on the largest shift
 
+_Read = TypeVar("_Read", bound=Callable[..., float])
 
+
+def _of_curve(read: _Read) -> _Read:
+    """``read``, which says what it wants where it is handed an assessment or a release."""
+
+    @wraps(read)
+    def number(curve: TradeOff, *args: float, **kwargs: float) -> float:
+        if not isinstance(curve, TradeOff):
+            given = type(curve).__name__
+            raise ParameterError("curve", given, "a trade-off curve, such as the .curve of an assessment")
+        return read(curve, *args, **kwargs)
+
+    return cast(_Read, number)
+
+
+@_of_curve
 def advantage(curve: TradeOff) -> float:
     """Membership advantage: max over alpha of ``1 - alpha - beta`` (total variation), in [0, 1].
 
@@ -37,6 +55,7 @@ def advantage(curve: TradeOff) -> float:
     return float(curve.delta(0.0))
 
 
+@_of_curve
 def bayes_security(curve: TradeOff) -> float:
     """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets.
 
@@ -49,6 +68,7 @@ def bayes_security(curve: TradeOff) -> float:
     return min(1.0, float(np.exp(np.logaddexp(rates.fpr, rates.fnr))))
 
 
+@_of_curve
 def success(curve: TradeOff, prior: float) -> float:
     """Probability that the attacker guesses right when the secret holds with probability ``prior``.
 
@@ -68,6 +88,7 @@ def success(curve: TradeOff, prior: float) -> float:
     return min(1.0, (1.0 - prior) + prior * gain)
 
 
+@_of_curve
 def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
     """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent).
 
@@ -82,6 +103,7 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
     return float(curve.power(_check.fraction(fpr=fpr)))
 
 
+@_of_curve
 def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
     """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon.
 
@@ -96,6 +118,7 @@ def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
     return float(curve.delta(_check.finite(epsilon=epsilon)))
 
 
+@_of_curve
 def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
     """Smallest epsilon >= 0 at which the curve implies (epsilon, delta)-DP; inf where there is none.
 
@@ -122,6 +145,7 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
     return _root_above(excess, low, high)
 
 
+@_of_curve
 def mu(curve: TradeOff) -> float:
     """A mu for which the curve is mu-GDP at *every* error rate; infinite where the curve proves none.
 
@@ -136,6 +160,7 @@ def mu(curve: TradeOff) -> float:
     return curve.proven_mu
 
 
+@_of_curve
 def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     """Smallest mu such that the curve is mu-GDP at false positive rates from ``floor`` to 1/2, either way round.
 
@@ -151,6 +176,7 @@ def mu_above(curve: TradeOff, floor: float = MU_FLOOR) -> float:
     return _mu_above(_Same(curve), _check.open_fraction(floor=floor))
 
 
+@_of_curve
 def auc(curve: TradeOff) -> float:
     """Area under the best ROC curve, in [1/2, 1]: the trapezoid rule in the normal quantile of alpha.
 
@@ -162,6 +188,7 @@ def auc(curve: TradeOff) -> float:
     return float(min(1.0, np.sum(powers * density) * (quantiles[1] - quantiles[0])))
 
 
+@_of_curve
 def reconstruction_success(curve: TradeOff, baseline: float) -> float:
     """Largest probability of reconstructing the target when a guess without the release has ``baseline``.
 

@@ -38,8 +38,12 @@ def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fault], None]) 
     if getattr(model, "force_functorch", False) or not _misreads():
         return []
     look = _Look(ghost, found)
-    layers = [layer for layer in bare(model).modules() if type(layer) is nn.Conv2d]  # Opacus knows this type alone
-    return [layer.register_forward_pre_hook(look) for layer in layers]
+    return [layer.register_forward_pre_hook(look) for layer in bare(model).modules() if _unfolded(layer)]
+
+
+def _unfolded(layer: nn.Module) -> bool:
+    """Opacus takes this type alone apart, and what FSDP makes of it."""
+    return type(layer) is nn.Conv2d or (isinstance(layer, nn.Conv2d) and type(layer).__name__ == "FSDPConv2d")
 
 
 @dataclass(frozen=True, eq=False)
