@@ -14,7 +14,8 @@ from reticent.composition.profile import power_of
 from reticent.composition.routes import transform
 from reticent.composition.routes.bounds import loudest_step
 from reticent.composition.routes.contour import Enclosed
-from reticent.composition.routes.transform import SampledStep, SpectralComposition
+from reticent.composition.routes.cut_moments import SampledStep
+from reticent.composition.routes.transform import SpectralComposition
 from reticent.composition.steps import steps_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler

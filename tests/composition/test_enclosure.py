@@ -12,8 +12,9 @@ from reticent.composition import Composed
 from reticent.composition.bracket import Bracket
 from reticent.composition.pairs import AntipodalPair
 from reticent.composition.routes import lattice, transform
+from reticent.composition.routes.cut_moments import SampledStep
 from reticent.composition.routes.lattice import compose_lattice
-from reticent.composition.routes.transform import SampledStep, SpectralComposition
+from reticent.composition.routes.transform import SpectralComposition
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.risk import epsilon_at_delta
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled

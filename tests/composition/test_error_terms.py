@@ -10,8 +10,8 @@ from reticent.composition import _power
 from reticent.composition._power import Part, Tilted
 from reticent.composition.pairs import AntipodalPair, affinity
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian
-from reticent.composition.routes import advantage, bounds, lattice, transform
-from reticent.composition.routes.transform import SampledStep
+from reticent.composition.routes import advantage, bounds, cut_moments, lattice
+from reticent.composition.routes.cut_moments import SampledStep
 from reticent.mechanism import Neighbouring
 from reticent.tradeoff import GaussianTradeOff, Subsampled
 
@@ -163,9 +163,9 @@ def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out(monkeypatch):
 )
 def test_moments_without_rare_large_losses(antipodal, noise, rate, exponent, log_tail, cells, monkeypatch):
     """Upper bounds, close, and what is left out is about as probable as was asked for."""
-    monkeypatch.setattr(transform, "_CUT_CELLS", cells)
+    monkeypatch.setattr(cut_moments, "_CELLS", cells)
     step = SampledStep(noise, rate, antipodal, 50)
-    logs, lost = transform.cut_moments(step, np.array([float(exponent)]), log_tail)
+    logs, lost = cut_moments.cut_moments(step, np.array([float(exponent)]), log_tail)
     _, mass, loss = sampled_nodes(noise, rate, antipodal)
     present = mass * np.exp(loss)
     above = np.cumsum(present[::-1])[::-1]

@@ -7,9 +7,10 @@ import pytest
 
 from reticent.composition import compose
 from reticent.composition.routes import split
+from reticent.composition.routes.cut_moments import SampledStep
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.routes.split import Outside, Within
-from reticent.composition.routes.transform import SampledStep, SpectralComposition
+from reticent.composition.routes.transform import SpectralComposition
 from reticent.errors import NumericalError
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.tradeoff import GaussianTradeOff, Subsampled

@@ -130,6 +130,11 @@ class WorstCaseProfile:
         self._kernel = values * (spacing / math.pi) / ((spacing * np.arange(len(values))) ** 2 + 0.25)
         self._kernel[0] *= 0.5
 
+    @property
+    def size(self) -> tuple[int, int]:
+        """Nodes of one step, and frequencies, of a reliable profile."""
+        return self._law.loss.shape[-1], len(self._kernel)
+
     @cached_property
     def _turns(self) -> _Turns:
         return _Turns.of(self._spacing, self._kernel)

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
-from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.composition.pairs.transforms import Law, PlainGaussian
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.routes.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
+from reticent.composition.routes.cut_moments import SampledStep, cut_moments
 from reticent.composition.steps import Step
 from reticent.errors import NumericalError
 from reticent.mechanism.pairs import AntipodalGaussianPair, GaussianPair
@@ -56,9 +55,6 @@ _POINT = _Effort(30_000_000, 44.0, 1e-11, 3e-16)  # the one or few contours of a
 _HALF_BLOCK = 1.4  # standard deviations to either side that one contour serves
 _EASED = 0.6  # of what the last contour had to resolve: where the next one starts
 _LEFT_OUT = -41.0  # log of the probability of rare large losses that Chernoff exponents are spared
-_WIDEST, _CUT_CELLS = 16.0, 3201  # standard deviations, and cells, of the moments without them
-_EPS = 2.0**-52
-_ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
 _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
 _PLANNED = 46.0  # digits that moments and saddle points are planned for
 _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponents are asked
@@ -73,16 +69,6 @@ _SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
-
-
-@dataclass(frozen=True, slots=True)
-class SampledStep:
-    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``."""
-
-    noise_multiplier: float
-    rate: float
-    antipodal: bool
-    count: int
 
 
 @dataclass(frozen=True)
@@ -428,38 +414,6 @@ def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
     perfect = Polygon(LogErrors(fpr=none, tnr=sure, fnr=none, tpr=sure), np.zeros(0))
     rest = np.array([1.0 - advantage])
     return perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest)))
-
-
-def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tuple[np.ndarray, float]:
-    """Moments without rare large losses: where these begin, at B, Q(L > B) of all steps is about e^``log_tail``.
-
-    e^(cL) - 1 - c (e^L - 1) falls to 0 at L = 0 and then grows, so on a cell it is at most its larger end; and
-    E_P[e^L - 1] over what is kept is 0 but for what is left out.
-
-    Args:
-        step: the antipodal pair leaves out losses below -B as well.
-        exponents: c < 0 or c > 1.
-        log_tail: of the probability.
-
-    Returns:
-        Upper bounds on log E_P[e^(cL)] over what is kept, of all steps; and a bound on the probability of what is
-        left out, in any step and under either law.
-    """
-    s, rate, both = step.noise_multiplier, step.rate, step.antipodal
-    far = 1.0 + _WIDEST * s
-    x = np.linspace(-far, far, _CUT_CELLS)
-    beyond = step.count * (rate * ndtr((1.0 - x) / s) + (1.0 - rate) * ndtr(-x / s))
-    last = int(np.argmax(beyond <= np.exp(log_tail)))
-    lost = float(beyond[last]) * _ULPS * (2.0 if both else 1.0)
-    x = x[_CUT_CELLS - 1 - last : last + 1] if both else x[: last + 1]
-    loss = GaussianMixture(s, (rate,), antipodal=both).loss(x)
-    survival = (1.0 - rate) * ndtr(-x / s) + rate * ndtr((-1.0 - x) / s) if both else ndtr(-x / s)
-    if not both:  # the cell below all others, down to the smallest loss
-        loss, survival = np.append(math.log1p(-rate), loss), np.append(1.0, survival)
-    mass = -np.diff(survival) * _ULPS + np.where(survival[:-1] > 0.4, 4.0 * _EPS, 0.0)
-    excess = np.expm1(np.multiply.outer(exponents, loss)) - np.multiply.outer(exponents, np.expm1(loss))
-    total = np.maximum(excess[:, :-1], excess[:, 1:]) @ mass * _ULPS + np.abs(exponents) * lost / step.count
-    return step.count * np.log1p(np.where(np.isfinite(total), total, np.inf)), lost
 
 
 def _reach(step: SampledStep, variance: float) -> float:
