@@ -179,7 +179,7 @@ def map_rows() -> list[Row]:
             {"seconds": round(seconds, 2), "ratio": "extrapolated from one value of the peer"},
         )
         work = f"200 x 200 map of advantage, {steps} steps"
-        rows.append(Row(work, "dp_accounting", spread([ratio]), None, goal, seconds <= allowed, notes))
+        rows.append(Row(work, "dp_accounting", spread([ratio]), None, f"{allowed:g} s", seconds <= allowed, notes))
     return rows
 
 

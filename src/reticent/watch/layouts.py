@@ -61,7 +61,7 @@ class _Look:
             if fault is not None:
                 self.found(fault)
 
-    def __deepcopy__(self, memo: Any) -> _Look:
+    def __deepcopy__(self, _memo: Any) -> _Look:
         """A copy of the model reports to the same place."""
         return self
 
