@@ -174,10 +174,7 @@ def map_rows() -> list[Row]:
         middle = {"noise_multiplier": 2.2, "sample_rate": 3e-3, "steps": steps}
         one = _seconds(lambda row=middle: _peer_pld(row).get_delta_for_epsilon(0.0))
         ratio = 40_000 * one / seconds
-        goal, notes = (
-            f"{allowed:g} s",
-            {"seconds": round(seconds, 2), "ratio": "extrapolated from one value of the peer"},
-        )
+        notes: dict[str, object] = {"seconds": round(seconds, 2), "ratio": "extrapolated from one value of the peer"}
         work = f"200 x 200 map of advantage, {steps} steps"
         rows.append(Row(work, "dp_accounting", spread([ratio]), None, f"{allowed:g} s", seconds <= allowed, notes))
     return rows
