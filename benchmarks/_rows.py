@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -73,6 +74,15 @@ def interleave(ours: Callable[[], object], peer: Callable[[], object], repeats: 
         time.sleep(pause)
         ratios.append(_seconds(peer) / fast)
     return ratios
+
+
+def forget() -> None:
+    """Empty every cache of ``reticent.composition``: a repeat must do the work again."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("reticent.composition"):
+            for value in list(vars(module).values()):
+                if callable(getattr(value, "cache_clear", None)):
+                    value.cache_clear()
 
 
 def limit(what: str, floor: Callable[[], object], ours: Callable[[], object], ratio: float, repeats: int = 5) -> Limit:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks._rows import Row, interleave, limit, main, spread
+from benchmarks._rows import Row, forget, interleave, limit, main, spread
 from reticent.calibrate import (
     Advantage,
     BayesSecurity,
@@ -23,7 +23,7 @@ from reticent.calibrate import (
     TprAtFpr,
     calibrate,
 )
-from reticent.composition import advantage, closed_forms, common_sign, compose, relaxed_dpsgd
+from reticent.composition import advantage, closed_forms, common_sign
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.threat import Membership, Method, Relaxed, WorstCase
 
@@ -76,12 +76,6 @@ def worst_case_rows() -> list[Row]:
         work = f"noise for advantage 0.1, p={rate}, T={steps}"
         rows.append(Row(work, "riskcal", spread(ratios), error, goal, met, notes, floor, 10_000))
     return rows
-
-
-def forget() -> None:
-    """Empty the caches of composed curves: a repeat must compose again."""
-    compose.cache_clear()
-    relaxed_dpsgd.cache_clear()
 
 
 def seconds(work: Callable[[], object], repeats: int = 5) -> list[float]:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from benchmarks._rows import Row, main, spread
+from benchmarks._rows import Row, forget, main, spread
 from reticent.calibrate import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
 from reticent.certificate.numbers import Questions, measures
 from reticent.composition import certified_advantage
@@ -98,6 +98,7 @@ def _calibrated(target: Advantage | EpsilonAtDelta) -> object:
 
 
 def _timed(work: Callable[[], T]) -> tuple[float, T]:
+    forget()
     start = time.process_time()
     value = work()
     return time.process_time() - start, value

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from benchmarks import page
+from benchmarks._rows import forget
+from reticent.composition import common_sign, compose, worst_case
+from reticent.composition.relaxed_dimension import relaxed_in
+from reticent.mechanism import DPSGD, Neighbouring
 
 
 def row(median: float, *, met: bool) -> dict[str, object]:
@@ -33,3 +37,17 @@ def test_limit_and_moonshot_stand_beside_what_was_reached() -> None:
     text = page.table({"measured": "2026-01-01", "load": [0.1, 1.0], "rows": [reached, row(8.0, met=True)]})
     assert "| 10 times | yes | 12.5 | **25** |" in text
     assert text.count("one product") == 1
+
+
+def test_what_is_timed_again_is_computed_again() -> None:
+    run = DPSGD(4.0, 0.5, 2)
+    asked = (
+        lambda: compose(run, Neighbouring.ADD_REMOVE),
+        lambda: worst_case(run, Neighbouring.ADD_REMOVE),
+        lambda: common_sign(run),
+        lambda: relaxed_in(run, 3),
+    )
+    before = [ask() for ask in asked]
+    assert all(ask() is answer for ask, answer in zip(asked, before, strict=True))
+    forget()
+    assert all(ask() is not answer for ask, answer in zip(asked, before, strict=True))
