@@ -393,7 +393,8 @@ _THEOREMS = (
     Theorem(
         "RETICENT:whole-user-sign",
         "The common-sign curve with Binomial(K, p) records in place of one coin per step; docs/whole-users.md.",
-        "As RETICENT:common-sign; all records of the person move the result in one direction.",
+        "As RETICENT:common-sign; all records of the person move the result in one direction, each by the "
+        "full clip norm.",
     ),
     Theorem(
         "RETICENT:whole-user-directions",
