@@ -17,6 +17,7 @@ from reticent.certificate.numbers import Number
 from reticent.certificate.page import _number
 from reticent.certificate.sentences import percent
 from reticent.cli import main
+from reticent.dashboard.words import number_table
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
 
 
@@ -119,3 +120,11 @@ def test_limits_of_an_audit_are_rounded_outwards() -> None:
         least, most = (cells[1], cells[2]) if row[1] is not None else (cells[0], None)
         assert float(least) <= row[2]
         assert most is None or float(most) >= row[3]
+
+
+@pytest.mark.parametrize("noise", [1.7, 2.1, 3.3])
+def test_the_dashboard_rounds_bounds_to_their_safe_side(noise: float) -> None:
+    worst = rt.WorstCase().assess(rt.Gaussian(noise))
+    cells = [cell.children[0] for cell in number_table([worst]).children[1].children[0].children[1:]]
+    assert float(cells[0]) >= advantage(worst.curve) * (1.0 - 1e-11)
+    assert float(cells[1]) <= bayes_security(worst.curve) * (1.0 + 1e-11)

@@ -87,6 +87,22 @@ def test_samplers() -> None:
     assert any("always safe" in note for note in stated.notes)
 
 
+@pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+def test_shuffled_records_of_a_person_share_one_direction_and_the_notes_say_so(neighbouring) -> None:
+    shuffled = DPSGD(6.0, 0.2, 100, sampler=Sampler.SHUFFLED, records_per_user=2)
+    said = Relaxed(dimension=30).assess(shuffled, neighbouring)
+    assert any("one and the same direction" in note for note in said.notes)
+    assert not any("may differ" in note for note in said.notes)
+    assert "RETICENT:whole-user-directions" not in said.theorems
+
+
+def test_sampled_records_of_a_person_may_have_directions_of_their_own() -> None:
+    said = Relaxed(dimension=30).assess(DPSGD(6.0, 0.2, 100, records_per_user=2))
+    assert any("may differ" in note for note in said.notes)
+    assert not any("same direction" in note for note in said.notes)
+    assert "RETICENT:whole-user-directions" in said.theorems
+
+
 # Replacement: the chain of two.
 
 

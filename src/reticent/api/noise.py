@@ -16,7 +16,7 @@ from reticent.calibrate.solve import Calibration, UnreachableError
 from reticent.calibrate.solve import calibrate as solve
 from reticent.calibrate.spelling import MEANT
 from reticent.calibrate.spelling import target_of as spelt
-from reticent.calibrate.targets import TARGETS, BayesSecurity, Target
+from reticent.calibrate.targets import TARGETS, Target
 from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.certificate.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
@@ -103,7 +103,7 @@ class Calibrations(Table, Sequence[Calibration]):
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """The answer, and the risk there, on the safe side."""
         grows = self.calibrations[0].unknown.risk_grows
-        risk = not isinstance(self.target, BayesSecurity)
+        risk = self.target.grows_with_risk
         return [None, None, not grows, risk, risk]
 
     def notes(self) -> list[str]:

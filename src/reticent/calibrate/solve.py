@@ -10,7 +10,7 @@ from reticent._text import Brief, digits
 from reticent.calibrate.claims import Attack
 from reticent.calibrate.search import Edge
 from reticent.calibrate.steer import start_of, steering
-from reticent.calibrate.targets import BayesSecurity, Reconstruction, Target
+from reticent.calibrate.targets import Reconstruction, Target
 from reticent.calibrate.unknowns import Unknown
 from reticent.errors import NumericalError, ReticentError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
@@ -71,7 +71,7 @@ class Calibration(Brief):
     def _lines(self) -> list[str]:
         what = f"{self.unknown.name.replace('_', ' ')} {digits(self.value, 6, up=not self.unknown.risk_grows)}"
         who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
-        achieved = digits(self.achieved.value, 6, up=not isinstance(self.target, BayesSecurity))
+        achieved = digits(self.achieved.value, 6, up=self.target.grows_with_risk)
         return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
 
     def worst_case(self) -> Interval:

@@ -31,10 +31,12 @@ class Target(ABC):
         value: the limit, in the units of the risk.
         threshold: the epsilon >= 0 whose delta says by how much the limit is kept; None where a rate does.
         at_fpr: the false positive rate that it asks about otherwise.
+        grows_with_risk: whether more is worse; a claim is then rounded up, and otherwise down.
     """
 
     name: ClassVar[str]
     place: ClassVar[tuple[str, str] | None] = None
+    grows_with_risk: ClassVar[bool] = True
     value: float
 
     @property
@@ -61,7 +63,7 @@ class Target(ABC):
 
     def met_by(self, achieved: float) -> bool:
         """Whether a risk that was ``achieved`` keeps within the limit."""
-        return achieved <= self.value
+        return achieved <= self.value if self.grows_with_risk else achieved >= self.value
 
     @abstractmethod
     def of_mu(self, mu: float) -> float:
@@ -131,15 +133,13 @@ class BayesSecurity(_AtThreshold):
 
     value: float
     name: ClassVar[str] = "bayes-security"
+    grows_with_risk: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check.open_fraction(bayes_security=self.value)
 
     def measure(self, curve: TradeOff) -> float:
         return risk.bayes_security(curve)
-
-    def met_by(self, achieved: float) -> bool:
-        return achieved >= self.value
 
     def of_delta(self, delta: float) -> float:
         return 1.0 - delta

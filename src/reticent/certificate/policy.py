@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
+from reticent._text import digits
 from reticent.certificate.numbers import Number, Record
 from reticent.certificate.schema import Certificate, CertifiedAssessment, moment, read_text
 from reticent.certificate.text import inert
@@ -198,9 +199,9 @@ def _against(record: CertifiedAssessment, limit: Limit, name: str) -> Check:
     if number.value is None:
         return Check(where, False, "there is no finite value")
     if limit.at_least is not None:
-        return Check(where, number.value >= limit.at_least, f"is {number.value:.6g}")
+        return Check(where, number.value >= limit.at_least, f"is {digits(number.value, 6, up=False)}")
     assert limit.at_most is not None  # noqa: S101 (Limit checks that one of both is given)
-    return Check(where, number.value <= limit.at_most, f"is {number.value:.6g}")
+    return Check(where, number.value <= limit.at_most, f"is {digits(number.value, 6, up=True)}")
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.dcc.express import send_string
 
+from reticent._text import digits
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.catalogue import UNKNOWNS
@@ -141,7 +142,8 @@ class Callbacks:
         line, code = f"No value is known that keeps {words.goal(target)} for any attacker.", ("", "")
         if found.found:
             best = found.found[0]
-            line = f"{what.capitalize()} {best.value:.5g}: {words.goal(target)} for {_attacker_words(best.adversary)}."
+            value = digits(best.value, 5, up=not best.unknown.risk_grows)
+            line = f"{what.capitalize()} {value}: {words.goal(target)} for {_attacker_words(best.adversary)}."
             code = calibration_python(settings, found.found), calibration_command(settings, found.found)
         return line, "", figure, table, words.left_out(found.skipped), *code
 
@@ -284,7 +286,8 @@ def _compared(worst: dict[str, Assessment], *, pinned: bool) -> str:
     if a == b:
         return "A and B are alike for the worst case."
     more, less, high, low = ("B", "A", b, a) if b > a else ("A", "B", a, b)
-    return f"{more} reveals more than {less} to any attacker: advantage up to {high:.4g}, not {low:.4g}."
+    most, other = digits(high, up=True), digits(low, up=True)
+    return f"{more} reveals more than {less} to any attacker: advantage up to {most}, not {other}."
 
 
 def _attacker_words(who: Adversary) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dash import html
 
+from reticent._text import digits
 from reticent.calibrate import Target
 from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.certificate.sentences import even_guess, headline, percent
@@ -23,6 +24,7 @@ from reticent.errors import ParameterError, ReticentError
 from reticent.threat import Assessment, Claim
 
 _LONGEST = 500
+_SECURITY = "Bayes security"  # of which more is better
 _LABELS = {name: a.label for name, a in ATTACKERS.items()}
 
 
@@ -57,7 +59,8 @@ def accuracy(assessments: Sequence[Assessment]) -> str:
     if number.lower is None or number.upper is None:
         return "Certificate accuracy: proven. How far the truth lies below is not known."
     if number.lower == number.upper:
-        return f"Certificate accuracy: proven; the advantage is {number.upper:.6g}. The table has every number."
+        known = digits(number.upper, 6, up=True)
+        return f"Certificate accuracy: proven; the advantage is {known}. The table has every number."
     if number.lower == 0.0:
         return (
             f"Certificate accuracy: proven; the advantage is at most {_up(number.upper)}. The table has every number."
@@ -118,19 +121,27 @@ def number_table(assessments: Sequence[Assessment]) -> html.Table:
     """Every number of every attacker, as ``reticent risk`` prints them, with enclosures below."""
     rows = [(assessment, record(assessment)) for assessment in assessments]
     first = rows[0][1]
-    columns = [(title, read) for title, read, _ in _columns(first)]
-    head = html.Tr([html.Th("attacker", scope="col"), *[html.Th(title, scope="col") for title, _ in columns]])
-    body = [html.Tr([_attacker(a), *[_cell(number) for _, _, number in _columns(r)]]) for a, r in rows]
+    titles = ["attacker", *(title for title, _ in _columns(first))]
+    head = html.Tr([html.Th(title, scope="col") for title in titles])
+    body = [
+        html.Tr([_attacker(a), *(_cell(number, _way(title, a.claim)) for title, number in _columns(r))])
+        for a, r in rows
+    ]
     return html.Table([html.Thead(head), html.Tbody(body)])
 
 
-def _columns(r: AssessmentRecord) -> list[tuple[str, None, Number]]:
-    found = [("advantage", r.advantage), ("Bayes security", r.bayes_security)]
+def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
+    found = [("advantage", r.advantage), (_SECURITY, r.bayes_security)]
     found += [(f"right at prior {float(k):g}", n) for k, n in r.success_at_prior.items()]
     found += [(f"TPR at FPR {float(k):g}", n) for k, n in r.tpr_at_fpr.items()]
     found += [(f"epsilon at delta {float(k):g}", n) for k, n in r.epsilon_at_delta.items()]
     found += [(f"delta at epsilon {float(k):g}", n) for k, n in r.delta_at_epsilon.items()]
-    return [(title, None, number) for title, number in [*found, ("mu", r.mu)]]
+    return [*found, ("mu", r.mu)]
+
+
+def _way(title: str, claim: Claim) -> bool | None:
+    """Which way the digits of a number are rounded: a bound to its safe side, anything else to the nearest."""
+    return title != _SECURITY if claim is Claim.BOUND else None
 
 
 def _attacker(assessment: Assessment) -> html.Th:
@@ -140,17 +151,18 @@ def _attacker(assessment: Assessment) -> html.Th:
     )
 
 
-def _cell(number: Number) -> html.Td:
+def _cell(number: Number, up: bool | None) -> html.Td:
     ends = (number.lower, number.upper)
     enclosed = None not in ends and ends != (number.value, number.value)
     same = shown(number.lower) == shown(number.value) == shown(number.upper)
-    small = [] if not enclosed or same else [html.Small(f"{shown(number.lower)} to {shown(number.upper)}")]
-    return html.Td([shown(number.value), *small], className="n")
+    around = f"{shown(number.lower, up=False)} to {shown(number.upper, up=True)}"
+    small = [] if not enclosed or same else [html.Small(around)]
+    return html.Td([shown(number.value, up=up), *small], className="n")
 
 
-def shown(value: float | None) -> str:
-    """Four digits; null is infinite."""
-    return "∞" if value is None else f"{value:.4g}"
+def shown(value: float | None, *, up: bool | None = None) -> str:
+    """Four digits, to the nearest or to one side (``digits``); null is infinite."""
+    return "∞" if value is None else digits(value, up=up)
 
 
 def left_out(skipped: Mapping[str, str]) -> list[Any]:
@@ -163,7 +175,7 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
     reference = {c.neighbouring: c.value for c in searched.found if c.adversary.name == "worst-case"}
     titles = ("attacker", what, "worst case there", f"achieved {target.name}", "against worst case")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
-    body = []
+    body, up = [], target.grows_with_risk
     for c in searched.found:
         worst, base = worst_there(c), reference.get(c.neighbouring)
         unsafe = not target.met_by(worst)
@@ -174,12 +186,12 @@ def calibration_table(searched: Searched, target: Target, what: str, waiting: Se
                     html.Th(
                         [swatch(c.adversary.name), c.adversary.name, html.Small(c.neighbouring.value)], scope="row"
                     ),
-                    html.Td(html.Strong(f"{c.value:.6g}"), className="n"),
+                    html.Td(html.Strong(digits(c.value, 6, up=not c.unknown.risk_grows)), className="n"),
                     html.Td(
-                        [f"{worst:.4g}", *([html.Small("beyond the target")] if unsafe else [])],
+                        [digits(worst, up=up), *([html.Small("beyond the target")] if unsafe else [])],
                         className="n beyond" if unsafe else "n",
                     ),
-                    html.Td(f"{c.achieved.value:.4g}", className="n"),
+                    html.Td(digits(c.achieved.value, up=up), className="n"),
                     html.Td(ratio, className="n"),
                 ]
             )
@@ -194,11 +206,18 @@ def comparison_table(a: AssessmentRecord, b: AssessmentRecord) -> html.Table:
     """The worst case of two settings, number by number."""
     head = html.Tr([html.Th(t, scope="col") for t in ("worst case", "A", "B", "B − A")])
     body = []
-    for (title, _, one), (_, _, other) in zip(_columns(a), _columns(b), strict=True):
+    for (title, one), (_, other) in zip(_columns(a), _columns(b), strict=True):
         known = one.value is not None and other.value is not None
         difference = f"{other.value - one.value:+.3g}".replace("-", "\u2212", 1) if known else ""  # type: ignore[operator]
         body.append(
-            html.Tr([html.Th(title, scope="row"), _cell(one), _cell(other), html.Td(difference, className="n")])
+            html.Tr(
+                [
+                    html.Th(title, scope="row"),
+                    _cell(one, _way(title, Claim(a.claim))),
+                    _cell(other, _way(title, Claim(b.claim))),
+                    html.Td(difference, className="n"),
+                ]
+            )
         )
     return html.Table([html.Thead(head), html.Tbody(body)])
 
@@ -207,7 +226,7 @@ def goal(target: Target) -> str:
     """The target in words, such as *advantage at most 0.1*."""
     label, place, _, _ = TARGETS[target.name]
     where = "" if place is None else f" {place} {getattr(target, fields(target)[1].name):g}"  # type: ignore[arg-type]
-    limit = "at least" if target.name == "bayes-security" else "at most"
+    limit = "at most" if target.grows_with_risk else "at least"
     return f"{label[0].lower() + label[1:]}{where} {limit} {target.value:g}"
 
 

@@ -46,8 +46,9 @@ _DIFFERENT = (
     "whatever the dimension. It is safe as well where the record moves different runs in different directions."
 )
 _APART = (
-    "The direction of each record of the person, in each step, is unknown to the attacker in that space; these "
-    "directions may differ and depend on each other in any way. Whoever knows one of them is not covered."
+    "The attacker does not know in which direction any single record of the person moves the result, in any step. "
+    "These directions may differ and depend on each other in any way. The number is an average over them. Whoever "
+    "knows one of them is not covered."
 )
 _SAME_DIRECTION = "All participations of the record are taken to move the result in one and the same direction."
 _DIFFERENCE = (
@@ -120,6 +121,7 @@ class Relaxed(Adversary):
         lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
         if isinstance(mechanism, Laplace) or "RETICENT:chain" in keys:
             lower = 0.0
+        average = () if _APART in notes else (_AVERAGE,)
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
@@ -128,7 +130,7 @@ class Relaxed(Adversary):
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite(*keys),
-            notes=(_AVERAGE, *notes, *_stated(self.dimension, mechanism), *mechanism.notes),
+            notes=(*average, *notes, *_stated(self.dimension, mechanism), *mechanism.notes),
             mu_limits=(lower, upper),
         )
 
@@ -205,17 +207,27 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    if run.sampler is Sampler.SHUFFLED and dimension > 1:
+        return _epochs(run, neighbouring, dimension)
     if run.records > 1:
         return _person(run, neighbouring, dimension)
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
-        keys = (*keys, "RETICENT:second-moment", "RETICENT:hypercontractive")
-        keys = (*keys, "RETICENT:one-normal", "RETICENT:told-mask")
+        keys += ("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal", "RETICENT:told-mask")
     if neighbouring is Neighbouring.REPLACE:
         return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
     if dimension > 1:
         return relaxed_in(run, dimension), keys, ()
     return relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED)
+
+
+def _epochs(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+    """Shuffled batches: each started epoch is one release of all records, in one direction."""
+    keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
+    together = (_TOGETHER,) if run.records > 1 else ()
+    if neighbouring is Neighbouring.REPLACE:
+        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER, *together)
+    return relaxed_in(run, dimension), keys, together
 
 
 def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> _Answer:
