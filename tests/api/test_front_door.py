@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -391,3 +392,8 @@ def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
 def test_what_was_meant_is_named(wrong, named):
     with pytest.raises(ParameterError, match=re.escape(named)):
         wrong()
+
+
+def test_the_annotations_are_for_users_too() -> None:
+    """PEP 561: without this empty file type checkers take every name of an installed package for Any."""
+    assert (files("reticent") / "py.typed").is_file()
