@@ -94,7 +94,7 @@ MUTANTS = (
     Mutant("sign transform: copies above", SIGN + "transform.py", "(line - theta) * period)\n\n", "(line - theta) * period) * 0.0\n\n", SIGNS),
     Mutant("sign transform: copies below", SIGN + "transform.py", "_geometric((theta - line) * period)", "0.0", SIGNS),
     Mutant("sign transform: frequencies left out", SIGN + "transform.py", "(plan.outside + float(far))", "float(far)", SIGNS),
-    Mutant("sign transform: rounding", SIGN + "transform.py", "(truncation + _EPS * size)", "truncation", SIGNS),
+    Mutant("sign transform: rounding", SIGN + "transform.py", "(truncation + EPS * size)", "truncation", SIGNS),
     Mutant("chain through norms: the factor of addition", DIMENSION + "enclose.py", "np.logaddexp(later + norms.log_delta(first), joined)", "np.logaddexp(norms.log_delta(first), joined)", CUT + "::test_the_chain_by_way_of_a_third_law"),
     Mutant("chain through norms: the factor of removal", DIMENSION + "enclose.py", "first + parted), axis=1)", "parted), axis=1)", CUT + "::test_the_chain_by_way_of_a_third_law"),
     Mutant("caps: parts of two steps and more are not paid for", DIMENSION + "overlaps.py", "np.exp(log_sets[i]) * beyond)", "np.exp(log_sets[i]) * beyond * (n == 1))", CUT + "::test_what_is_dropped_is_counted_for_every_part_of_the_mask"),

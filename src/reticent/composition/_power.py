@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EPS = 2.0**-52
+from reticent.tradeoff._logs import EPS, OVERFLOW
+
 _NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 
 
@@ -58,7 +59,7 @@ def power(parts: Sequence[Part], points: int, first: int) -> tuple[np.ndarray, f
     turned.real, turned.imag = size * np.cos(phase), size * np.sin(phase)
     mass = np.fft.irfft(turned, points) * scale
     # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
-    spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
+    spread = size * (np.expm1(np.minimum(relative, OVERFLOW)) + 2.0 * fft_error)
     rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
     return np.maximum(np.roll(mass, (peak - first) % points), 0.0), float(rounding)
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-EPS = 2.0**-52
-_HALF_LOG_TWO_PI = 0.9189385332046727
+from reticent.tradeoff._logs import EPS, HALF_LOG_TWO_PI, log_of
+
 _DEVIATIONS, _FEW = 10.0, 45.0  # of the window: at least e^-50 of the mass lies inside, whatever the mean
 _FINE = 20_000  # blocks before grouping
 _TERMS = 100_000  # that are added up one by one
@@ -82,8 +82,7 @@ def _inside(low: np.ndarray, high: np.ndarray, count: int, rate: float) -> np.nd
     if high[-1] - low[0] > _TERMS:
         return None
     mass = np.exp(log_mass(np.arange(low[0], high[-1] + 1), count, rate))
-    with np.errstate(divide="ignore"):
-        return np.log(np.add.reduceat(mass, low - low[0]))
+    return log_of(np.add.reduceat(mass, low - low[0]))
 
 
 def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
@@ -92,7 +91,7 @@ def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
     rest = count - k
     spread = np.where((k > 0) & (rest > 0), k * rest, 1.0)
     inner = (
-        _stirling(np.asarray(float(count))) - _stirling(k) - _stirling(rest) - _HALF_LOG_TWO_PI
+        _stirling(np.asarray(float(count))) - _stirling(k) - _stirling(rest) - HALF_LOG_TWO_PI
         + 0.5 * (np.log(count) - np.log(spread)) - divergence(k, count, rate)
     )  # fmt: skip
     ends = np.where(k == 0, count * np.log1p(-rate), count * np.log(rate))
@@ -124,7 +123,7 @@ def _stirling(n: np.ndarray) -> np.ndarray:
     n = np.asarray(n, dtype=float)
     small, large = np.where(n < _SMALL, n, 1.0), np.where(n < _SMALL, _SMALL, n)
     small = np.maximum(small, 0.5)
-    exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - _HALF_LOG_TWO_PI
+    exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - HALF_LOG_TWO_PI
     square = 1.0 / (large * large)
     series = (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))) / large
     return np.where(n < _SMALL, exact, series)

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from reticent.composition.relaxed_dimension import second_moment
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI
 
 _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501)[1:], np.linspace(4.0, 12.0, 120)[1:]])
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used
@@ -29,7 +30,6 @@ _HALVINGS = 70
 _MORE = 1e-7  # relative, of a: for rounding in the equation that it solves
 _ROUNDING = 1e-14  # of values of order 1
 _DOUBT = 1e-13  # of bounds in standard deviations
-_HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -108,7 +108,7 @@ def _beyond() -> float:
 
 
 def _phi(x: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * x * x - _HALF_LOG_TWO_PI)
+    return np.exp(-0.5 * x * x - HALF_LOG_TWO_PI)
 
 
 def _above(x: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from scipy.special import bdtr, bdtrc
 from reticent.composition.relaxed_dimension import _binomial, second_moment
 from reticent.tradeoff import ncx2
 from reticent.tradeoff._bessel import log_mean_exponential
+from reticent.tradeoff._logs import log_expm1, log_of
 
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps
@@ -55,8 +56,7 @@ class Kept:
         k E (LR - 1/k)_+ + 1 - k, and the same holds. Means are at most 1, then Scarf's bound as for whole moments.
         """
         up, down = np.expm1(thresholds), -np.expm1(-thresholds)
-        with np.errstate(divide="ignore"):
-            lost = np.log(self.dropped)[:, None]
+        lost = log_of(self.dropped)[:, None]
         add, remove = (
             np.min(np.logaddexp(lost, second_moment.scarf(self.log_variance[:, None], c)), axis=0) for c in (up, down)
         )
@@ -75,7 +75,7 @@ def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))
     log_mass = _binomial.log_mass(n, steps, rate**2)
-    return _kept(noise, rate, steps, dimension, log_mass, log_mass + _log_expm1(log_mean), subtract=True)
+    return _kept(noise, rate, steps, dimension, log_mass, log_mass + log_expm1(log_mean), subtract=True)
 
 
 def over_norms(noise: float, rate: float, steps: int, dimension: int) -> Kept:
@@ -87,8 +87,7 @@ def over_norms(noise: float, rate: float, steps: int, dimension: int) -> Kept:
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))
     log_mass = _log_choose(steps, n) + n * (2.0 * np.log(rate) - np.log1p(-rate))
-    with np.errstate(divide="ignore"):
-        whole = log_mass + log_mean + np.log(-np.expm1(np.minimum(n * log_mean[0] - log_mean, 0.0)))
+    whole = log_mass + log_mean + log_of(-np.expm1(np.minimum(n * log_mean[0] - log_mean, 0.0)))
     return _kept(noise, rate, steps, dimension, log_mass, np.where(n == 1, -np.inf, whole), subtract=False)
 
 
@@ -148,8 +147,3 @@ def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bo
 def _log_choose(count: int, n: np.ndarray) -> np.ndarray:
     """log C(count, n): counts as a sum of logarithms, so that nothing cancels."""
     return np.cumsum(np.log((count - n + 1.0) / n))
-
-
-def _log_expm1(x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.where(x > 40.0, x, np.log(np.expm1(np.minimum(x, 40.0))))

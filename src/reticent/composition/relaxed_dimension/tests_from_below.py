@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.composition.relaxed_dimension import _binomial
-from reticent.composition.relaxed_dimension._binomial import EPS
 from reticent.tradeoff import ncx2
+from reticent.tradeoff._logs import EPS
 
 _GROUPS = 40
 _FEW_CELLS, _MANY_CELLS = 24, 40

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
 from reticent.composition.relaxed_dimension import _binomial
+from reticent.tradeoff._logs import log_expm1, log_of
 
 _CELLS = 2500  # of <u, u'>^2
 _FIRST = 0.01  # end of the first cell, in units of its mean: the integrand is all but linear there
@@ -65,8 +66,7 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
     share = np.where(mass > 1e3 * doubt, share, 1.0)
     gone = doubt < _GONE * _MASS
     far = (0.5 * dimension - 1.0) * np.log1p(-edges[:-1])
-    with np.errstate(divide="ignore"):
-        low, high = np.log(mass * (1.0 - share)), np.log(mass * share)
+    low, high = log_of(mass * (1.0 - share)), log_of(mass * share)
     return np.where(gone, -np.inf, low), np.where(gone, far, high)
 
 
@@ -89,8 +89,7 @@ def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int,
     log_cosh = np.where(odd < 1.0, np.log1p(2.0 * np.sinh(0.5 * np.minimum(odd, 1.0)) ** 2),
                         odd + np.log1p(np.exp(-2.0 * odd)) - math.log(2.0))  # fmt: skip
     both = 0.5 * (up + down) + log_cosh + _ROUNDING * (np.abs(up) + np.abs(down))
-    with np.errstate(divide="ignore"):
-        return np.where(both > 40.0, both, np.log(np.expm1(np.clip(both, 0.0, 40.0))))
+    return log_expm1(np.maximum(both, 0.0))
 
 
 def _log_up(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:

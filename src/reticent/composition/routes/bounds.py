@@ -13,11 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from reticent.composition._power import EPS
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.steps import Curves, Step, connected, masses
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff
-from reticent.tradeoff._logs import OVERFLOW, TINY, log1mexp
+from reticent.tradeoff._logs import EPS, OVERFLOW, TINY, log1mexp
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])

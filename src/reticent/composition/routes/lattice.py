@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.composition._power import EPS, Part, Tilted, outside, power
+from reticent.composition._power import Part, Tilted, outside, power
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import LOG_HALF, OVERFLOW, TINY
+from reticent.tradeoff._logs import EPS, LOG_HALF, OVERFLOW, TINY
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_POINTS = 2**22

@@ -16,10 +16,11 @@ import numpy as np
 from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
-from reticent.composition._power import EPS, Part, Tilted, outside, power
+from reticent.composition._power import Part, Tilted, outside, power
 from reticent.composition.sign.noise import SignNoise
 from reticent.composition.sign.step import Bounds
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import EPS
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights

@@ -22,6 +22,7 @@ from scipy.special import erfc, loggamma
 
 from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw, largest_outside
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import EPS
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
@@ -34,7 +35,6 @@ _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
 _COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less than 1e-7
 _WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
-_EPS = 2.0**-52
 _ULPS = 1e-15  # relative rounding of sums that leave this file
 _LARGEST_EXPONENT = 600.0
 Kinds = Sequence[tuple[SignStep, int]]
@@ -391,7 +391,7 @@ def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
     kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
     level = math.exp(kernel + moment) / (2.0 * math.pi**2 * abs(plan.line))
     truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
-    return np.exp(-plan.line * thresholds) * (truncation + _EPS * size)
+    return np.exp(-plan.line * thresholds) * (truncation + EPS * size)
 
 
 def _log_size(plan: _Plan, lift: float) -> float:
