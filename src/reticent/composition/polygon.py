@@ -93,6 +93,16 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
     return _both_halves(right, left)
 
 
+def symmetric_above(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
+    """``polygon_above`` for a symmetric curve: the bounds at thresholds >= 0, the first of them 0, say everything."""
+    return polygon_above(mirrored(-thresholds, thresholds), mirrored(log_delta, log_delta))
+
+
+def mirrored(back: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    """``back`` the other way round and without its first entry, that of threshold 0; then ``ahead``."""
+    return np.concatenate([back[:0:-1], ahead])
+
+
 class _DeltaHull:
     """Upper bounds on delta at thresholds 0 = l_0 < l_1 < ..., of which only the lower convex hull is kept."""
 

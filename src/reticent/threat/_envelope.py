@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
-from reticent.composition.polygon import Polygon, polygon_above
+from reticent.composition.polygon import Polygon, symmetric_above
 from reticent.tradeoff import TradeOff
 from reticent.tradeoff._logs import log1mexp, log_of
 from reticent.tradeoff.base import LogErrors
@@ -110,7 +110,7 @@ def tangent_envelope(log_deltas: Sequence[LogDelta]) -> Polygon:
         log_deltas: upper bounds on log delta; each must come from a symmetric guarantee.
     """
     values = np.minimum(np.min([bound(_SIZES) for bound in log_deltas], axis=0), 0.0)
-    return polygon_above(np.concatenate([-_SIZES[:0:-1], _SIZES]), np.concatenate([values[:0:-1], values]))
+    return symmetric_above(_SIZES, values)
 
 
 def gaussian_log_delta(mu: float) -> LogDelta:

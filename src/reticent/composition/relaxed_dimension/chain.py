@@ -13,11 +13,10 @@ import numpy as np
 
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
-from reticent.composition.polygon import Polygon, polygon_above, strictest
+from reticent.composition.polygon import Polygon, strictest, symmetric_above
 from reticent.composition.relaxed_dimension.enclose import relaxed_in
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.tradeoff import GaussianTradeOff, TradeOff
-from reticent.tradeoff._logs import log1mexp
 
 _THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))
 _SPLITS = np.linspace(0.0, 1.0, 17)
@@ -46,5 +45,4 @@ def chained(curve: TradeOff) -> Polygon:
     split = _THRESHOLDS[:, None] * _SPLITS
     first, second = curve.log_delta(split), curve.log_delta(_THRESHOLDS[:, None] - split)
     log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + 1e-15, 0.0)
-    both = np.concatenate([log_delta[:0:-1], log_delta])
-    return polygon_above(np.concatenate([-_THRESHOLDS[:0:-1], _THRESHOLDS]), both, log1mexp(both))
+    return symmetric_above(_THRESHOLDS, log_delta)

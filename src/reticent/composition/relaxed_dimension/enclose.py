@@ -16,7 +16,7 @@ import numpy as np
 from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import certified_advantage, compose
-from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.composition.relaxed_dimension import (
     one_normal,
     overlaps,
@@ -33,7 +33,7 @@ from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
 from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._bessel import log_mean_exponential
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import LOG_2
 
 _THRESHOLDS = 70
 _FURTHEST = 60.0  # threshold
@@ -43,7 +43,6 @@ _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left o
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
-_LOG_2 = math.log(2.0)
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
 _STRIDE, _AROUND = 7, 4  # thresholds at which an estimate asks for the mask told: every so many, and around the best
 _ROUGH = 1e-6  # relative error of tails that only steer or choose
@@ -261,7 +260,7 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
     open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(thresholds))
     if not np.any(open_still):
         return True
-    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(thresholds + _LOG_2)
+    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(thresholds + LOG_2)
     return bool(np.all(~open_still | (allowed <= floor)))
 
 
@@ -280,9 +279,7 @@ def grid(norms: dict[float, float]) -> np.ndarray:
 
 def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray) -> Polygon:
     """The symmetrised curve that obeys upper bounds on log delta of addition and of removal."""
-    log_delta = np.maximum(np.maximum(add, remove), _UNDERFLOW)
-    both = np.concatenate([log_delta[:0:-1], log_delta])
-    return polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), both, log1mexp(np.minimum(both, 0.0)))
+    return symmetric_above(thresholds, np.maximum(np.maximum(add, remove), _UNDERFLOW))
 
 
 def _below(run: DPSGD, dimension: int) -> Polygon:

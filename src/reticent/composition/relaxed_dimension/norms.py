@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.routes.lattice import lattice_above, lattice_below
 from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import log_of
 
 _THRESHOLDS = 400
 _FURTHEST = 40.0  # threshold
@@ -38,10 +38,7 @@ def composed_norms(noise: float, rate: float, steps: int, dimension: int, advant
     """
     above, below = _step(noise, rate, dimension)
     width = _SHARE * advantage
-    return (
-        compose_lattice([(above, steps)], width, _POINTS)[0],
-        compose_lattice([(below, steps)], width, _POINTS)[1],
-    )
+    return lattice_above([(above, steps)], width, _POINTS), lattice_below([(below, steps)], width, _POINTS)
 
 
 def _step(noise: float, rate: float, dimension: int) -> tuple[Polygon, Polygon]:
@@ -55,10 +52,6 @@ def _step(noise: float, rate: float, dimension: int) -> tuple[Polygon, Polygon]:
     delta = np.where(
         thresholds >= 0.0, tpr - grown + _ROUNDING * (tpr + grown), tnr - shrunk + _ROUNDING * (tnr + shrunk)
     )
-    with np.errstate(divide="ignore"):
-        log_delta = np.clip(np.log(np.maximum(delta, 0.0)), _UNDERFLOW, 0.0)
-    worse = [np.minimum(rate + _ROUNDING, 0.0) for rate in (rates.fpr, rates.fnr)]
-    points = LogErrors(worse[0], log1mexp(worse[0]), worse[1], log1mexp(worse[1]))
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta)), polygon_through(
-        LogErrors(*(rate[::-1] for rate in points))
-    )
+    log_delta = np.clip(log_of(np.maximum(delta, 0.0)), _UNDERFLOW, 0.0)
+    points = LogErrors.of(np.minimum(rates.fpr + _ROUNDING, 0.0), np.minimum(rates.fnr + _ROUNDING, 0.0))
+    return polygon_above(thresholds, log_delta), polygon_through(points.at(slice(None, None, -1)))

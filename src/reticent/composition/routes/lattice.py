@@ -41,7 +41,7 @@ _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric g
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _LossGrid:
     """The grid of the sum: ``offset`` + spacing * index, for ``points`` indices from ``start``.
 
     Attributes:
@@ -103,23 +103,23 @@ def compose_lattice(
     return _pessimistic(_all_cells(steps, plan, 0.0), plan), _optimistic(_all_cells(steps, plan, -0.5), plan)
 
 
-def lattice_above(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
+def lattice_above(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
     """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _pessimistic(_all_cells(steps, plan, 0.0), plan)
 
 
-def lattice_below(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
+def lattice_below(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
     """The optimistic side of ``compose_lattice`` alone; arguments and errors as there."""
     plan = _plan(steps, width, max_points, 0.0, tail)
     return _optimistic(_all_cells(steps, plan, -0.5), plan)
 
 
-def _all_cells(steps: Curves, plan: _Plan, shift: float) -> list[_Cells]:
+def _all_cells(steps: Curves, plan: _LossGrid, shift: float) -> list[_Cells]:
     return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
 
 
-def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
+def _pessimistic(parts: list[_Cells], plan: _LossGrid) -> Polygon:
     split = [_connect_dots(cells, plan.spacing) for cells in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     lost_q = sum(cells.count * cells.q_above for cells in parts)
@@ -157,7 +157,7 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
     return np.append(mass.sum() - shrunk.sum(), inner)
 
 
-def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
+def _optimistic(parts: list[_Cells], plan: _LossGrid) -> Polygon:
     p_mass = [_with_tails(c.p, c.p_below, c.p_above) for c in parts]
     q_mass = [_with_tails(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
@@ -232,7 +232,7 @@ class _Convolution:
 
 
 def _convolved(
-    parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0
+    parts: list[_Cells], masses: list[np.ndarray], plan: _LossGrid, tilt: float, offset: int = 0
 ) -> _Convolution:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
@@ -265,7 +265,7 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
     return np.append(total[1:], 0.0)
 
 
-def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float) -> _Cells:
+def _cells(curve: TradeOff, count: int, centre: float, plan: _LossGrid, shift: float) -> _Cells:
     reach = min(plan.spacing * plan.points, _LARGEST_LOSS)
     low, high = _support(curve, reach, plan.tail * _STEP_TAIL)
     first = int(np.floor((low - centre) / plan.spacing))
@@ -292,7 +292,7 @@ def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
+def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _LossGrid:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_planning_law(curve), n) for curve, n in steps]
@@ -311,11 +311,11 @@ def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail
     if atoms_apart >= spacing:
         spacing = atoms_apart / np.floor(atoms_apart / spacing)
     if symmetric:
-        return _Plan(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
+        return _LossGrid(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
     centres = tuple(_median(curve, of_both=atoms_apart == 0.0) for curve, _ in steps)
     offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
     start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
-    return _Plan(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
+    return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
 
 def _median(curve: TradeOff, of_both: bool) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.composition.pairs.transforms import Law, PlainGaussian
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.polygon import Polygon, mirrored, polygon_above, polygon_through
 from reticent.composition.routes.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.composition.routes.cut_moments import SampledStep, cut_moments
 from reticent.composition.steps import Step
@@ -156,8 +156,8 @@ class SpectralComposition:
         log_rest = np.concatenate([block.log_rest for block in blocks])
         points = LogErrors(*(np.concatenate([block.points[k] for block in blocks])[::-1] for k in range(4)))
         if self.symmetric:
-            thresholds = np.concatenate([-thresholds[:0:-1], thresholds])
-            log_delta, log_rest = (np.concatenate([x[:0:-1], x]) for x in (log_delta, log_rest))
+            thresholds = mirrored(-thresholds, thresholds)
+            log_delta, log_rest = mirrored(log_delta, log_delta), mirrored(log_rest, log_rest)
             order = (2, 3, 0, 1)
             points = LogErrors(*(np.concatenate([points[k], points[order[k]][-2::-1]]) for k in range(4)))
         return polygon_above(thresholds, log_delta, log_rest), polygon_through(points)

@@ -17,7 +17,7 @@ from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
 from reticent.composition._power import Part, Tilted, outside, power
-from reticent.composition.sign.noise import SignNoise
+from reticent.composition.sign.noise import SignNoise, odd_and_even
 from reticent.composition.sign.step import Bounds
 from reticent.errors import NumericalError
 from reticent.tradeoff._logs import EPS
@@ -60,7 +60,7 @@ class _Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _PlaneLattice:
     """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
 
     kinds: tuple[_Kind, ...]
@@ -102,7 +102,7 @@ def enclose(kinds: Kinds, count: int = 2000, points: int = 2**21) -> Bounds:
     return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), fpr, fnr)
 
 
-def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
+def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
     laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
     distance = sum(kind.steps * each for kind, each in zip(plan.kinds, distances, strict=True))
@@ -112,7 +112,7 @@ def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
-def _sums(plan: _Plan, laws: Sequence[_Law], distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
+def _sums(plan: _PlaneLattice, laws: Sequence[_Law], distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
     """After all steps: log LR of points that carry mass, B taken ``distance`` further; masses there, with slack."""
     sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
     live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
@@ -144,7 +144,7 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _Plan, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -> _Composed:
+def _composed(plan: _PlaneLattice, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
 
     The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
@@ -176,7 +176,7 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _Plan, kind: _Kind) -> _Law:
+def _connected(plan: _PlaneLattice, kind: _Kind) -> _Law:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
@@ -200,7 +200,7 @@ def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.clip(np.expm1(loss) / np.where(length > 0.0, np.expm1(length), 1.0), 0.0, 1.0)
 
 
-def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan, centre: float) -> _Law:
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice, centre: float) -> _Law:
     """Points (a, b) on the lattice points around them; the means of e^{b+a} and of e^{b-a} stay.
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
@@ -218,13 +218,12 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan, centre:
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _Plan, kind: _Kind) -> tuple[_Law, float]:
+def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_Law, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     noise = kind.noise
     y, weight, ends = noise.quadrature(kind.cell)
-    middle = 0.5 * (ends[1:] + ends[:-1])
-    up, down = noise.loss(middle), noise.loss(-middle)
-    a, b = 0.5 * (up - down), 0.5 * (up + down) - kind.centre
+    a, b = odd_and_even(noise, 0.5 * (ends[1:] + ends[:-1]))
+    b = b - kind.centre
     i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
     absent, present = weight.sum(axis=1), (weight * np.exp(noise.loss(y))).sum(axis=1)
     distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
@@ -239,7 +238,7 @@ def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndar
     return _Law(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
-def _plan(kinds: Kinds, points: int) -> _Plan:
+def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
     sketches = [_Sketch.of(noise, steps) for noise, steps in kinds]
     ends = [
@@ -259,7 +258,7 @@ def _plan(kinds: Kinds, points: int) -> _Plan:
         for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
     ]
     planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
-    return _Plan(tuple(planned), windows[0], windows[1])
+    return _PlaneLattice(tuple(planned), windows[0], windows[1])
 
 
 @dataclass(frozen=True, slots=True)

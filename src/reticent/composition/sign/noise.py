@@ -7,6 +7,7 @@ Observations y are in noise scales, H0 = absent. ``loss`` is the log likelihood 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,6 +16,7 @@ import numpy as np
 from reticent.composition.pairs.gaussian_mixture import log_mixture
 from reticent.composition.pairs.whole_user import log_binomial
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI
 
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)
@@ -45,7 +47,13 @@ class SignNoise(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GaussianSign:
-    """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate)."""
+    """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate).
+
+    Attributes:
+        rate: p, in (0, 1]; 1 for one record only.
+        slope: m, the clip norm over the standard deviation of the noise; > 0.
+        records: of one person, >= 1.
+    """
 
     rate: float
     slope: float
@@ -53,7 +61,7 @@ class GaussianSign:
 
     @property
     def lost(self) -> float:
-        return 2.0 * math.exp(-0.5 * _REACH * _REACH - math.log(_REACH) - 0.9189385332046727)
+        return 2.0 * math.exp(-0.5 * _REACH * _REACH - math.log(_REACH) - HALF_LOG_TWO_PI)
 
     @property
     def finest(self) -> float:
@@ -69,9 +77,15 @@ class GaussianSign:
         return _REACH + self.records * self.slope
 
     def loss(self, y: np.ndarray) -> np.ndarray:
+        """log dQ+/dP, of the shape of ``y``: real, or complex near the real axis for one record."""
         if self.records == 1:
             exponent = self.slope * y - 0.5 * self.slope**2
-            return exponent if self.rate == 1.0 else np.log1p(self.rate * np.expm1(exponent))
+            if self.rate == 1.0:
+                return exponent
+            if np.iscomplexobj(y):
+                with np.errstate(over="ignore"):
+                    return np.log1p(self.rate * np.expm1(exponent))
+            return log_mixture([self.rate], [exponent])
         shifts = self.slope * np.arange(1, self.records + 1)
         weights = np.exp(log_binomial(self.records, self.rate)[1:])
         return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
@@ -121,6 +135,16 @@ class LaplaceSign:
         outer = np.full_like(beyond, self.shift)
         ends = np.concatenate([ends[:1], ends, ends[-1:]])
         return np.concatenate([-outer, y, outer]), np.concatenate([beyond, weight, beyond]), ends
+
+
+Kinds = Sequence[tuple[GaussianSign, int]]
+"""Steps with Gaussian noise of each kind, and how often each runs."""
+
+
+def odd_and_even(noise: SignNoise, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(a, b) of ``step`` at observations ``y``: half the difference, and half the sum, of the losses at y and -y."""
+    up, down = noise.loss(y), noise.loss(-y)
+    return 0.5 * (up - down), 0.5 * (up + down)
 
 
 def _ends(reach: float, cell: float) -> np.ndarray:

@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition.pairs.gaussian_mixture import log_mixture
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors
-from reticent.tradeoff._logs import log1mexp
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
 _MOST_NODES = 4_000_000
@@ -28,12 +27,27 @@ _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
 
 
-class Nodes(NamedTuple):
+class FoldedNodes(NamedTuple):
     """Trapezoid rule on y >= 0: weights under "absent" with both signs of y folded together, and the losses there."""
 
     weight: np.ndarray
     a: np.ndarray
     b: np.ndarray
+
+    @classmethod
+    def of(cls, step: GaussianSign, spacing: float, reach: float = REACH) -> FoldedNodes:
+        """Nodes ``spacing`` apart up to ``reach`` beyond twice the slope.
+
+        Raises:
+            NumericalError: too little noise for any number of nodes that fits.
+        """
+        count = (reach + 2.0 * step.slope) / spacing
+        if not count < _MOST_NODES:
+            raise NumericalError(f"common-sign composition: {count:.3g} nodes would be needed")
+        y = np.arange(math.ceil(count) + 1) * spacing
+        weight = np.exp(-0.5 * y * y) * (2.0 * spacing / math.sqrt(2.0 * math.pi))
+        weight[0] *= 0.5
+        return cls(weight, *odd_and_even(step, y))
 
     def log_moment(self, s: float, w: float) -> float:
         """log E e^{s b + w a} of one step under "absent", real arguments."""
@@ -41,46 +55,6 @@ class Nodes(NamedTuple):
         shift = float(np.max(top + np.log(np.maximum(self.weight, 1e-320))))
         terms = self.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
         return shift + math.log(float(np.sum(terms)))
-
-
-@dataclass(frozen=True, slots=True)
-class SignStep:
-    """One Poisson-sampled step.
-
-    Attributes:
-        rate: p, in (0, 1).
-        slope: m, the clip norm over the standard deviation of the noise; > 0.
-    """
-
-    rate: float
-    slope: float
-
-    def loss(self, y: np.ndarray) -> np.ndarray:
-        """l+ at real or complex ``y``, of its shape; l- is ``loss(-y)``."""
-        exponent = self.slope * y - 0.5 * self.slope**2
-        if np.iscomplexobj(y):  # in the strip of the quadrature, near the real axis
-            with np.errstate(over="ignore"):
-                return np.log1p(self.rate * np.expm1(exponent))
-        return log_mixture([self.rate], [exponent])
-
-    def losses(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(a, b) at real or complex ``y``."""
-        up, down = self.loss(y), self.loss(-y)
-        return 0.5 * (up - down), 0.5 * (up + down)
-
-    def nodes(self, spacing: float, reach: float = REACH) -> Nodes:
-        """Nodes ``spacing`` apart up to ``reach`` beyond twice the slope.
-
-        Raises:
-            NumericalError: too little noise for any number of nodes that fits.
-        """
-        count = (reach + 2.0 * self.slope) / spacing
-        if not count < _MOST_NODES:
-            raise NumericalError(f"common-sign composition: {count:.3g} nodes would be needed")
-        y = np.arange(math.ceil(count) + 1) * spacing
-        weight = np.exp(-0.5 * y * y) * (2.0 * spacing / math.sqrt(2.0 * math.pi))
-        weight[0] *= 0.5
-        return Nodes(weight, *self.losses(y))
 
 
 class TiltedLaw(NamedTuple):
@@ -103,7 +77,7 @@ class TiltedLaw(NamedTuple):
     absolute: tuple[float, float]
 
     @classmethod
-    def of(cls, nodes: Nodes, line: float, lift: float) -> TiltedLaw:
+    def of(cls, nodes: FoldedNodes, line: float, lift: float) -> TiltedLaw:
         """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +"."""
         base = nodes.weight * np.exp((line + lift) * nodes.b)
         even, odd = base * np.cosh(lift * nodes.a), base * np.sinh(lift * nodes.a)
@@ -181,7 +155,7 @@ def _net(end: float, first: float, widest: float) -> np.ndarray:
     return np.array(points)
 
 
-class Pair(NamedTuple):
+class Sides(NamedTuple):
     """Polygons on both sides of the truth: never above it as a trade-off curve, never below it."""
 
     above: Polygon
@@ -203,15 +177,9 @@ class Bounds:
     fpr: np.ndarray
     fnr: np.ndarray
 
-    def pair(self) -> Pair:
+    def sides(self) -> Sides:
         """The tangents of ``delta`` on one side, the chords of the tests on the other."""
         with np.errstate(divide="ignore"):
-            rates = (np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
-            above = tangents(self.thresholds, np.log(self.delta))
-        return Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
-
-
-def tangents(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
-    """The curve bounded by logarithms of delta at ``thresholds``, oriented as in ``Bounds``."""
-    log_delta = np.minimum(log_delta, 0.0)
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+            rates = LogErrors(np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
+        above = polygon_above(self.thresholds, np.log(self.delta))
+        return Sides(above, polygon_through(rates.at(slice(None, None, -1))))

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw, largest_outside
+from reticent.composition.sign.noise import GaussianSign, Kinds, odd_and_even
+from reticent.composition.sign.step import REACH, Bounds, FoldedNodes, TiltedLaw, largest_outside
 from reticent.errors import NumericalError
 from reticent.tradeoff._logs import EPS
 
@@ -37,12 +38,10 @@ _WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
 _ULPS = 1e-15  # relative rounding of sums that leave this file
 _LARGEST_EXPONENT = 600.0
-Kinds = Sequence[tuple[SignStep, int]]
-"""One step of each kind, and how often it runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _FourierPlan:
     """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) of B and w_k = k dw (0 <= k < omegas) of A.
 
     Attributes:
@@ -55,7 +54,7 @@ class _Plan:
     """
 
     kinds: Kinds
-    rough: Sequence[Nodes]
+    rough: Sequence[FoldedNodes]
     blur_a: float
     blur_b: float
     line: float = 0.0
@@ -87,7 +86,7 @@ class _Plan:
         noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.blur_mean * s
         return self.total(lambda nodes: nodes.log_moment(s, w)) + noise
 
-    def total(self, of: Callable[[Nodes], float]) -> float:
+    def total(self, of: Callable[[FoldedNodes], float]) -> float:
         """Sum over all steps of what ``of`` finds on the nodes of one."""
         return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
 
@@ -152,7 +151,7 @@ def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarr
 
 
 def _invert(
-    plan: _Plan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
+    plan: _FourierPlan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E_P (e^l - LR)_+ and both errors of the tests "LR > e^l" at ``ratio``, with every error on the safe side."""
     absent, present, size = transforms
@@ -168,8 +167,8 @@ def _invert(
     )
 
 
-def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _Plan:
-    plan = _Plan(kinds, [step.nodes(_ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
+def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
+    plan = _FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
     scale = math.sqrt(plan.total(_square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
     plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + _log_cosh_variance(scale)))
@@ -189,7 +188,7 @@ def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _Plan:
     return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
 
 
-def _square(nodes: Nodes) -> float:
+def _square(nodes: FoldedNodes) -> float:
     """E a^2 of one step."""
     return float(nodes.weight @ nodes.a**2)
 
@@ -210,7 +209,7 @@ def _commensurate(dtau: float, dw: float) -> tuple[float, float]:
     return dw * math.floor(dtau / dw), dw
 
 
-def _boxed(plan: _Plan, prove: bool) -> _Plan:
+def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
     """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
     tau, omega = _decay(plan)
     for _ in range(6):
@@ -230,7 +229,7 @@ def _boxed(plan: _Plan, prove: bool) -> _Plan:
     raise NumericalError(f"common-sign composition at {which} needs more than {_MOST_FREQUENCIES} frequencies")
 
 
-def _decay(plan: _Plan) -> tuple[float, float]:
+def _decay(plan: _FourierPlan) -> tuple[float, float]:
     """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
     for share in (0.03, 1.0):
         reach = share * plan.ends[0], share * plan.ends[1]
@@ -254,15 +253,15 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     return max(found[0], found[2]), max(found[1], found[3])
 
 
-def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> list[Nodes]:
+def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
     """Enough for moduli to 1e-5 (see ``TiltedLaw``), for each kind of step."""
     return [
-        step.nodes(_node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
+        FoldedNodes.of(step, _node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
         for step, _ in plan.kinds
     ]
 
 
-def _outside(plan: _Plan) -> float:
+def _outside(plan: _FourierPlan) -> float:
     """Bound on |phi/phi(c, 0)|^T outside the box but within the reach of the blur, for both laws."""
     coarse, counts = _coarse_nodes(plan, plan.ends), [steps for _, steps in plan.kinds]
     laws = ([TiltedLaw.of(nodes, plan.line, lift) for nodes in coarse] for lift in (0.0, 1.0))
@@ -270,14 +269,14 @@ def _outside(plan: _Plan) -> float:
 
 
 def _node_spacing(
-    plan: _Plan, step: SignStep, frequencies: tuple[float, float], exponent: float, reach: float = REACH
+    plan: _FourierPlan, step: GaussianSign, frequencies: tuple[float, float], exponent: float, reach: float = REACH
 ) -> float:
     """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
     slope = step.slope
     y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, 0.04)
     best = 1e-4
     for d in np.geomspace(0.01, min(6.0, 0.9 * math.pi / slope), 16):
-        a, b = step.losses(y + 1j * d)
+        a, b = odd_and_even(step, y + 1j * d)
         level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
         level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
         best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
@@ -287,7 +286,7 @@ def _node_spacing(
 class _Table(NamedTuple):
     """One kind of step: its nodes, e^b cosh a and e^b sinh a there, cos(w a) and sin(w a), and 1 - cos in the mean."""
 
-    nodes: Nodes
+    nodes: FoldedNodes
     steps: int
     even: np.ndarray
     odd: np.ndarray
@@ -296,7 +295,7 @@ class _Table(NamedTuple):
     missing: tuple[np.ndarray, np.ndarray]
 
     @classmethod
-    def of(cls, nodes: Nodes, steps: int, w: np.ndarray) -> _Table:
+    def of(cls, nodes: FoldedNodes, steps: int, w: np.ndarray) -> _Table:
         angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
         even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
         half = 2.0 * np.sin(0.5 * angle) ** 2
@@ -313,10 +312,11 @@ class _Table(NamedTuple):
         return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
 
 
-def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
+def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
-    tables = [_Table.of(step.nodes(_node_spacing(plan, step, plan.box, _FINE)), steps, w) for step, steps in plan.kinds]
+    nodes = [FoldedNodes.of(step, _node_spacing(plan, step, plan.box, _FINE)) for step, _ in plan.kinds]
+    tables = [_Table.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
     gamma = _GammaTable(plan)
     absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
     total = 0.0
@@ -346,7 +346,7 @@ def _doubt(tables: Sequence[_Table], s: np.ndarray) -> np.ndarray:
     return (40.0 * len(tables) + 4.0 * np.abs(loggamma(-s)) + 4.0 * powers) / np.abs(s)
 
 
-def _sum_over(terms: np.ndarray, plan: _Plan) -> np.ndarray:
+def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
     return (terms.sum(axis=1) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
 
@@ -354,7 +354,7 @@ def _sum_over(terms: np.ndarray, plan: _Plan) -> np.ndarray:
 class _GammaTable:
     """log of K_s(w) = 2^{-s-1} Gamma((iw-s)/2) Gamma((-iw-s)/2) / Gamma(-s) on a commensurate grid."""
 
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: _FourierPlan) -> None:
         base = min(plan.dtau, plan.dw)
         self._per_tau, per_w = round(plan.dtau / base), round(plan.dw / base)
         self._w = per_w * np.arange(plan.omegas)
@@ -378,7 +378,7 @@ def _log1p(z: np.ndarray) -> np.ndarray:
         return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)
 
 
-def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
+def _error(plan: _FourierPlan, size: float, thresholds: np.ndarray) -> np.ndarray:
     """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
 
     Times e^l it bounds that of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
@@ -394,21 +394,21 @@ def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
     return np.exp(-plan.line * thresholds) * (truncation + EPS * size)
 
 
-def _log_size(plan: _Plan, lift: float) -> float:
+def _log_size(plan: _FourierPlan, lift: float) -> float:
     """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
     c = plan.line
     blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
     return plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + blur
 
 
-def _alias(plan: _Plan, thresholds: np.ndarray) -> np.ndarray:
+def _alias(plan: _FourierPlan, thresholds: np.ndarray) -> np.ndarray:
     """Upper bound on what the shifted copies of (A, B) add to P(log LR <= l); they are all >= 0."""
     period, width = 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
     beside = _beside(plan, width, thresholds)
     return beside + _above_in_b(plan, period, width, thresholds) + _below_in_b(plan, period, width, thresholds)
 
 
-def _beside(plan: _Plan, width: float, thresholds: np.ndarray) -> np.ndarray:
+def _beside(plan: _FourierPlan, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
     scale = math.sqrt(plan.total(_square) + plan.blur_a**2)
     best = np.full_like(thresholds, np.inf)
@@ -421,14 +421,14 @@ def _beside(plan: _Plan, width: float, thresholds: np.ndarray) -> np.ndarray:
     return best
 
 
-def _above_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+def _above_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies up in B, each smaller by e^{c period}; Chernoff at a quarter of the line."""
     line, theta = -plan.line, -0.25 * plan.line
     fence = _copies(theta, width) * math.exp(plan.cumulant(-theta, 0.0))
     return fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
 
 
-def _below_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+def _below_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies down in B, each larger by e^{-c period} and further out; Chernoff beyond the line."""
     line, best = -plan.line, np.full_like(thresholds, np.inf)
     for theta in line * np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0]):
