@@ -7,7 +7,7 @@ import pytest
 from scipy.special import erf
 
 from reticent.composition import _power
-from reticent.composition._power import Part, Tilted
+from reticent.composition._power import GridStep, Tilted
 from reticent.composition.pairs import AntipodalPair, affinity
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian
 from reticent.composition.routes import advantage, bounds, cut_moments, lattice
@@ -36,7 +36,7 @@ def test_power_bounds_its_rounding():
     exact = np.ones(1)
     for _ in range(12):
         exact = np.convolve(exact, weights)
-    part = Part(np.arange(4), weights / 16.0, np.zeros(4), 12)
+    part = GridStep(np.arange(4), weights / 16.0, np.zeros(4), 12)
     found, rounding = _power.power([part], 64, 0)
     off = float(np.abs(found[: len(exact)] - exact / 16.0**12).sum() + found[len(exact) :].sum())
     assert 0.0 < off <= rounding < 1e-11

@@ -10,7 +10,7 @@ import pytest
 
 from reticent.composition import _power, common_sign, compose, relaxed_dpsgd
 from reticent.composition.sign import common_sign_estimate, join, lattice, transform
-from reticent.composition.sign.noise import GaussianSign
+from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 
@@ -139,8 +139,8 @@ class TestErrorTerms:
     def test_rounding_of_the_powers_of_every_part(self, monkeypatch) -> None:
         """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum holds."""
         rng = np.random.default_rng(2)
-        first, second = (_power.Part(np.arange(40), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
-        nothing = _power.Part(np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 1)
+        first, second = (_power.GridStep(np.arange(40), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
+        nothing = _power.GridStep(np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 1)
         alone = [_power.power([part], 2**13, 0)[1] for part in (first, second)]
         for part, stated in zip((first, second), alone, strict=True):
             for parts in ([nothing, part], [part, nothing]):
@@ -164,7 +164,7 @@ class TestErrorTerms:
         laws = []
         for step, steps in kinds:
             y = np.linspace(-12.0, 13.0, 8001)
-            a, b = step.losses(y)
+            a, b = odd_and_even(step, y)
             law = np.exp(-0.5 * y * y + plan.line * b)
             laws.append((law / law.sum(), a, b, steps))
         short = transform.replace(plan, taus=plan.taus // 3, omegas=plan.omegas // 3)

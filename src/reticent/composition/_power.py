@@ -13,7 +13,7 @@ _NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GridStep:
     """One kind of step on the grid: where its masses lie, and how often it runs.
 
     Attributes:
@@ -29,7 +29,7 @@ class Part:
     count: int
 
 
-def power(parts: Sequence[Part], points: int, first: int) -> tuple[np.ndarray, float]:
+def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarray, float]:
     """(masses of the sum on ``points`` grid points from ``first``, cyclic; bound on the sum of their errors).
 
     Each measure is written as its largest mass times 1 + (the transform of the rest over it), moved to

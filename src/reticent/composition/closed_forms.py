@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr
 
-from reticent.composition.pairs.affinity import Affinity, Enclosure, affinity
+from reticent.composition.pairs.affinity import Affinity, EnclosedArray, affinity
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.tradeoff._logs import TINY
@@ -179,7 +179,7 @@ def edgeworth(
 
 def proven_bracket(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> Enclosure:
+) -> EnclosedArray:
     """Proven lower and upper bounds on the advantage, at the price of one quadrature.
 
     Lower: 1 - rho^T. Upper: the least of sqrt(1 - rho^{2T}), of 1 - (1-p)^T (the target is never sampled),
@@ -192,7 +192,7 @@ def proven_bracket(
     one = affinity(noise, rate, neighbouring)
     lower = -np.expm1(-count * one.minus_log.lower)
     upper = np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)) * _ULPS
-    return Enclosure(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
+    return EnclosedArray(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
 
 
 def added_mu(form: MuForm, parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:

@@ -27,7 +27,7 @@ _ROUNDING = 2e-13
 _NODES_AT_ONCE = 1 << 18
 
 
-class Enclosure(NamedTuple):
+class EnclosedArray(NamedTuple):
     """``lower <= truth <= upper``."""
 
     lower: np.ndarray
@@ -41,7 +41,7 @@ class Affinity(NamedTuple):
     L = log Q/P under the law sqrt(PQ)/rho (no certificate; relative error about 1e-12).
     """
 
-    minus_log: Enclosure
+    minus_log: EnclosedArray
     mean: np.ndarray
     variance: np.ndarray
     third: np.ndarray
@@ -66,7 +66,7 @@ def affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) ->
             out[:, index] = _evaluate(flat_noise[index], flat_rate[index], int(count[index].max()), replace)
     _mend_limits(out, noise.reshape(-1), flat_rate, replace)
     low, high, mean, variance, third, fourth = (row.reshape(shape) for row in out)
-    return Affinity(Enclosure(low, high), mean, variance, third, fourth)
+    return Affinity(EnclosedArray(low, high), mean, variance, third, fourth)
 
 
 def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:

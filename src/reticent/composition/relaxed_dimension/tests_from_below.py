@@ -55,10 +55,10 @@ def error_rates(
     law = _binomial.grouped(steps * records, rate, groups, _RARE)
     unit, weight, mean = noise**-2.0, np.exp(law.log_least), rate * steps * records
     share, rest = unit * mean * mean / steps, unit * (1.0 - rate) * mean
-    kinds: tuple[_Part, ...] = (
-        _Part(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
-        _Part(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
-        _Part(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
+    kinds: tuple[_Statistic, ...] = (
+        _Statistic(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
+        _Statistic(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
+        _Statistic(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
     )
     kinds = kinds if steps > 1 else (kinds[0], kinds[2])
     rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *_RTOL))
@@ -94,7 +94,7 @@ def _direction(rate: float, coins: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Statistic:
     """One statistic: its weight, degrees of freedom, noncentrality per group of counts, and a typical one."""
 
     scale: float
@@ -116,14 +116,16 @@ class _Part:
         return cubes[1::2], cubes[::2]
 
 
-def _norm(weight: np.ndarray, part: _Part, levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+def _norm(weight: np.ndarray, part: _Statistic, levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where this norm exceeds a level"."""
     level = _levels([part], levels)
     power = np.exp(ncx2.log_sf(level, part.degrees, part.noncentrality[:, None], rtol))
     return np.exp(ncx2.log_sf(level, part.degrees, 0.0, rtol)), weight @ power
 
 
-def _staircase(weight: np.ndarray, kinds: Sequence[_Part], levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+def _staircase(
+    weight: np.ndarray, kinds: Sequence[_Statistic], levels: int, rtol: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where B + scale * W exceeds a level", one of the two taken at the label of its cell.
 
     What is rejected is an upper set in (B, W), so power grows with both noncentralities. The one that varies less is
@@ -147,7 +149,7 @@ def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: flo
     return np.clip(np.hstack([cdf[:, :1], inner, sf[:, -1:]]), 0.0, 1.0)
 
 
-def _levels(kinds: Sequence[_Part], count: int) -> np.ndarray:
+def _levels(kinds: Sequence[_Statistic], count: int) -> np.ndarray:
     """Levels of the weighted sum: near the best for the advantage if few are asked for, else beyond both laws."""
     centre = sum(part.scale * part.degrees for part in kinds)
     signal = sum(part.scale * part.typical for part in kinds)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.composition._power import Part, Tilted, outside, power
+from reticent.composition._power import GridStep, Tilted, outside, power
 from reticent.composition.polygon import Polygon, polygon_above, polygon_through
 from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
@@ -238,13 +238,13 @@ def _convolved(
 
     ``offset`` grid points are added to the sum before weighting.
     """
-    on_grid: list[Part] = []
+    on_grid: list[GridStep] = []
     tilted: list[Tilted] = []
     for cells, mass in zip(parts, masses, strict=True):
         index = cells.first + np.arange(len(mass))
         losses = cells.centre + plan.spacing * index
         weights = mass * np.exp(tilt * losses)
-        on_grid.append(Part(index, weights, np.abs(tilt * losses), cells.count))
+        on_grid.append(GridStep(index, weights, np.abs(tilt * losses), cells.count))
         tilted.append(Tilted(losses, weights, cells.count))
     first = plan.start - offset  # of the window, before the offset is added
     mass, rounding = power(on_grid, plan.points, first)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
-from reticent.composition._power import Part, Tilted, outside, power
+from reticent.composition._power import GridStep, Tilted, outside, power
 from reticent.composition.sign.noise import SignNoise, odd_and_even
 from reticent.composition.sign.step import Bounds
 from reticent.errors import NumericalError
@@ -69,7 +69,7 @@ class _PlaneLattice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
+class _PlaneLaw:
     """Masses of one step on lattice points (i, j), under "absent" and under "present with +"."""
 
     i: np.ndarray
@@ -112,7 +112,9 @@ def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
-def _sums(plan: _PlaneLattice, laws: Sequence[_Law], distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
+def _sums(
+    plan: _PlaneLattice, laws: Sequence[_PlaneLaw], distance: float = 0.0
+) -> tuple[np.ndarray, _Composed, _Composed]:
     """After all steps: log LR of points that carry mass, B taken ``distance`` further; masses there, with slack."""
     sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
     live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
@@ -144,7 +146,7 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _PlaneLattice, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -> _Composed:
+def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[np.ndarray]) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
 
     The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
@@ -152,7 +154,7 @@ def _composed(plan: _PlaneLattice, laws: Sequence[_Law], masses: Sequence[np.nda
     parts = []
     for kind, law, mass in zip(plan.kinds, laws, masses, strict=True):
         exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(kind.centre)
-        parts.append(Part(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
+        parts.append(GridStep(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
     points = plan.a.size * plan.b.size
     composed, slack = power(parts, points, plan.a.first * plan.b.size + plan.b.first)
     for indices, window in (([law.i for law in laws], plan.a), ([law.j for law in laws], plan.b)):
@@ -176,7 +178,7 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _PlaneLattice, kind: _Kind) -> _Law:
+def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
@@ -200,7 +202,7 @@ def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.clip(np.expm1(loss) / np.where(length > 0.0, np.expm1(length), 1.0), 0.0, 1.0)
 
 
-def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice, centre: float) -> _Law:
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice, centre: float) -> _PlaneLaw:
     """Points (a, b) on the lattice points around them; the means of e^{b+a} and of e^{b-a} stay.
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
@@ -218,7 +220,7 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice,
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_Law, float]:
+def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     noise = kind.noise
     y, weight, ends = noise.quadrature(kind.cell)
@@ -230,12 +232,12 @@ def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_Law, float]:
     return _gathered(i, j, absent, present), distance
 
 
-def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _Law:
+def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _PlaneLaw:
     """Masses that share a lattice point, added up."""
     span = int(j.max() - j.min()) + 1
     keys, where = np.unique((i - i.min()) * span + (j - j.min()), return_inverse=True)
     absent, present = np.bincount(where, absent), np.bincount(where, present)
-    return _Law(keys // span + i.min(), keys % span + j.min(), absent, present)
+    return _PlaneLaw(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
 def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
