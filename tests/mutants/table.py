@@ -99,7 +99,7 @@ MUTANTS = (
     Mutant("chain through norms: the factor of removal", DIMENSION + "enclose.py", "first + parted), axis=1)", "parted), axis=1)", CUT + "::test_the_chain_by_way_of_a_third_law"),
     Mutant("caps: parts of two steps and more are not paid for", DIMENSION + "overlaps.py", "np.exp(log_sets[i]) * beyond)", "np.exp(log_sets[i]) * beyond * (n == 1))", CUT + "::test_what_is_dropped_is_counted_for_every_part_of_the_mask"),
     Mutant("caps: over norms, overlaps of two steps show nothing", DIMENSION + "overlaps.py", "np.where(n == 1, -np.inf, whole)", "np.where(n <= 2, -np.inf, whole)", CUT + "::test_cut_moments_bound_simulated_advantages"),
-    Mutant("polygons of one step: chords on both sides", DIMENSION + "norms.py", "return polygon_above(thresholds, log_delta), polygon_through(", "return polygon_through(points.at(slice(None, None, -1))), polygon_through(", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
+    Mutant("polygons of one step: chords on both sides", DIMENSION + "norms.py", "return Sides(polygon_above(thresholds, log_delta), polygon_through(", "return Sides(polygon_through(points.at(slice(None, None, -1))), polygon_through(", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
     Mutant("polygons of one step: rounding", DIMENSION + "norms.py", "_ROUNDING = 4e-12", "_ROUNDING = -4e-12", CUT + "::test_polygons_of_one_step_enclose_it_closely"),
     Mutant("one normal: moments of the ratio", DIMENSION + "one_normal.py", "0.5 * q * float(", "0.49 * q * float(", ONE_NORMAL),
     Mutant("one normal: scale of the ratio itself", DIMENSION + "one_normal.py", "a = (1.0 + _MORE) / np.sqrt(spread)", "a = 0.98 / np.sqrt(spread)", ONE_NORMAL),

@@ -27,6 +27,9 @@ _ROUGHEST = 5.0  # and above which the curve has routes of its own
 _AT_ZERO, _BETWEEN = 1e-6, 1e-5  # relative: what chords between its thresholds add to delta
 _ROUGH_AT_ZERO = 5e-5
 _ROUNDING = 1e-10
+_WIDE = 1e-6  # of delta: what is known no better has to be composed
+_FURTHER, _TRIES = 1.5, 3  # how far past the estimated step an epsilon is looked for, and how often
+_LEAST_MU = 1e-300  # in place of 0
 _APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
 
 
@@ -68,7 +71,7 @@ class Attack:
         run = release.noise_multiplier, release.sample_rate, release.steps
         form = self.formula(release)
         if form is not None:
-            return target.of_mu(max(form(*run), 1e-300))
+            return target.of_mu(max(form(*run), _LEAST_MU))
         if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
             upper = closed_forms.proven_upper([release], self.neighbouring)
             return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
@@ -78,7 +81,7 @@ class Attack:
         """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
         form = self.formula(release)
         if form is not None and isinstance(release, DPSGD):
-            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), 1e-300)
+            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), _LEAST_MU)
             return Interval(mu, mu, mu)
         if not (self.exact or isinstance(self.adversary, Relaxed | Mixed)) or not isinstance(release, Gaussian | DPSGD):
             return None
@@ -108,7 +111,7 @@ class Points:
             return None
         with np.errstate(all="ignore"):
             ends = self.composed.delta(epsilon)
-        if ends[1] - ends[0] > 1e-6:
+        if ends[1] - ends[0] > _WIDE:
             return None
         allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
         if epsilon == 0.0:  # and no more where the curve is next to certainty
@@ -121,13 +124,13 @@ class Points:
             return None
         near, slope = self.profile.epsilon(delta)
         pad = 2.0 * _BETWEEN / slope if near > 0.0 else 0.0
-        for _ in range(3):
+        for _ in range(_TRIES):
             found = self.delta(near + pad)
             if found is None:
                 return None
             if found.value <= delta:
                 break
-            pad += 1.5 * math.log(found.value / delta) / slope + _BETWEEN / slope
+            pad += _FURTHER * math.log(found.value / delta) / slope + _BETWEEN / slope
         else:
             return None
         below = self.delta(near - pad) if near > pad else None

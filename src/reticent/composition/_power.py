@@ -9,6 +9,9 @@ import numpy as np
 
 from reticent.tradeoff._logs import EPS, OVERFLOW
 
+_SHORTER, _SHORTEST = 0.3, 0.03  # shares of the planned exponent that are tried after it
+_OF_LARGEST = 0.1  # the cap on the second, over that on the first
+_LEAST = 1e-304  # in place of a transform that is 0
 _NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 
 
@@ -72,9 +75,23 @@ def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     square[near] = 0.0
     size, inverse = 0.5 * np.log1p(square), 1.0 / np.sqrt(1.0 + square)
     if np.any(near):
-        exact = np.maximum(np.hypot(1.0 + real[near], imaginary[near]), 1e-304)
+        exact = np.maximum(np.hypot(1.0 + real[near], imaginary[near]), _LEAST)
         size[near], inverse[near] = np.log(exact), 1.0 / exact
     return size, np.arctan2(imaginary, 1.0 + real), inverse
+
+
+def window_end(logs: np.ndarray, exponents: np.ndarray, tail: float) -> tuple[float, float]:
+    """(smallest y with P(S > y) <= ``tail`` by Chernoff, the exponent that shows it); infinite y where none does.
+
+    Args:
+        logs: log E e^(cS) at ``exponents`` c > 0; what is not a number is no bound.
+        exponents: of the same shape, (n,).
+        tail: in (0, 1).
+    """
+    ends = (logs - np.log(tail)) / exponents
+    ends[np.isnan(ends)] = np.inf
+    best = int(np.argmin(ends))
+    return float(ends[best]), float(exponents[best])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +118,7 @@ def outside(parts: Sequence[Tilted], end: float, planned: float, pitch: float, l
     if np.sign(planned) * (end - furthest) >= pitch:
         return 0.0
     best, first = 0.0, abs(planned)
-    for size in (first, min(0.3 * first, largest), min(0.03 * first, 0.1 * largest)):
+    for size in (first, min(_SHORTER * first, largest), min(_SHORTEST * first, _OF_LARGEST * largest)):
         exponent = float(np.copysign(size, planned))
         log_moment = sum(part.count * _log_moment(part, exponent) for part in parts)
         best = min(best, log_moment - exponent * end)  # whatever is not a number is not smaller

@@ -26,6 +26,7 @@ from reticent import _check
 _LARGEST_STEP = 64.0  # mu of one step up to which the sampling factor has twelve digits
 _SERIES, _PLAIN = 1e-3, 5.0  # below the first its series, beyond the second its logarithm, is evaluated
 _SERIES_TERMS = 0.3989422804014327, 0.25, 0.14960335515053725, 1.0 / 12.0  # of (G/m)^2 = 1 + 2m(a + bm + cm^2 + ...)
+_BELOW = 0.1  # of the root of the linear part: where the search for a step begins
 _OVERFLOW = 709.0  # exponent beyond which mu is infinite
 _ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close a root is followed
 
@@ -214,7 +215,7 @@ def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     target = math.log(_check.positive(mu=mu)) - math.log(intensity)
-    low = min(_SERIES, 0.1 * math.exp(min(target, 0.0)))
+    low = min(_SERIES, _BELOW * math.exp(min(target, 0.0)))
     from scipy.optimize import brentq  # a second to import, and few questions need it
 
     return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, **_ROOT))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,6 +56,23 @@ class Polygon(PolygonTradeOff):
 
     def __repr__(self) -> str:
         return f"Polygon(<{len(self.log_slopes)} edges>)"
+
+
+class Sides(NamedTuple):
+    """Two polygons around a curve, which is never below ``above`` and never above ``below`` as a trade-off curve.
+
+    Attributes:
+        above: of an attacker at least as strong: the safe side.
+        below: of an attacker at most as strong.
+    """
+
+    above: Polygon
+    below: Polygon
+
+    @property
+    def width(self) -> float:
+        """Between the bounds on the advantage."""
+        return float(self.above.delta(0.0) - self.below.delta(0.0))
 
 
 NO_RISK = Polygon(LogErrors.joined(_NEVER, _ALWAYS), np.zeros(1))

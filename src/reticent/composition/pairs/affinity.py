@@ -24,6 +24,8 @@ _EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integ
 _REACH = 9.5  # standard deviations beyond the outermost peak
 _LEAST_NOISE = 0.03  # below, the parts do not overlap: the limit and monotonicity enclose the value
 _ROUNDING = 2e-13
+_INSIDE = 1.0 - 1e-12  # of the way to the first singularity
+_UP = 1.0 + 1e-15  # for the rounding of a limit
 _NODES_AT_ONCE = 1 << 18
 
 
@@ -110,7 +112,7 @@ def _cumulants(law: np.ndarray, loss: np.ndarray, replace: bool) -> tuple[np.nda
 def _radius(noise: np.ndarray, rate: np.ndarray, step: np.ndarray, replace: bool) -> np.ndarray:
     """Bound on the error of 1 - rho: trapezoid rule and the two truncated tails."""
     s = noise**-2.0
-    a = np.minimum(np.pi * noise * (1.0 - 1e-12), 2.0 * np.pi / step)
+    a = np.minimum(np.pi * noise * _INSIDE, 2.0 * np.pi / step)
     angle = a / noise
     with np.errstate(over="ignore"):
         size = _off_axis_replace(rate, s, angle) if replace else _off_axis_add(rate, s, angle)
@@ -148,5 +150,5 @@ def _mend_limits(out: np.ndarray, noise: np.ndarray, rate: np.ndarray, replace: 
     with np.errstate(divide="ignore"):
         limit = -np.log1p(-rate) * (1.0 if replace else 0.5)
         exact = noise**-2.0 * (0.5 if replace else 0.125)
-    out[1] = np.where(noise < _LEAST_NOISE, limit, np.minimum(out[1], limit * (1.0 + 1e-15)))
+    out[1] = np.where(noise < _LEAST_NOISE, limit, np.minimum(out[1], limit * _UP))
     out[:2] = np.where(rate == 1.0, exact, out[:2])

@@ -13,6 +13,8 @@ from reticent.tradeoff._logs import EPS, HALF_LOG_TWO_PI, log_of
 _DEVIATIONS, _FEW = 10.0, 45.0  # of the window: at least e^-50 of the mass lies inside, whatever the mean
 _FINE = 20_000  # blocks before grouping
 _TERMS = 100_000  # that are added up one by one
+_ROUNDED, _BESIDE = 16.0, 60.0  # eps of a log mass, for each unit of what it is made from; and of the rest
+_DIGITS = 1.0 - 1e-12  # of a divergence
 _SMALL = 16.0  # counts from which Stirling's series has full accuracy
 
 
@@ -55,7 +57,7 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     high = np.append(low[1:] - 1, last)
     ends = [log_mass(side, count, rate) for side in (low, high)]
     inside = _inside(low, high, count, rate) if len(low) < last + 1 - first else None
-    rounding = 16.0 * EPS * (reach + 60.0 - np.minimum(*ends))
+    rounding = _ROUNDED * EPS * (reach + _BESIDE - np.minimum(*ends))
     width = np.log(high - low + 1.0)
     least = np.minimum(*ends) + width if inside is None else inside
     top = np.maximum(*ends) + width if inside is None else inside
@@ -100,7 +102,7 @@ def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
 
 def log_tail(k: int | np.ndarray, count: int, rate: float) -> np.ndarray:
     """Chernoff: log of a bound on P(at least k) for k above the mean, on P(at most k) below it."""
-    return -divergence(np.asarray(k, dtype=float), count, rate) * (1.0 - 1e-12)
+    return -divergence(np.asarray(k, dtype=float), count, rate) * _DIGITS
 
 
 def divergence(k: np.ndarray, count: int, rate: float) -> np.ndarray:

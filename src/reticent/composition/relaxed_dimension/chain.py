@@ -16,9 +16,10 @@ from reticent.composition.compose import compose
 from reticent.composition.polygon import Polygon, strictest, symmetric_above
 from reticent.composition.relaxed_dimension.enclose import relaxed_in
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.tradeoff import TradeOff
 
 _THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))
+_ROUNDING = 1e-15  # of log delta
 _SPLITS = np.linspace(0.0, 1.0, 17)
 
 
@@ -37,12 +38,12 @@ def relaxed_replace(run: DPSGD, dimension: int) -> Bracket:
     if run.sampler is Sampler.FIXED_SIZE:
         return worst
     above = strictest([chained(relaxed_in(run, dimension).pessimistic), worst.pessimistic])
-    return Bracket(pessimistic=above, optimistic=GaussianTradeOff(0.0), notes=worst.notes)
+    return Bracket.from_above(above, worst.notes)
 
 
 def chained(curve: TradeOff) -> Polygon:
     """The chain of two steps, each of which has at most the symmetrised ``curve``."""
     split = _THRESHOLDS[:, None] * _SPLITS
     first, second = curve.log_delta(split), curve.log_delta(_THRESHOLDS[:, None] - split)
-    log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + 1e-15, 0.0)
+    log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + _ROUNDING, 0.0)
     return symmetric_above(_THRESHOLDS, log_delta)

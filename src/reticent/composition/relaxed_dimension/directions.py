@@ -23,11 +23,14 @@ from reticent.composition.relaxed_dimension.second_moment import LogMoment
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import one_record
+from reticent.tradeoff._logs import TINY
 
 _LEAST_RECORDS, _MOST_RECORDS = 8, 256
 _GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))
 _BOOTSTRAPS = 100
 _LEVEL = 0.95
+_CLOSE = 1e-6  # by which inner products may exceed 1 or be asymmetric
+_LARGEST = 2.0  # log of what is at most 1 in the end
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class DirectionLaw:
     def __post_init__(self) -> None:
         gram = np.asarray(self.gram, dtype=float)
         square = gram.ndim == 2 and gram.shape[0] == gram.shape[1] and _LEAST_RECORDS <= len(gram) <= _MOST_RECORDS
-        if not (square and np.all(np.abs(gram) <= 1.0 + 1e-6) and np.allclose(gram, gram.T, rtol=0.0, atol=1e-6)):
+        if not (square and np.all(np.abs(gram) <= 1.0 + _CLOSE) and np.allclose(gram, gram.T, rtol=0.0, atol=_CLOSE)):
             allowed = f"a symmetric matrix of {_LEAST_RECORDS} to {_MOST_RECORDS} records with entries from -1 to 1"
             raise ParameterError("gram", f"an array of shape {gram.shape}", allowed)
         if not isinstance(self.public, bool):
@@ -71,7 +74,7 @@ class DirectionLaw:
 
         def dimension(counts: np.ndarray) -> float:
             weights, products = self._pairs(counts)
-            return float(1.0 / max(weights @ products**2, 1e-300))
+            return float(1.0 / max(weights @ products**2, TINY))
 
         return self._interval(dimension)
 
@@ -89,7 +92,7 @@ class DirectionLaw:
         def bound(counts: np.ndarray) -> float:
             case = run.noise_multiplier, run.sample_rate, run.steps
             log_x = second_moment.log_chi_square(*case, self.log_moment(counts))
-            return float(min(0.5 * np.exp(min(0.5 * log_x, 2.0)), 1.0))
+            return float(min(0.5 * np.exp(min(0.5 * log_x, _LARGEST)), 1.0))
 
         return self._interval(bound)
 

@@ -31,7 +31,7 @@ from reticent.composition.sign.join import relaxed_dpsgd
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
-from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._bessel import log_mean_exponential
 from reticent.tradeoff._logs import LOG_2
 
@@ -47,6 +47,9 @@ _SEEN = 0.5  # advantage that attackers reach from which cutting moments has not
 _STRIDE, _AROUND = 7, 4  # thresholds at which an estimate asks for the mask told: every so many, and around the best
 _ROUGH = 1e-6  # relative error of tails that only steer or choose
 _BESIDE = 0.05  # in log delta: by so much the mask told may seem the larger bound and is asked all the same
+_LARGEST_EXPONENT = 600.0
+_ASKED = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))  # thresholds at which the common sign is weighed
+_NEAREST, _LEAST_LOG = 0.03, -60.0  # first threshold of a grid, in deviations; log of the variance, at least
 _SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold
 
 
@@ -140,9 +143,7 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
         around = np.add.outer(middles, np.arange(-_AROUND, _AROUND + 1)).ravel()
         near = np.unique(np.append(0, np.clip(around, 0, len(thresholds) - 1)))
         told = told_mixture.log_deltas(*case, dimension, thresholds[near], rtol=_ROUGH)
-        for log, other in zip(logs, told, strict=True):
-            log[near] = np.fmin(log[near], other)
-        return both_directions(thresholds, *logs)
+        return _with_the_mask_told(thresholds, logs, near, told)
 
 
 def _best(thresholds: np.ndarray, log_delta: np.ndarray, fpr: float) -> int:
@@ -158,7 +159,7 @@ def _of_person(run: DPSGD, dimension: int) -> Bracket:
     """
     worst, case = compose(run, Neighbouring.ADD_REMOVE), (run.noise_multiplier, run.sample_rate, run.steps)
     if run.noise_multiplier < _LEAST_NOISE:
-        return Bracket(worst.pessimistic, GaussianTradeOff(0.0), worst.notes)
+        return Bracket.from_above(worst.pessimistic, worst.notes)
     with np.errstate(all="ignore"):
         norms = {q: whole_user.log_chi_square(*case, dimension, run.records, q) for q in second_moment.ORDERS}
         thresholds = grid(norms)
@@ -175,13 +176,13 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
         return relaxed_dpsgd(run)
     if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
         told = relaxed_dpsgd(run)
-        return Bracket(told.pessimistic, GaussianTradeOff(0.0), told.notes)
+        return Bracket.from_above(told.pessimistic, told.notes)
     if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
         epochs = accountable(run)
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
         curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
-        attained = run.sample_rate == 1.0  # shuffled batches may show less: no data set is known that attains it
-        return Bracket(pessimistic=curve, optimistic=curve if attained else GaussianTradeOff(0.0))
+        # Shuffled batches may show less: no data set is known that attains it.
+        return Bracket.exact(curve) if run.sample_rate == 1.0 else Bracket.from_above(curve)
     if run.steps == 1 and run.records == 1:
         step = Subsampled(RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, dimension), run.sample_rate)
         return Bracket.exact(symmetrised(step))
@@ -190,19 +191,27 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
 
 def _above(run: DPSGD, dimension: int) -> Polygon:
     """By moments and by the mask told, both directions."""
-    noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
-    norms = log_norms(noise, rate, steps, second_moment.uniform(dimension))
+    case = run.noise_multiplier, run.sample_rate, run.steps, dimension
+    norms = log_norms(*case[:3], second_moment.uniform(dimension))
     thresholds = grid(norms)
     logs = one_normal.log_deltas(norms, thresholds)
     coarse = np.arange(0, len(thresholds), _STRIDE)
-    rough = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[coarse], rtol=_ROUGH)
+    rough = told_mixture.log_deltas(*case, thresholds[coarse], rtol=_ROUGH)
     # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
     lower = np.any([other < log[coarse] + _BESIDE for log, other in zip(logs, rough, strict=True)], axis=0)
     asked = np.repeat(lower | np.append(lower[1:], False), _STRIDE)[: len(thresholds)]
     asked[-1] = True
-    told = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[asked])
+    return _with_the_mask_told(thresholds, logs, asked, told_mixture.log_deltas(*case, thresholds[asked]))
+
+
+_Deltas = tuple[np.ndarray, np.ndarray]
+"""Upper bounds on log delta, of addition and of removal."""
+
+
+def _with_the_mask_told(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray, told: _Deltas) -> Polygon:
+    """Both directions by ``logs``, and by ``told`` where it is known: ``at`` some of the thresholds."""
     for log, other in zip(logs, told, strict=True):
-        log[asked] = np.fmin(log[asked], other)
+        log[at] = np.fmin(log[at], other)
     return both_directions(thresholds, *logs)
 
 
@@ -221,17 +230,17 @@ def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tu
         return strictest(bounds), below, ()
     try:
         norms = composed_norms(*case, dimension, reached)
-        bounds.append(_norms_and_direction(run, dimension, norms[0], thresholds))
+        bounds.append(_norms_and_direction(run, dimension, norms.above, thresholds))
     except NumericalError as error:
         return strictest(bounds), below, (f"The norms of single steps were left out of both ends: {error}.",)
-    return strictest(bounds), hull([below, norms[1], norms[1].reversed]), ()
+    return strictest(bounds), hull([below, norms.below, norms.below.reversed]), ()
 
 
 def _most_by_norms(run: DPSGD, dimension: int) -> float:
     """The second-moment bound on the advantage of whoever looks at the norms of single steps alone."""
     log_mean = float(log_mean_exponential(np.array([run.noise_multiplier**-2.0]), float(dimension))[0])
-    log_x = run.steps * math.log1p(run.sample_rate**2 * math.expm1(min(log_mean, 600.0)))
-    return 0.5 * math.sqrt(math.expm1(min(log_x, 600.0)))
+    log_x = run.steps * math.log1p(run.sample_rate**2 * math.expm1(min(log_mean, _LARGEST_EXPONENT)))
+    return 0.5 * math.sqrt(math.expm1(min(log_x, _LARGEST_EXPONENT)))
 
 
 def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
@@ -255,12 +264,11 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
     Then the common sign cannot lower the curve there, and seconds are saved. What they reach: simple attacks, and the
     worst case at a threshold larger by log 2. A wrong answer costs time or width, never the bound.
     """
-    thresholds = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))
-    allowed = above.log_delta(thresholds)
-    open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(thresholds))
+    allowed = above.log_delta(_ASKED)
+    open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(_ASKED))
     if not np.any(open_still):
         return True
-    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(thresholds + LOG_2)
+    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(_ASKED + LOG_2)
     return bool(np.all(~open_still | (allowed <= floor)))
 
 
@@ -273,8 +281,8 @@ def log_norms(
 
 def grid(norms: dict[float, float]) -> np.ndarray:
     """0, and thresholds from far below one standard deviation of the likelihood ratio to far beyond."""
-    deviation = math.exp(0.5 * min(max(norms[2.0], -60.0), 0.0))
-    return np.append(0.0, np.geomspace(0.03 * deviation, _FURTHEST, _THRESHOLDS))
+    deviation = math.exp(0.5 * min(max(norms[2.0], _LEAST_LOG), 0.0))
+    return np.append(0.0, np.geomspace(_NEAREST * deviation, _FURTHEST, _THRESHOLDS))
 
 
 def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray) -> Polygon:
@@ -289,8 +297,6 @@ def _below(run: DPSGD, dimension: int) -> Polygon:
 
 def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:
     """The curve through (false positive rate, power) of legal tests, and of the same tests the other way."""
-    fpr, power = rates
-    known = np.isfinite(fpr) & np.isfinite(power)
-    fpr, power = fpr[known], power[known]
+    fpr, power = rates  # in [0, 1], or not a number: then it is left out
     curve = polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))
     return hull([curve, curve.reversed])

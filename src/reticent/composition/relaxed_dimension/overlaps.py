@@ -25,6 +25,7 @@ from reticent.tradeoff._logs import log_expm1, log_of
 
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps
+_BELOW, _BEYOND, _MORE = 8.0, 9.0, 40.0  # the cells: standard deviations below and above the mean, and further
 _LEVELS = np.linspace(-3.0, 20.0, 70)
 _RARE = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)  # P(K > k)
 _RTOL = 1e-10  # of the tails
@@ -130,7 +131,7 @@ def _largest_masks(rate: float, steps: int) -> list[int]:
 def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bool) -> tuple[np.ndarray, np.ndarray]:
     """(P_1(Q > c), bound on E_1[L; Q <= c]) for c at the last cell whose log L stays below each of ``log_caps``."""
     centre, spread = dimension + noncentrality, np.sqrt(2.0 * dimension + 4.0 * noncentrality)
-    low, high = max(centre - 8.0 * spread, 0.0), centre + 9.0 * spread + 40.0
+    low, high = max(centre - _BELOW * spread, 0.0), centre + _BEYOND * spread + _MORE
     edges = np.linspace(low, high, (_CELLS if fine else _FEW_CELLS) + 1)
     log_ratio = log_mean_exponential(np.sqrt(noncentrality * edges), float(dimension)) - 0.5 * noncentrality
     cdf, sf = (np.exp(tail) for tail in ncx2.log_tails(edges, dimension, noncentrality, _RTOL))

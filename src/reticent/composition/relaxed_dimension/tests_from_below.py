@@ -30,6 +30,11 @@ _RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signa
 _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost
 _LEAST = 1e-300  # below, a rate is not told from 0, which would be too good
 _ROUNDING = 4.0  # rtols, of each rate
+_LOW, _HIGH, _LEAST_ROOT = 4.0, 5.5, 0.05  # of a partition: normal quantiles of its ends; the smallest cube root
+_NEAR = 0.7  # of the signal: the largest of few levels
+_BEYOND, _BEYOND_BOTH = 6.0, 3.0  # standard deviations of the largest level, past "absent" and past "present"
+_LOUD, _LOUD_MORE = 8.0, 6.0  # the same for the loudest step
+_RARER = 1e-3  # of _RARE, for the counts of one step
 
 
 def error_rates(
@@ -110,8 +115,8 @@ class _Statistic:
     def partition(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Ends of ``count`` cells, about even in normal quantiles (Wilson and Hilferty), and a label inside each."""
         unit = 2.0 / (9.0 * self.degrees)
-        top = 1.0 + 5.5 * np.sqrt(unit) + self.typical / self.degrees
-        roots = np.linspace(max(1.0 - unit - 4.0 * np.sqrt(unit), 0.05), top, 2 * count - 1)
+        top = 1.0 + _HIGH * np.sqrt(unit) + self.typical / self.degrees
+        roots = np.linspace(max(1.0 - unit - _LOW * np.sqrt(unit), _LEAST_ROOT), top, 2 * count - 1)
         cubes = self.degrees * roots**3
         return cubes[1::2], cubes[::2]
 
@@ -156,8 +161,8 @@ def _levels(kinds: Sequence[_Statistic], count: int) -> np.ndarray:
     deviation = np.sqrt(sum(part.deviation**2 for part in kinds))
     noisy = np.sqrt(deviation**2 + 4.0 * sum(part.scale**2 * part.typical for part in kinds))
     if count < _FEW_LEVELS:
-        return np.asarray(centre + np.linspace(0.0, max(deviation, 0.7 * signal), count))
-    top = max(6.0 * deviation, signal + 3.0 * noisy)
+        return np.asarray(centre + np.linspace(0.0, max(deviation, _NEAR * signal), count))
+    top = max(_BEYOND * deviation, signal + _BEYOND_BOTH * noisy)
     return np.asarray(centre + np.append(-0.5 * deviation, np.linspace(0.0, top, count - 1)))
 
 
@@ -166,9 +171,9 @@ def _loudest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where the loudest step |y_t|^2 exceeds a level": norms of different steps are independent."""
     loud = signal * (1.0 + rate * (records - 1)) ** 2
-    top = dimension + 8.0 * np.sqrt(2.0 * dimension) + loud + 6.0 * np.sqrt(loud + 1.0)
+    top = dimension + _LOUD * np.sqrt(2.0 * dimension) + loud + _LOUD_MORE * np.sqrt(loud + 1.0)
     level = np.linspace(dimension, top, levels)
-    law = _binomial.grouped(records, rate, _GROUPS, _RARE * 1e-3 * rate)
+    law = _binomial.grouped(records, rate, _GROUPS, _RARE * _RARER * rate)
     absent = np.exp(ncx2.log_sf(level, dimension, 0.0, _RTOL[0]))
     sampled = np.exp(law.log_least) @ np.exp(ncx2.log_sf(level, dimension, signal * law.low[:, None] ** 2, _RTOL[0]))
     fpr, power = (-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, sampled))

@@ -29,6 +29,9 @@ _GONE = 1e-250  # tails below are bounded in logarithms
 _SHARE = 1e-4  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
 _ROUNDING = 1e-12  # of a logarithm
 _LARGEST = 600.0  # exponent
+_STEEP = 30.0  # exponent from which 1 beside it is the correction
+_KNOWN = 1e3  # times its error that a mass must be for its mean to be used
+_CERTAIN = 1.0 - 1e-15  # the most that a mean of e^-x - 1 may fall
 
 
 def log_chi_square(
@@ -63,7 +66,7 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
     mass = mass + doubt
     inside = np.divide(part / dimension, mass, out=edges[1:].copy(), where=mass > 0.0)
     share = np.clip((inside - edges[:-1]) / np.diff(edges) + _SHARE, 0.0, 1.0)
-    share = np.where(mass > 1e3 * doubt, share, 1.0)
+    share = np.where(mass > _KNOWN * doubt, share, 1.0)
     gone = doubt < _GONE * _MASS
     far = (0.5 * dimension - 1.0) * np.log1p(-edges[:-1])
     low, high = log_of(mass * (1.0 - share)), log_of(mass * share)
@@ -106,11 +109,11 @@ def _log_up(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> 
 def _log_down(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(-J J' x): each block at its smallest count, nothing for what is outside."""
     exponent = _inner(-law.low * x[:, None], rate, records)
-    return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -1.0 + 1e-15))
+    return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -_CERTAIN))
 
 
 def _inner(z: np.ndarray, rate: float, records: int) -> np.ndarray:
     """log E exp(z J'), J' binomial."""
-    small = np.log1p(rate * np.expm1(np.minimum(z, 30.0)))
-    large = z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(z, 30.0)))
-    return np.asarray(records * np.where(z < 30.0, small, large))
+    small = np.log1p(rate * np.expm1(np.minimum(z, _STEEP)))
+    large = z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(z, _STEEP)))
+    return np.asarray(records * np.where(z < _STEEP, small, large))

@@ -13,15 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.composition._power import GridStep, Tilted, outside, power
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition._power import GridStep, Tilted, outside, power, window_end
+from reticent.composition.polygon import Polygon, Sides, polygon_above, polygon_through
 from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import EPS, LOG_HALF, OVERFLOW, TINY
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
-_MAX_POINTS = 2**22
 _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
@@ -36,6 +35,7 @@ _ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search fo
 _ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
 _MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
 _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
+_LEAST_RANGE = 1e-11  # of the losses of one step that are looked at
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
 _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
 
@@ -84,8 +84,8 @@ class _Cells:
 
 def compose_lattice(
     steps: Curves, width: float = _WIDTH, max_points: int = _POINTS, atoms_apart: float = 0.0, tail: float = _TAIL
-) -> tuple[Polygon, Polygon]:
-    """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
+) -> Sides:
+    """Polygons around the composition of ``steps``, one direction.
 
     Args:
         steps: (curve of one step, how many times it ran); curve with H0 = absent, H1 = present.
@@ -99,27 +99,26 @@ def compose_lattice(
     Raises:
         NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
     """
-    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(atoms_apart), tail)
-    return _pessimistic(_all_cells(steps, plan, 0.0), plan), _optimistic(_all_cells(steps, plan, -0.5), plan)
+    plan = _plan(steps, width, max_points, atoms_apart, tail)
+    return Sides(_pessimistic(steps, plan), _optimistic(steps, plan))
 
 
 def lattice_above(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
     """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there."""
-    plan = _plan(steps, width, max_points, 0.0, tail)
-    return _pessimistic(_all_cells(steps, plan, 0.0), plan)
+    return _pessimistic(steps, _plan(steps, width, max_points, 0.0, tail))
 
 
 def lattice_below(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
     """The optimistic side of ``compose_lattice`` alone; arguments and errors as there."""
-    plan = _plan(steps, width, max_points, 0.0, tail)
-    return _optimistic(_all_cells(steps, plan, -0.5), plan)
+    return _optimistic(steps, _plan(steps, width, max_points, 0.0, tail))
 
 
 def _all_cells(steps: Curves, plan: _LossGrid, shift: float) -> list[_Cells]:
     return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
 
 
-def _pessimistic(parts: list[_Cells], plan: _LossGrid) -> Polygon:
+def _pessimistic(steps: Curves, plan: _LossGrid) -> Polygon:
+    parts = _all_cells(steps, plan, 0.0)
     split = [_connect_dots(cells, plan.spacing) for cells in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     lost_q = sum(cells.count * cells.q_above for cells in parts)
@@ -157,7 +156,8 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
     return np.append(mass.sum() - shrunk.sum(), inner)
 
 
-def _optimistic(parts: list[_Cells], plan: _LossGrid) -> Polygon:
+def _optimistic(steps: Curves, plan: _LossGrid) -> Polygon:
+    parts = _all_cells(steps, plan, -0.5)
     p_mass = [_with_tails(c.p, c.p_below, c.p_above) for c in parts]
     q_mass = [_with_tails(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
@@ -286,7 +286,7 @@ def _cells(curve: TradeOff, count: int, centre: float, plan: _LossGrid, shift: f
 
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
-    sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
+    sizes = np.geomspace(_SMALLEST, max(reach, _LEAST_RANGE), _SUPPORT_CELLS)
     above, below = curve.errors(sizes).tpr, curve.errors(-sizes).tnr
     high, low = (rate <= np.logaddexp(rate[-1], np.log(tail)) for rate in (above, below))
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
@@ -353,11 +353,7 @@ def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float
     """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
     logs = np.zeros(len(_CHERNOFF))
     for losses, mass, count in coarse:
-        live = np.log(mass)
-        for k, rate in enumerate(_CHERNOFF):
-            terms = live + (rate + shift) * losses
-            top = terms.max()
-            logs[k] += count * (top + np.log(np.sum(np.exp(terms - top))))
-    ends = (logs - np.log(tail)) / _CHERNOFF
-    best = int(np.nanargmin(ends))
-    return float(ends[best]), float(_CHERNOFF[best])
+        terms = np.log(mass) + np.multiply.outer(_CHERNOFF + shift, losses)
+        top = terms.max(axis=1)
+        logs += count * (top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1)))
+    return window_end(logs, _CHERNOFF, tail)

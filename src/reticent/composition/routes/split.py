@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.composition.polygon import Polygon, polygon_through
+from reticent.composition.polygon import Polygon, Sides, polygon_through
 from reticent.composition.routes.lattice import lattice_above, lattice_below
 from reticent.composition.steps import Curves, masses
 from reticent.errors import NumericalError
@@ -77,8 +77,8 @@ class Outside(TradeOff):
         return self.small.curve.errors(np.where(below, -size, np.where(above, size, ratio)))
 
 
-def compose_split(curve: TradeOff, count: int, width: float, points: int) -> tuple[Polygon, Polygon]:
-    """(pessimistic, optimistic) polygons around ``count`` steps with the one-step ``curve``, one direction.
+def compose_split(curve: TradeOff, count: int, width: float, points: int) -> Sides:
+    """Polygons around ``count`` steps with the one-step ``curve``, one direction.
 
     Args:
         curve: H0 = absent, H1 = present.
@@ -93,7 +93,7 @@ def compose_split(curve: TradeOff, count: int, width: float, points: int) -> tup
     large, most = Outside(small), _most_large(small, count)
     above = _staged(lattice_above, small, count, width, points)
     below = _staged(lattice_below, small, count - most, width, points)
-    return (
+    return Sides(
         lattice_above([(above, 1), (large, count)], width, points),
         _weakened(lattice_below([(below, 1), (large, count)], width, points), _FAILED),
     )

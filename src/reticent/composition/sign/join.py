@@ -22,12 +22,12 @@ from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
 from reticent.composition.enclose import DISCLOSED
 from reticent.composition.pairs.whole_user import WholeUserPair
-from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, safest, strictest
+from reticent.composition.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.sign import lattice, transform
 from reticent.composition.sign.noise import GaussianSign, Kinds
-from reticent.composition.sign.step import FoldedNodes, Sides
+from reticent.composition.sign.step import FoldedNodes
 from reticent.composition.steps import sampled
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
@@ -44,6 +44,10 @@ _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
+_TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
+_TILT_SPACING = 0.01  # of the nodes for their moments
+_SHARES = np.geomspace(1e-5, 0.3, 16)  # t of ``_halved``
+_FURTHEST = 300.0  # threshold
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
@@ -68,8 +72,7 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Bracket:
     add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
     if any(run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 for run in runs):
-        # No data set is known that shows as much.
-        return Bracket(above, GaussianTradeOff(0.0), add.notes)
+        return Bracket.from_above(above, add.notes)  # no data set is known that shows as much
     return Bracket(above, both_directions(add.optimistic, hull), add.notes)
 
 
@@ -184,7 +187,7 @@ def _fourier(kinds: Kinds, route: Callable[[Kinds, float], Answer]) -> Answer | 
     return None
 
 
-def latticed(kinds: lattice.Kinds, points: int = 2**21) -> Sides:
+def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
     """From the lattice of both losses.
 
     Raises:
@@ -215,19 +218,18 @@ def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
     + (x + y) 1{x, y > tK}, hence delta(l) <= delta_worst(l + log 2(1-t)) + Q+(L- > l + log 2t), and the
     last term has a Chernoff bound.
     """
-    tilts = np.geomspace(0.05, 20.0, 40)
-    moments = np.zeros(len(tilts))
+    moments = np.zeros(len(_TILTS))
     for kind, steps in kinds:
-        nodes = FoldedNodes.of(kind, 0.01)
-        moments += [steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in tilts]
+        nodes = FoldedNodes.of(kind, _TILT_SPACING)
+        moments += [steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in _TILTS]
     slopes = worst.log_slopes[np.isfinite(worst.log_slopes)]
-    ratio = np.unique(np.clip(np.concatenate([slopes, slopes - LOG_2, [0.0]]), -300.0, 300.0))
+    ratio = np.unique(np.clip(np.concatenate([slopes, slopes - LOG_2, [0.0]]), -_FURTHEST, _FURTHEST))
     forward = np.maximum(ratio, 0.0)
     best = worst.log_delta(forward)
-    for share in np.geomspace(1e-5, 0.3, 16):
+    for share in _SHARES:
         one_sign = worst.log_delta(forward + LOG_2 + np.log1p(-share))
         level = forward + np.log(2.0 * share)
-        both = np.min(moments[None, :] - tilts[None, :] * level[:, None], axis=1)
+        both = np.min(moments[None, :] - _TILTS[None, :] * level[:, None], axis=1)
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
     return polygon_above(ratio, np.minimum(log_delta, 0.0))

@@ -16,21 +16,26 @@ import numpy as np
 from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
-from reticent.composition._power import GridStep, Tilted, outside, power
+from reticent.composition._power import GridStep, Tilted, outside, power, window_end
 from reticent.composition.sign.noise import SignNoise, odd_and_even
 from reticent.composition.sign.step import Bounds
 from reticent.errors import NumericalError
-from reticent.tradeoff._logs import EPS
+from reticent.tradeoff._logs import EPS, LOG_2, TINY
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
+_LARGE = 16.0  # exponent from which on exponentials cost more than that
 _FURTHEST = 200.0  # threshold
+_COUNT, POINTS = 2000, 2**21  # thresholds; points of a lattice, where nobody says
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
 _LARGEST_LOSS = 600.0
 _LONGEST = 2**31  # points of one axis
 _APART = 1e-9  # of two thresholds
 _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
-_OVERSIZE = 1.3  # times the points aimed at
+_OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how often pitches are fitted to them
+_ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
+_MARGIN, _WALK = 8, 6.0  # cells beside it; and standard deviations of the walk to lattice points
+_CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 Kinds = Sequence[tuple[SignNoise, int]]
 """One step of each kind, and how often it runs."""
@@ -78,7 +83,7 @@ class _PlaneLaw:
     present: np.ndarray
 
 
-def enclose(kinds: Kinds, count: int = 2000, points: int = 2**21) -> Bounds:
+def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
@@ -93,13 +98,13 @@ def enclose(kinds: Kinds, count: int = 2000, points: int = 2**21) -> Bounds:
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
-    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / 16.0)  # relative, of every mass
+    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / _LARGE)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
     fpr, fnr = _tests(plan, thresholds, lost + rounding)
-    return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), fpr, fnr)
+    return Bounds(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
 
 
 def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +126,7 @@ def _sums(
     a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
     centre = sum(kind.steps * kind.centre for kind in plan.kinds) + distance
     b = centre + plan.b.pitch * (plan.b.first + live % plan.b.size)
-    ratio = b + a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)  # b + log cosh a
+    ratio = b + a + np.log1p(np.exp(-2.0 * a)) - LOG_2  # b + log cosh a
     absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
     return ratio, absent, present
 
@@ -247,16 +252,16 @@ def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
         [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
         for losses in ([k.a for k in sketches], [k.b for k in sketches])
     ]
-    lengths = [1.02 * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
+    lengths = [_ROOM * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
     if not np.all(np.isfinite(lengths)):
         raise NumericalError("sign lattice: no Chernoff bound")
     # Moving to lattice points spreads either sum by the root of the number of steps, in cells.
-    margin = 8 + int(6.0 * np.sqrt(sum(steps for _, steps in kinds)))
+    margin = _MARGIN + int(_WALK * np.sqrt(sum(steps for _, steps in kinds)))
     # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
     deviation = np.sqrt(sum(k.steps * float(np.exp(k.log_mass) @ k.a**2) for k in sketches))
     pitches, sizes = _pitches(lengths, min(2.0 * deviation, 1.0), margin, points)
     windows = [
-        _Window(h, -int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
+        _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
         for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
     ]
     planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
@@ -289,7 +294,7 @@ class _Sketch:
 
     def cell(self, pitches: tuple[float, float]) -> float:
         """Narrow enough for quadrature, and for cells that are smaller than those of the lattice."""
-        return min(self.noise.finest, *(0.4 * h / max(x, 1e-300) for h, x in zip(pitches, self.slopes, strict=True)))
+        return min(self.noise.finest, *(_CELL * h / max(x, TINY) for h, x in zip(pitches, self.slopes, strict=True)))
 
 
 def _pitches(
@@ -297,7 +302,7 @@ def _pitches(
 ) -> tuple[tuple[float, float], tuple[int, int]]:
     """Pitches of a and of b, ``ratio`` times as wide, and sizes of windows whose product is about ``points``."""
     pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
-    for _ in range(12):
+    for _ in range(_FITTINGS):
         pitches = pitch, pitch * ratio
         if max(x / h for x, h in zip(lengths, pitches, strict=True)) > _LONGEST:  # no transform is that long
             raise NumericalError("sign lattice: its window needs too many points")
@@ -316,7 +321,4 @@ def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float)
     for kind, loss in zip(sketches, losses, strict=True):
         law = kind.log_mass + tilt * (kind.centre + kind.b + kind.a)
         logs += kind.steps * logsumexp(law + np.multiply.outer(_CHERNOFF, loss), axis=1)
-    ends = (logs - np.log(_TAIL)) / _CHERNOFF
-    ends[np.isnan(ends)] = np.inf  # no bound
-    best = int(np.argmin(ends))
-    return float(ends[best]), float(_CHERNOFF[best])
+    return window_end(logs, _CHERNOFF, _TAIL)

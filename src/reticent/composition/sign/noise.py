@@ -21,6 +21,7 @@ from reticent.tradeoff._logs import HALF_LOG_TWO_PI
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)
 _MOST_CELLS = 100_000
+_FINE, _OF_SHIFT = 0.02, 0.05  # cells of y whose quadrature is exact to rounding: in noise scales, times the shift
 _PLANNED = 4001
 
 
@@ -65,7 +66,7 @@ class GaussianSign:
 
     @property
     def finest(self) -> float:
-        return min(0.02, 0.05 / (self.records * self.slope))
+        return min(_FINE, _OF_SHIFT / (self.records * self.slope))
 
     @property
     def largest_decrease(self) -> float:
@@ -116,7 +117,7 @@ class LaplaceSign:
 
     @property
     def finest(self) -> float:
-        return 0.02
+        return _FINE
 
     def loss(self, y: np.ndarray) -> np.ndarray:
         return np.log1p(self.rate * np.expm1(np.clip(2.0 * y - self.shift, -self.shift, self.shift)))

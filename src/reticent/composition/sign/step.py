@@ -15,16 +15,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.polygon import Sides, polygon_above, polygon_through
 from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors
+from reticent.tradeoff._logs import TINY
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
 _MOST_NODES = 4_000_000
 _MOST_CELLS = 600_000
 _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
+_LEAST_WEIGHT, _LEAST_DEVIATION = 1e-320, 1e-150  # in place of 0
+_FIRST_CELL, _GROWTH = 0.02, 1.06  # of a net: times the mean absolute deviation; from one cell to the next
+_WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from so many steps on
 
 
 class FoldedNodes(NamedTuple):
@@ -52,7 +56,7 @@ class FoldedNodes(NamedTuple):
     def log_moment(self, s: float, w: float) -> float:
         """log E e^{s b + w a} of one step under "absent", real arguments."""
         top = s * self.b + abs(w) * np.abs(self.a)
-        shift = float(np.max(top + np.log(np.maximum(self.weight, 1e-320))))
+        shift = float(np.max(top + np.log(np.maximum(self.weight, _LEAST_WEIGHT))))
         terms = self.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
         return shift + math.log(float(np.sum(terms)))
 
@@ -97,7 +101,7 @@ class TiltedLaw(NamedTuple):
         slack = 0.5 * ((t_high - t_low) * self.absolute[0])[:, None] + 0.5 * ((w_high - w_low) * self.absolute[1])
         near = self._near(t_low, t_high, w_low, w_high, sign)
         far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
-        return np.asarray(np.clip(np.minimum(near, far), 1e-300, 1.0))
+        return np.asarray(np.clip(np.minimum(near, far), TINY, 1.0))
 
     def _near(
         self, t_low: np.ndarray, t_high: np.ndarray, w_low: np.ndarray, w_high: np.ndarray, sign: float
@@ -130,9 +134,9 @@ def largest_outside(
     Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
     symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
     """
-    spread = max(1e-150, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
-    widest = 12.0 if sum(steps for _, steps in laws) < 1000 else 30.0
-    nets = [_net(end, 0.02 / size, widest) for end, size in zip(ends, spread, strict=True)]
+    spread = max(_LEAST_DEVIATION, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
+    widest = _WIDEST if sum(steps for _, steps in laws) < _MANY else _WIDEST_MANY
+    nets = [_net(end, _FIRST_CELL / size, widest) for end, size in zip(ends, spread, strict=True)]
     cells = len(nets[0]) * len(nets[1])
     if cells > _MOST_CELLS or cells * sum(len(law.a) for law, _ in laws) > _MOST_WORK:
         return 1.0
@@ -147,19 +151,12 @@ def largest_outside(
 
 
 def _net(end: float, first: float, widest: float) -> np.ndarray:
-    """0 < ... < end with steps of ``first`` that grow by 6 % up to ``widest`` times that."""
+    """0 < ... < end with steps of ``first`` that grow up to ``widest`` times that."""
     points, width = [0.0], first
     while points[-1] < end and len(points) < _MOST_CELLS:
         points.append(points[-1] + width)
-        width = min(width * 1.06, widest * first)
+        width = min(width * _GROWTH, widest * first)
     return np.array(points)
-
-
-class Sides(NamedTuple):
-    """Polygons on both sides of the truth: never above it as a trade-off curve, never below it."""
-
-    above: Polygon
-    below: Polygon
 
 
 @dataclass(frozen=True, slots=True)
