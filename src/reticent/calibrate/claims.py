@@ -35,7 +35,13 @@ _APART = 5e-3  # distance of the thresholds around an optimum, in standard devia
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Who attacks, between which data sets, and how the curve is evaluated."""
+    """Who attacks, and how that is evaluated.
+
+    Attributes:
+        adversary: who attacks.
+        neighbouring: between which data sets.
+        method: how the adversary's curve is evaluated.
+    """
 
     adversary: Adversary
     neighbouring: Neighbouring
@@ -48,7 +54,12 @@ class Attack:
         return isinstance(who, WorstCase) or (isinstance(who, Membership) and self.method is Method.EXACT)
 
     def claim(self, release: Mechanism, target: Target) -> Interval | None:
-        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
+        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed.
+
+        Args:
+            release: at the value that is tried.
+            target: what has to be reached.
+        """
         if isinstance(target, Mu):
             return self._mu(release)
         if not (singly_sampled(release) and release.noise_multiplier > 0.0):
@@ -61,7 +72,11 @@ class Attack:
         return target.at(Points(release, self.neighbouring))
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
-        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none."""
+        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none.
+
+        Args:
+            release: its values do not matter, but for its kind.
+        """
         noisy = singly_sampled(release) and release.noise_multiplier > 0.0
         if not (noisy and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
             return None
@@ -90,7 +105,13 @@ class Attack:
 
 
 class Points:
-    """The worst case of one release at single points: each ``value`` is the upper end with its allowance; or None."""
+    """The worst case of one release at single points: each ``value`` is the upper end with its allowance; or None.
+
+    Attributes:
+        run: noise multiplier, sample rate and steps.
+        neighbouring: between which data sets.
+        composed: what is asked for proven numbers.
+    """
 
     def __init__(self, release: DPSGD, neighbouring: Neighbouring) -> None:
         self.run = release.noise_multiplier, release.sample_rate, release.steps
@@ -103,7 +124,11 @@ class Points:
         return WorstCaseProfile(*self.run, self.neighbouring)
 
     def delta(self, epsilon: float) -> Interval | None:
-        """The larger of both directions' delta at ``epsilon``, any real number."""
+        """The larger of both directions' delta at ``epsilon``, any real number.
+
+        Args:
+            epsilon: in nats.
+        """
         if epsilon < 0.0:
             grown = math.exp(epsilon)
             return mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
@@ -119,7 +144,11 @@ class Points:
         return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])
 
     def epsilon(self, delta: float) -> Interval | None:
-        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards."""
+        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards.
+
+        Args:
+            delta: in (0, 1).
+        """
         if not self.profile.reliable:
             return None
         near, slope = self.profile.epsilon(delta)
@@ -142,6 +171,10 @@ class Points:
 
         Every l gives a bound. The lower end is convexity in e^l: the tangents through the outer two of three
         neighbouring points stay below the curve of bounds between them.
+
+        Args:
+            fpr: false positive rate, in (0, 1).
+            enough: whether a claimed rate is of use; a rate that is not needs no lower end.
         """
         if not self.profile.reliable:
             return None

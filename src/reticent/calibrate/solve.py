@@ -28,7 +28,7 @@ _DIGITS = 6  # that are shown
 
 
 class UnreachableError(ReticentError):
-    """No allowed value of the parameter meets the target.
+    """No allowed value of ``unknown``, a parameter, meets ``target``.
 
     Attributes:
         closest: the value that comes closest.
@@ -106,6 +106,7 @@ def calibrate(
         mechanism: the release; its value of the unknown does not matter.
         adversary: who attacks; None means the worst case.
         neighbouring: None means the adversary's own ``relation``.
+        method: how the adversary's curve is evaluated.
         progress: called with the number of evaluations after each claim.
 
     Raises:

@@ -30,7 +30,14 @@ Estimate = Callable[[float], float]
 
 
 def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
-    """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it."""
+    """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        unknown: what is searched.
+        mu: > 0, of the Gaussian curve that the target allows.
+        neighbouring: between which data sets.
+    """
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
     if isinstance(unknown, NoiseScale):
@@ -66,7 +73,14 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
 
 
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
-    """A cheap stand-in for the claim, or None where there is none."""
+    """A cheap stand-in for the claim, or None where there is none.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        unknown: what is searched.
+        target: what has to be reached.
+        attack: who attacks.
+    """
     if isinstance(mechanism, Ledger) and isinstance(attack.adversary, Relaxed) and not isinstance(target, Mu):
         sampled = all(isinstance(part, DPSGD) for part in mechanism.parts)
         if not sampled or attack.neighbouring is Neighbouring.REPLACE:

@@ -38,6 +38,11 @@ def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarra
     Each measure is written as its largest mass times 1 + (the transform of the rest over it), moved to
     index 0: what is nearly an atom then costs no rounding. Errors are bounded per frequency and summed in
     squares (Parseval): over N points at most sqrt(N) times their root mean square.
+
+    Args:
+        parts: kinds of steps.
+        points: of the grid.
+        first: index of its first point.
     """
     log_size, phase, relative = np.zeros((3, points // 2 + 1))
     peak, scaling, log_scale = 0, 0.0, 0.0
@@ -96,7 +101,13 @@ def window_end(logs: np.ndarray, exponents: np.ndarray, tail: float) -> tuple[fl
 
 @dataclass(frozen=True, slots=True)
 class Tilted:
-    """The losses of one kind of step, increasing, with their masses and count."""
+    """One kind of step as its losses.
+
+    Attributes:
+        losses: increasing, shape (n,).
+        weights: their masses, >= 0.
+        count: how many independent copies are added.
+    """
 
     losses: np.ndarray
     weights: np.ndarray

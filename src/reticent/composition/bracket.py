@@ -57,7 +57,12 @@ class Bracket:
 
     @classmethod
     def from_above(cls, curve: TradeOff, notes: tuple[str, ...] = ()) -> Bracket:
-        """A bound from which nothing is known on the other side: that end is perfect privacy."""
+        """A bound from which nothing is known on the other side: that end is perfect privacy.
+
+        Args:
+            curve: of an attacker at least as strong as the true one.
+            notes: see the class.
+        """
         return cls(pessimistic=curve, optimistic=GaussianTradeOff(0.0), notes=notes)
 
     @classmethod

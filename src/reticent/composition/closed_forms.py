@@ -47,17 +47,28 @@ MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
 
 
 def advantage_at(mu: ArrayLike) -> np.ndarray:
-    """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8)."""
+    """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8).
+
+    Args:
+        mu: GDP parameters, >= 0, any shape.
+    """
     return erf(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
 def bayes_security_at(mu: ArrayLike) -> np.ndarray:
-    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8)."""
+    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8).
+
+    Args:
+        mu: GDP parameters, >= 0, any shape.
+    """
     return erfc(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
 def mu_at(advantage: ArrayLike) -> np.ndarray:
     """The mu whose total variation is ``advantage``: the inverse of ``advantage_at``.
+
+    Args:
+        advantage: any shape.
 
     Raises:
         ParameterError: an advantage outside [0, 1].
@@ -71,7 +82,12 @@ def mu_at(advantage: ArrayLike) -> np.ndarray:
 def published_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``published``: sensitivity * p sqrt(T) / noise."""
+    """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
+    """
     size = neighbouring.sensitivity
     return _blockwise(lambda n, p, t: size * p * np.sqrt(t) / n, noise_multiplier, sample_rate, steps)
 
@@ -86,6 +102,10 @@ def published(
     Direction: unsafe iff roughly p < s/6 and T exceeds a small crossover, by up to 0.42 (replace) and 0.65 (add).
     Within 1e-3, for every T on the grid: add/remove noise >= 1.5 at p = 1e-5, >= 4 at 1e-4, >= 10 from 1e-3 on;
     replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, t: erf(size * p * np.sqrt(t) / n), noise_multiplier, sample_rate, steps)
@@ -94,7 +114,12 @@ def published(
 def clt_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s)."""
+    """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
+    """
     return _blockwise(_CLT_MU[neighbouring is Neighbouring.REPLACE], noise_multiplier, sample_rate, steps)
 
 
@@ -107,6 +132,10 @@ def clt(
     conservative where p e^{2s} is not small. No statement for false positive rates far below p.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3, >= 4 up to 0.05
     (2 at 0.01 under replace), >= 10 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     mu = _CLT_MU[neighbouring is Neighbouring.REPLACE]
     return _blockwise(lambda n, p, t: erf(mu(n, p, t) / _SQRT_8), noise_multiplier, sample_rate, steps)
@@ -115,7 +144,12 @@ def clt(
 def rho_form_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``rho_form``: sqrt(-8 T log rho)."""
+    """The mu behind ``rho_form``: sqrt(-8 T log rho).
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
+    """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     return np.sqrt(8.0 * count * affinity(noise, rate, neighbouring).minus_log.upper)
 
@@ -130,6 +164,10 @@ def rho_form(
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
     add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
 
@@ -142,6 +180,10 @@ def saddlepoint(
     Status: leading term of an expansion in 1/T, kept inside the proven bracket. Direction: safe for ``REPLACE``
     with p <= 1/2 on the whole grid; unsafe by up to 0.013 for ``ADD_REMOVE``. Absolute rounding error below 1e-15.
     Within 1e-3: where ``rho_form`` is.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -158,6 +200,10 @@ def edgeworth(
     Falls back to ``rho_form`` where kurtosis / T exceeds 0.3, or skewness^2 / T 0.3. Typically 10 to 1e5 times
     closer than ``rho_form`` where kurtosis / T is below 0.1.
     Within 1e-3: where ``rho_form`` is, and at p = 0.2 under replace from noise 1 on; 86 % of the grid.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -187,6 +233,10 @@ def proven_bracket(
 
     Status: proven; rho by a quadrature whose error is bounded (``_affinity``), on the safe side of each end.
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -213,6 +263,10 @@ def proven_upper(parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
     The least of sqrt(1 - rho^2) with rho the product of the affinities of all steps, of the probability that the
     target is sampled at all, and, the mask told, of erf(sensitivity sqrt(sum of p T / noise^2) / sqrt 8): given the
     mask the advantage is a concave function of the sum over its steps of 1 / noise^2, whose mean that sum is.
+
+    Args:
+        parts: Poisson-sampled runs with noise.
+        neighbouring: between which data sets.
     """
     log_rho = log_never = energy = 0.0
     for part in parts:
@@ -235,6 +289,10 @@ def proven(
     Cauchy-Schwarz in the integral of (P-Q)^2 / (sqrt P + sqrt Q)^2), and the two bounds by the mask.
 
     Status: proven. Within 1e-3: only where the advantage itself is below about 4e-3, or close to 1.
+
+    Args:
+        noise_multiplier, sample_rate, steps: see the module; they broadcast.
+        neighbouring: between which data sets.
     """
     replace = neighbouring is Neighbouring.REPLACE
 
@@ -252,7 +310,12 @@ def proven(
 
 
 def one_step(noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: Neighbouring) -> np.ndarray:
-    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven."""
+    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven.
+
+    Args:
+        noise_multiplier, sample_rate: see the module; they broadcast.
+        neighbouring: between which data sets.
+    """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, _: p * erf(size / n), noise_multiplier, sample_rate, 1)
 
@@ -264,6 +327,11 @@ def published_sample_rate(
 
     Unsafe like the form that it inverts (CHERUBIN2024:B3): its example, p = 0.00035 noise for Bayes security
     0.98 after 5,000 steps, really gives 0.97834 at noise 1 and 0.95393 at noise 0.5. At most 1.
+
+    Args:
+        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
+        noise_multiplier, steps: see the module.
+        neighbouring: between which data sets.
     """
     mu = mu_at(advantage)
     return np.minimum(
@@ -276,7 +344,13 @@ def published_sample_rate(
 def clt_sample_rate(
     advantage: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is."""
+    """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is.
+
+    Args:
+        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
+        noise_multiplier, steps: see the module.
+        neighbouring: between which data sets.
+    """
     unit = clt_mu(noise_multiplier, 1.0, steps, neighbouring)
     return np.minimum(mu_at(advantage) / unit, 1.0)
 

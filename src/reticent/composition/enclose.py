@@ -64,7 +64,12 @@ class Enclosure:
         return (_UNRESOLVED.format(self.width, why or "no computation is finer"),)
 
     def ask(self, name: str, route: Callable[[], Sides]) -> Sides | None:
-        """Add what ``route`` finds; None, and the reason in ``routes``, where it cannot."""
+        """Add what ``route`` finds; None, and the reason in ``routes``, where it cannot.
+
+        Args:
+            name: for people.
+            route: asked for both sides.
+        """
         try:
             sides = route()
         except NumericalError as error:
@@ -80,6 +85,10 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     """Cheap bounds; characteristic functions; and lattices while the advantage is wide or a tail is short.
 
     ``always_above`` are more curves on the safe side.
+
+    Args:
+        noisy: kinds of steps.
+        always_above: more curves on the safe side.
     """
     steps = [(step.curve(), step.count) for step in noisy]
     cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])

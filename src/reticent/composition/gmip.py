@@ -141,7 +141,16 @@ def published_noise(mu: float, batch_size: float, dimension: float) -> float:
 
 
 def published_minimum_noise(mu: float, batch_size: float, dimension: float) -> float:
-    """The paper's rule: the smaller of ``published_noise`` and the noise for differential privacy."""
+    """The paper's rule: the smaller of ``published_noise`` and the noise for differential privacy.
+
+    Args:
+        mu: that is allowed, > 0.
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     return min(published_noise(mu, batch_size, dimension), differential_privacy_noise(mu))
 
 
@@ -149,6 +158,14 @@ def published_minimum_mu(batch_size: float, dimension: float, noise_multiplier: 
     """Corollary F.1(1) of LEEMANN2023, corrected: min(sqrt(d/(n + 4/mu_DP^2 + 1/2)), mu_DP).
 
     The clip norm cancels (LEEMANN2023:G11). ``mu_DP = 2/noise_multiplier``.
+
+    Args:
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+        noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     step = one_step_mu(dimension, dimension, effective_batch(batch_size, noise_multiplier))
     return min(step, differential_privacy_mu(noise_multiplier))
@@ -159,6 +176,14 @@ def published_differential_privacy_mu(mu: float, batch_size: float, dimension: f
 
     2 / sqrt(d/mu^2 - n - 1/2) where mu^2 < 2 d / (2 n + 1) (LEEMANN2023:G12), else infinite: no noise is asked for.
     Not an implication from membership privacy to differential privacy: there is none (LEEMANN2023:G13).
+
+    Args:
+        mu: of membership privacy, > 0.
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return differential_privacy_mu(published_noise(mu, batch_size, dimension))
 

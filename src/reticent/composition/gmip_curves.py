@@ -192,6 +192,10 @@ class GradientSpectrum:
     def noise(self, mu: float, batch_size: float) -> float:
         """Least noise multiplier with ``self.mu`` at most ``mu`` > 0, on the safe side; 0 if none is needed.
 
+        Args:
+            mu: that is allowed, > 0.
+            batch_size: n > 0.
+
         Raises:
             ParameterError: an argument is not a finite number > 0.
         """

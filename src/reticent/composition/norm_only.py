@@ -52,7 +52,14 @@ def _step(part: Mechanism) -> tuple[TradeOff, int]:
 
 
 def norm_only_both(mechanism: Mechanism) -> Bracket:
-    """``norm_only`` in both directions, symmetrised: lower convex envelope of each curve and its inverse."""
+    """``norm_only`` in both directions, symmetrised: lower convex envelope of each curve and its inverse.
+
+    Args:
+        mechanism: as for ``norm_only``.
+
+    Raises:
+        UnsupportedError: as for ``norm_only``.
+    """
     add = norm_only(mechanism)
     above, below = (hull([c, c.reversed]) for c in (add.pessimistic, add.optimistic))  # type: ignore[list-item]
     return Bracket(pessimistic=above, optimistic=below)

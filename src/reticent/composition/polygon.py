@@ -112,12 +112,24 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
 
 
 def symmetric_above(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
-    """``polygon_above`` for a symmetric curve: the bounds at thresholds >= 0, the first of them 0, say everything."""
+    """``polygon_above`` for a symmetric curve: the bounds at thresholds >= 0, the first of them 0, say everything.
+
+    Args:
+        thresholds: log likelihood ratios, increasing from 0, shape (n,).
+        log_delta: natural logarithms of upper bounds on delta there.
+    """
     return polygon_above(mirrored(-thresholds, thresholds), mirrored(log_delta, log_delta))
 
 
 def mirrored(back: np.ndarray, ahead: np.ndarray) -> np.ndarray:
-    """``back`` the other way round and without its first entry, that of threshold 0; then ``ahead``."""
+    """``back`` the other way round and without its first entry, that of threshold 0; then ``ahead``.
+
+    Args:
+        back, ahead: shape (n,) and (m,).
+
+    Returns:
+        Shape (n - 1 + m,).
+    """
     return np.concatenate([back[:0:-1], ahead])
 
 

@@ -87,6 +87,11 @@ def steps_of(
     Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
     together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
     data set has: what only dominates is weakened or left out.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+        attained: see above.
     """
     counts: Counter[Pair] = Counter()
     squared, log_unseen = 0.0, 0.0

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_sub
+from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_of, log_sub
 from reticent.tradeoff._thresholds import adjacent_thresholds
 
 
@@ -113,7 +113,7 @@ class TradeOff(ABC):
         Raises:
             ParameterError: ``alpha`` is outside [0, 1] or NaN.
         """
-        return np.exp(self.log_beta(_log(_check.probabilities(alpha=alpha))))
+        return np.exp(self.log_beta(log_of(_check.probabilities(alpha=alpha))))
 
     def power(self, alpha: ArrayLike) -> np.ndarray:
         """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation.
@@ -121,7 +121,7 @@ class TradeOff(ABC):
         Raises:
             ParameterError: ``alpha`` is outside [0, 1] or NaN.
         """
-        return np.exp(self.log_power(_log(_check.probabilities(alpha=alpha))))
+        return np.exp(self.log_power(log_of(_check.probabilities(alpha=alpha))))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0.
@@ -188,15 +188,14 @@ class Reversed(TradeOff):
         return f"Reversed({self.curve!r})"
 
 
-def _log(x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(x)
-
-
 def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """(log beta, log power) on the segment from ``high`` (smaller alpha) to ``low`` (larger alpha).
 
     Interpolating in alpha is exact: tests between two adjacent thresholds randomise between them.
+
+    Args:
+        log_alpha: natural logarithms of false positive rates between those of the two ends.
+        low, high: log rates at the ends, of the same shape.
     """
     upper = log_alpha > LOG_HALF
     log_rest = log1mexp(log_alpha)

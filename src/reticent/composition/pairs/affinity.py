@@ -51,7 +51,13 @@ class Affinity(NamedTuple):
 
 
 def affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) -> Affinity:
-    """Affinity and cumulants for broadcast ``noise`` >= 0 and ``rate`` in (0, 1]."""
+    """Affinity and cumulants for broadcast ``noise`` >= 0 and ``rate`` in (0, 1].
+
+    Args:
+        noise: noise multipliers, >= 0.
+        rate: Poisson inclusion probabilities, in (0, 1].
+        neighbouring: between which data sets.
+    """
     replace = neighbouring is Neighbouring.REPLACE
     noise, rate = np.broadcast_arrays(np.asarray(noise, dtype=float), np.asarray(rate, dtype=float))
     shape = noise.shape

@@ -67,7 +67,15 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
 
 
 def grouped(count: int, rate: float, most: int, least: float, window: float = 1.0) -> Blocks:
-    """At most ``most`` blocks of the counts whose own probability is above ``least``; the others lie outside."""
+    """At most ``most`` blocks of the counts whose own probability is above ``least``; the others lie outside.
+
+    Args:
+        count: number of trials, >= 1.
+        rate: probability of success, in (0, 1).
+        most: number of blocks.
+        least: probability of a count.
+        window: as for ``blocks``.
+    """
     fine = blocks(count, rate, _FINE, window)
     kept = np.flatnonzero(fine.log_most > np.log(least))
     start, end = int(kept[0]), int(kept[-1]) + 1
@@ -101,7 +109,13 @@ def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
 
 
 def log_tail(k: int | np.ndarray, count: int, rate: float) -> np.ndarray:
-    """Chernoff: log of a bound on P(at least k) for k above the mean, on P(at most k) below it."""
+    """Chernoff: log of a bound on P(at least k) for k above the mean, on P(at most k) below it.
+
+    Args:
+        k: counts, any shape.
+        count: number of trials, >= 1.
+        rate: probability of success, in (0, 1).
+    """
     return -divergence(np.asarray(k, dtype=float), count, rate) * _DIGITS
 
 

@@ -42,7 +42,11 @@ def relaxed_replace(run: DPSGD, dimension: int) -> Bracket:
 
 
 def chained(curve: TradeOff) -> Polygon:
-    """The chain of two steps, each of which has at most the symmetrised ``curve``."""
+    """The chain of two steps, each of which has at most the symmetrised ``curve``.
+
+    Args:
+        curve: symmetric.
+    """
     split = _THRESHOLDS[:, None] * _SPLITS
     first, second = curve.log_delta(split), curve.log_delta(_THRESHOLDS[:, None] - split)
     log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + _ROUNDING, 0.0)

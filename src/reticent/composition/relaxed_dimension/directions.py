@@ -60,7 +60,16 @@ class DirectionLaw:
 
     @classmethod
     def from_gradients(cls, gradients: ArrayLike, max_grad_norm: float, *, public: bool = False) -> DirectionLaw:
-        """From per-example gradients, one row each, clipped here to ``max_grad_norm`` (L2)."""
+        """From per-example gradients, one row each, clipped here to ``max_grad_norm`` (L2).
+
+        Args:
+            gradients: shape (m, parameters), m from 8 to 256.
+            max_grad_norm: L2 norm to which each row is clipped, > 0.
+            public: see the class.
+
+        Raises:
+            ParameterError: an argument is outside its domain.
+        """
         rows = np.asarray(gradients, dtype=float)
         if rows.ndim != 2 or not np.all(np.isfinite(rows)):
             raise ParameterError("gradients", f"an array of shape {rows.shape}", "finite numbers, one row a record")
@@ -87,7 +96,11 @@ class DirectionLaw:
         return lambda x: np.maximum(x * np.interp(x, _GRID, slopes), 0.0)  # the true mean is at least 1
 
     def advantage(self, run: DPSGD) -> tuple[float, float, float]:
-        """(lower, value, upper): the bound sqrt(X) / 2 on the advantage, with a 95 % bootstrap interval; at most 1."""
+        """(lower, value, upper): the bound sqrt(X) / 2 on the advantage, with a 95 % bootstrap interval; at most 1.
+
+        Args:
+            run: Poisson-sampled DP-SGD with noise.
+        """
 
         def bound(counts: np.ndarray) -> float:
             case = run.noise_multiplier, run.sample_rate, run.steps
@@ -114,6 +127,10 @@ class DirectionLaw:
 
 def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
     """Estimated curve for a target whose direction follows ``law``: moments, and never above the worst case.
+
+    Args:
+        run: one record per person.
+        law: of the directions.
 
     Raises:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.

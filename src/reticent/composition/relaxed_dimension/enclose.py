@@ -95,8 +95,13 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
     for little noise, where ``relaxed_in`` is tighter.
 
+    Args:
+        run: DP-SGD with noise_multiplier > 0.
+        dimension: of the space in which the direction is unknown, >= 1.
+
     Raises:
         UnsupportedError: no noise.
+        ParameterError: ``dimension`` is not a whole number >= 1.
     """
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None or dimension == 1 or run.records > 1:
@@ -122,6 +127,12 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
 
     Moments at all thresholds of the claimed curve, the mask told at those nearby: what the claim is made of there,
     where nothing sharper is asked.
+
+    Args:
+        run: DP-SGD with noise_multiplier > 0.
+        dimension: of the space in which the direction is unknown, >= 1.
+        threshold: in nats, >= 0; or None.
+        fpr: false positive rate, in (0, 1).
     """
     plain = _plain(run, dimension)
     if plain is not None:
@@ -275,18 +286,35 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
 def log_norms(
     noise: float, rate: float, steps: int, moment: LogMoment, orders: tuple[float, ...] = second_moment.ORDERS
 ) -> dict[float, float]:
-    """Per order q, log of an upper bound on ||LR - 1||_q^2."""
+    """Per order q, log of an upper bound on ||LR - 1||_q^2.
+
+    Args:
+        noise: noise over the clip norm, > 0.
+        rate: Poisson inclusion probability, in (0, 1).
+        steps: number of noisy sums.
+        moment: log E exp(x <u, u'>).
+        orders: q, each >= 2.
+    """
     return {q: second_moment.log_chi_square(noise, rate, steps, moment, q) for q in orders}
 
 
 def grid(norms: dict[float, float]) -> np.ndarray:
-    """0, and thresholds from far below one standard deviation of the likelihood ratio to far beyond."""
+    """0, and thresholds from far below one standard deviation of the likelihood ratio to far beyond.
+
+    Args:
+        norms: as from ``log_norms``, order 2 among them.
+    """
     deviation = math.exp(0.5 * min(max(norms[2.0], _LEAST_LOG), 0.0))
     return np.append(0.0, np.geomspace(_NEAREST * deviation, _FURTHEST, _THRESHOLDS))
 
 
 def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray) -> Polygon:
-    """The symmetrised curve that obeys upper bounds on log delta of addition and of removal."""
+    """The symmetrised curve that obeys upper bounds on log delta of addition and of removal.
+
+    Args:
+        thresholds: l >= 0, increasing from 0.
+        add, remove: upper bounds on log delta there.
+    """
     return symmetric_above(thresholds, np.maximum(np.maximum(add, remove), _UNDERFLOW))
 
 

@@ -34,7 +34,12 @@ _DOUBT = 1e-13  # of bounds in standard deviations
 
 
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As ``second_moment.log_deltas``, for a mixture of shifted Gaussians against the Gaussian."""
+    """As ``second_moment.log_deltas``, for a mixture of shifted Gaussians against the Gaussian.
+
+    Args:
+        log_norms: per order q, the log of an upper bound on ||LR - 1||_q^2; order 2 among them.
+        thresholds: l >= 0.
+    """
     found = [second_moment.log_deltas(log_norms, thresholds)]
     if _SMALL <= math.exp(min(log_norms[2.0], _LARGEST_LOG)) <= _LARGE:
         # ||LR||_q^2 is at most 1 + X at noise s / sqrt(q - 1), as for LR - 1

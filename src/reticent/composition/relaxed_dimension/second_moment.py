@@ -103,7 +103,12 @@ def _excess_over(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray
 
 
 def scarf(log_variance: float | np.ndarray, level: np.ndarray) -> np.ndarray:
-    """log of X / (2 (c + sqrt(c^2 + X))), the most that E (Z - c)_+ can be with mean 0, variance X, c >= 0."""
+    """log of X / (2 (c + sqrt(c^2 + X))), the most that E (Z - c)_+ can be with mean 0, variance X, c >= 0.
+
+    Args:
+        log_variance: of X; broadcasts.
+        level: c >= 0.
+    """
     root = 0.5 * np.logaddexp(2.0 * log_of(level), log_variance)
     return np.asarray(log_variance - math.log(2.0) - np.logaddexp(log_of(level), root))
 

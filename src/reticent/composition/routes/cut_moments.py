@@ -18,7 +18,14 @@ _ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
 
 @dataclass(frozen=True, slots=True)
 class SampledStep:
-    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``."""
+    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``.
+
+    Attributes:
+        noise_multiplier: s > 0, in units of the shift.
+        rate: in (0, 1).
+        antipodal: the pair of the replacement relation.
+        count: >= 1.
+    """
 
     noise_multiplier: float
     rate: float

@@ -104,12 +104,26 @@ def compose_lattice(
 
 
 def lattice_above(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
-    """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there."""
+    """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there.
+
+    Args:
+        steps, width, max_points, tail: as for ``compose_lattice``.
+
+    Raises:
+        NumericalError: as for ``compose_lattice``.
+    """
     return _pessimistic(steps, _plan(steps, width, max_points, 0.0, tail))
 
 
 def lattice_below(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
-    """The optimistic side of ``compose_lattice`` alone; arguments and errors as there."""
+    """The optimistic side of ``compose_lattice`` alone; arguments and errors as there.
+
+    Args:
+        steps, width, max_points, tail: as for ``compose_lattice``.
+
+    Raises:
+        NumericalError: as for ``compose_lattice``.
+    """
     return _optimistic(steps, _plan(steps, width, max_points, 0.0, tail))
 
 

@@ -150,7 +150,11 @@ class SpectralComposition:
         return self._saddle(threshold), threshold - room, threshold + room
 
     def polygons(self, per_block: int = _PER_BLOCK) -> Sides:
-        """Polygons around this direction; far tails that no contour reaches are left out."""
+        """Polygons around this direction; far tails that no contour reaches are left out.
+
+        Args:
+            per_block: thresholds for each span of a contour.
+        """
         with np.errstate(all="ignore"):
             if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
                 return _disclosed(low)
@@ -376,7 +380,11 @@ class SpectralComposition:
 
 
 def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
-    """The route for these steps; None where a step is not a sampled Gaussian."""
+    """The route for these steps; None where a step is not a sampled Gaussian.
+
+    Args:
+        noisy: kinds of steps.
+    """
     plain, sampled = 0.0, []
     for step in noisy:
         match step.pair:

@@ -77,7 +77,11 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Bracket:
 
 
 def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
-    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
+    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had.
+
+    Args:
+        mechanism: one run, or several of one model.
+    """
     runs = _runs(mechanism)
     if any(run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.records > 1 for run in runs):
         return None
@@ -190,6 +194,10 @@ def _fourier(kinds: Kinds, route: Callable[[Kinds, float], Answer]) -> Answer | 
 def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
     """From the lattice of both losses.
 
+    Args:
+        kinds: one step of each kind, and how often it runs.
+        points: of the lattice, about.
+
     Raises:
         NumericalError: it cannot follow the losses.
     """
@@ -205,7 +213,11 @@ def _coarse(kinds: Kinds) -> Sides:
 
 
 def two_sided(one_sided: Polygon) -> Polygon:
-    """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives."""
+    """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives.
+
+    Args:
+        one_sided: a curve for an attacker who knows the sign.
+    """
     corners = one_sided.vertices
     fpr = np.minimum(corners.fpr + LOG_2, 0.0)
     return polygon_through(LogErrors(fpr, log1mexp(fpr), corners.fnr, corners.tpr))
@@ -236,11 +248,21 @@ def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
 
 
 def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
-    """Both directions of ``above``, or the worst case wherever that is the smaller bound."""
+    """Both directions of ``above``, or the worst case wherever that is the smaller bound.
+
+    Args:
+        worst: the worst case, both directions.
+        above: a bound, of one direction.
+    """
     curve = both_directions(above, safest)
     return strictest([curve, worst]) if isinstance(curve, Polygon) else curve
 
 
 def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
-    """Both directions at once: the symmetrised curve."""
+    """Both directions at once: the symmetrised curve.
+
+    Args:
+        curve: of one direction.
+        join: ``hull`` for what is attained, ``safest`` for a bound.
+    """
     return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

@@ -29,6 +29,10 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
 
     Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below; ``notes`` say why.
 
+    Args:
+        mechanism: with noise.
+        neighbouring: between which data sets.
+
     Raises:
         UnsupportedError: no noise; or sampled releases under replacement.
     """

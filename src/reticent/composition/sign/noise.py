@@ -37,13 +37,21 @@ class SignNoise(Protocol):
         """The widest cell of y whose quadrature is exact to rounding."""
 
     def loss(self, y: np.ndarray) -> np.ndarray:
-        """log dQ+/dP."""
+        """log dQ+/dP.
+
+        Args:
+            y: observations, in noise scales.
+        """
 
     def planned(self) -> tuple[np.ndarray, np.ndarray]:
         """Evenly spaced observations, and roughly the log of the P-mass at each."""
 
     def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells."""
+        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells.
+
+        Args:
+            cell: > 0, in noise scales.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,12 @@ Kinds = Sequence[tuple[GaussianSign, int]]
 
 
 def odd_and_even(noise: SignNoise, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(a, b) of ``step`` at observations ``y``: half the difference, and half the sum, of the losses at y and -y."""
+    """(a, b) of ``step`` at observations ``y``: half the difference, and half the sum, of the losses at y and -y.
+
+    Args:
+        noise: one step.
+        y: in noise scales, any shape.
+    """
     up, down = noise.loss(y), noise.loss(-y)
     return 0.5 * (up - down), 0.5 * (up + down)
 

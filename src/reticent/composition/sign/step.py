@@ -32,7 +32,12 @@ _WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few 
 
 
 class FoldedNodes(NamedTuple):
-    """Trapezoid rule on y >= 0: weights under "absent" with both signs of y folded together, and the losses there."""
+    """Trapezoid rule on y >= 0.
+
+    Attributes:
+        weight: masses under "absent", both signs of y folded together.
+        a, b: the losses there.
+    """
 
     weight: np.ndarray
     a: np.ndarray
@@ -41,6 +46,11 @@ class FoldedNodes(NamedTuple):
     @classmethod
     def of(cls, step: GaussianSign, spacing: float, reach: float = REACH) -> FoldedNodes:
         """Nodes ``spacing`` apart up to ``reach`` beyond twice the slope.
+
+        Args:
+            step: with one record.
+            spacing: in standard deviations of the noise, > 0.
+            reach: in the same units.
 
         Raises:
             NumericalError: too little noise for any number of nodes that fits.
@@ -82,7 +92,13 @@ class TiltedLaw(NamedTuple):
 
     @classmethod
     def of(cls, nodes: FoldedNodes, line: float, lift: float) -> TiltedLaw:
-        """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +"."""
+        """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +".
+
+        Args:
+            nodes: of one step.
+            line: real part of s, < 0.
+            lift: 0 for "absent", 1 for "present".
+        """
         base = nodes.weight * np.exp((line + lift) * nodes.b)
         even, odd = base * np.cosh(lift * nodes.a), base * np.sinh(lift * nodes.a)
         total = even.sum()
@@ -133,6 +149,11 @@ def largest_outside(
 
     Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
     symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
+
+    Args:
+        laws: of one step of each kind, and how often it runs.
+        box: the frequencies of b and of a that are summed.
+        ends: those that matter.
     """
     spread = max(_LEAST_DEVIATION, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
     widest = _WIDEST if sum(steps for _, steps in laws) < _MANY else _WIDEST_MANY

@@ -140,6 +140,10 @@ def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
 def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
     """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
 
+    Args:
+        kinds: sampled steps.
+        blur: as for ``enclose``.
+
     Raises:
         NumericalError: the frequencies needed do not fit the budget.
     """
