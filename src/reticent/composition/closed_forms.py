@@ -240,9 +240,9 @@ def proven_bracket(
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
-    lower = -np.expm1(-count * one.minus_log.lower)
-    upper = np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)) * _ULPS
-    return EnclosedArray(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
+    lower, upper = _of_rho(one, count)
+    masked = _mask_bounds(noise, rate, count, neighbouring)
+    return EnclosedArray(lower, np.minimum(np.minimum(upper * _ULPS, 1.0), masked))
 
 
 def added_mu(form: MuForm, parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
@@ -413,8 +413,13 @@ def _of_affinity(one: Affinity, count: np.ndarray) -> np.ndarray:
 
 def _inside(advantage: np.ndarray, one: Affinity, count: np.ndarray) -> np.ndarray:
     """Kept within the bracket that is proven from rho alone."""
+    return np.clip(advantage, *_of_rho(one, count))
+
+
+def _of_rho(one: Affinity, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 - rho^T and sqrt(1 - rho^(2T)), around the advantage."""
     lower = -np.expm1(-count * one.minus_log.lower)
-    return np.clip(advantage, lower, np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)))
+    return lower, np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper))
 
 
 def _arguments(
@@ -449,10 +454,8 @@ def _blockwise(
             return np.asarray(kernel(*arguments))
         full = np.broadcast_arrays(*arguments)
         out = np.empty(full[0].shape)
-        flat, parts = (
-            out.reshape(-1),
-            [x if x.size == 1 else y.reshape(-1) for x, y in zip(arguments, full, strict=True)],
-        )
+        flat = out.reshape(-1)
+        parts = [x if x.size == 1 else y.reshape(-1) for x, y in zip(arguments, full, strict=True)]
         for start in range(0, flat.size, _BLOCK):
             stop = start + _BLOCK
             flat[start:stop] = kernel(*(x if x.size == 1 else x[start:stop] for x in parts))

@@ -132,14 +132,7 @@ class DistributionFreeTradeOff(TradeOff):
         fpr, tpr = inside + log_ndtr(-high), inside + log_ndtr(-low)
         tnr = np.logaddexp(outside, inside + log_ndtr(high))
         fnr = np.logaddexp(outside, inside + log_ndtr(low))
-        # At a negative threshold the roles are exchanged, as in every symmetric experiment.
-        down = ratio < 0.0
-        return LogErrors(
-            fpr=np.where(down, fnr, fpr),
-            tnr=np.where(down, tpr, tnr),
-            fnr=np.where(down, fpr, fnr),
-            tpr=np.where(down, tnr, tpr),
-        )
+        return LogErrors(fpr, tnr, fnr, tpr).exchanged_where(ratio < 0.0)
 
     def __repr__(self) -> str:
         return f"DistributionFreeTradeOff(mean_square={self.mean_square!r})"

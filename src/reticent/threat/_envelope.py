@@ -57,16 +57,8 @@ class AffinityTradeOff(TradeOff):
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
-        low = ratio < 0.0
         alpha, power = self._steep_point(np.abs(ratio))
-        beyond, beta = log1mexp(alpha), log1mexp(power)
-        # Below zero the roles change: there the false negatives are what the false positives are above.
-        return LogErrors(
-            fpr=np.where(low, beta, alpha),
-            tnr=np.where(low, power, beyond),
-            fnr=np.where(low, alpha, beta),
-            tpr=np.where(low, beyond, power),
-        )
+        return LogErrors(alpha, log1mexp(alpha), log1mexp(power), power).exchanged_where(ratio < 0.0)
 
     def _log_delta_above(self, size: np.ndarray) -> np.ndarray:
         """With w = 1 - rho^2 and k = e^l: delta^2 - (1 - k) delta - k w = 0, positive root."""

@@ -121,7 +121,7 @@ class SpectralComposition:
         """
         lower, upper = 0.0, 1.0
         c, low, high = self._neighbourhood(threshold)
-        limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
+        limit = float(self._exponents[-2])
         best = (1.0, c)
         with np.errstate(all="ignore"):
             for attempt in range(_ATTEMPTS):
@@ -159,15 +159,13 @@ class SpectralComposition:
             if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
                 return _disclosed(low)
             blocks = self._computed(per_block)
-        thresholds = np.concatenate([block.thresholds for block in blocks])
-        log_delta = np.concatenate([block.log_delta for block in blocks])
-        log_rest = np.concatenate([block.log_rest for block in blocks])
-        points = LogErrors(*(np.concatenate([block.points[k] for block in blocks])[::-1] for k in range(4)))
+        *bounds, points = zip(*blocks, strict=True)
+        thresholds, log_delta, log_rest = (np.concatenate(each) for each in bounds)
+        points = LogErrors.joined(*points).at(slice(None, None, -1))
         if self.symmetric:
             thresholds = mirrored(-thresholds, thresholds)
             log_delta, log_rest = mirrored(log_delta, log_delta), mirrored(log_rest, log_rest)
-            order = (2, 3, 0, 1)
-            points = LogErrors(*(np.concatenate([points[k], points[order[k]][-2::-1]]) for k in range(4)))
+            points = LogErrors.joined(points, points.exchanged.at(slice(-2, None, -1)))
         return Sides(polygon_above(thresholds, log_delta, log_rest), polygon_through(points))
 
     def _computed(self, per_block: int) -> list[_Block]:
@@ -208,6 +206,11 @@ class SpectralComposition:
             return self._cut_moments(furthest)
         reached = found.exponents[np.isfinite(found.logs)].max(initial=0.0)
         return self._cut_moments(furthest) if reached < 1.0 + _ROOM / self._spread else found
+
+    @cached_property
+    def _exponents(self) -> np.ndarray:
+        """Those Chernoff exponents at which there is a bound."""
+        return self._moments.exponents[np.isfinite(self._moments.logs)]
 
     def _whole_moments(self, top: float, left: np.ndarray, right: np.ndarray) -> Moments:
         laws = self._laws(top, 0.0)
@@ -252,8 +255,7 @@ class SpectralComposition:
         """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""
         if self._rightmost == 0.5:
             return 0.5
-        exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
-        low, high = float(exponents[1]), self._rightmost
+        low, high = float(self._exponents[1]), self._rightmost
         for _ in range(_MOST_CONTOURS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._cumulants(middle)[0] < threshold else (low, middle)
@@ -271,7 +273,7 @@ class SpectralComposition:
         1/2 where the losses are so small that no contour between the poles and that limit fits them: then
         the one between the poles serves all thresholds, at the price of many frequencies.
         """
-        finite = self._moments.exponents[np.isfinite(self._moments.logs)]
+        finite = self._exponents
         least = 1.0 + _AWAY / self._spread
         if self._moments.lost > 0.0:
             return 0.5
@@ -281,8 +283,8 @@ class SpectralComposition:
             return 0.5
         return float(max(min(finite[-2], 0.5 + _OUTER * (finite[-1] - 0.5)), least))
 
-    def _contour(self, c: float, low: float, high: float, effort: _Effort | None = None) -> Contour:
-        key = (c, low, high, effort or _CURVE)
+    def _contour(self, c: float, low: float, high: float, effort: _Effort = _CURVE) -> Contour:
+        key = (c, low, high, effort)
         if key not in self._contours:
             self._contours[key] = self._built(*key)
         return self._contours[key]
@@ -326,10 +328,9 @@ class SpectralComposition:
         if self._rightmost == 0.5:
             reach = _CENTRAL * self._spread
             return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
-        exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
         blocks, edges = [], {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
-            limit = self._rightmost if side > 0 else exponents[1]
+            limit = self._rightmost if side > 0 else self._exponents[1]
             c, variance = 0.5 - side * _HALF_BLOCK / self._spread, self._spread**2
             for _ in range(_MOST_CONTOURS):
                 c += side * 2.0 * _HALF_BLOCK / np.sqrt(variance)
@@ -371,11 +372,10 @@ class SpectralComposition:
         fnr, tpr = (contour.fnr(thresholds), contour.tpr(thresholds))
         bounds = contour.delta(thresholds) if low >= 0 else contour.reversed_delta(thresholds)
         upper = np.clip(bounds.upper * (1.0 + _SLACK), TINY, 1.0)
-        rates = [np.log(np.clip(x, TINY, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
+        rates = LogErrors(*(np.log(np.clip(x, TINY, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)))
         few, many = _attained(np.abs(thresholds), bounds.lower, fpr if low >= 0.0 else fnr)
-        known = [few, log1mexp(few), log1mexp(many), many]
-        known = known if low >= 0.0 else known[2:] + known[:2]
-        points = LogErrors(*(np.concatenate(pair) for pair in zip(rates, known, strict=True)))
+        known = LogErrors(few, log1mexp(few), log1mexp(many), many)
+        points = LogErrors.joined(rates, known if low >= 0.0 else known.exchanged)
         return _Block(thresholds, np.log(upper), np.log1p(-upper * _BELOW_ONE), points)
 
 
@@ -399,8 +399,9 @@ def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
     return SpectralComposition(tuple(sampled), plain)
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
+    """What one contour says at its thresholds."""
+
     thresholds: np.ndarray
     log_delta: np.ndarray
     log_rest: np.ndarray
