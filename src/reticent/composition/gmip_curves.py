@@ -316,12 +316,10 @@ def _reach(law: LogRatioLaw, l: np.ndarray, centre: np.ndarray, scale: np.ndarra
 
 def _saddle(law: LogRatioLaw, l: np.ndarray) -> np.ndarray:  # noqa: E741
     """Root of Lambda'(s) = l by bisection; where it leaves the strip, a point near its end."""
-    low = np.full(l.shape, max(law.low, -_FAR))
-    high = np.full(l.shape, min(law.high, _FAR))
-    if np.isinf(law.high):
-        high = np.full(l.shape, 2.0)
-        for _ in range(_DOUBLINGS):
-            high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
+    endless = np.isinf(law.high)
+    low, high = np.full(l.shape, max(law.low, -_FAR)), np.full(l.shape, 2.0 if endless else min(law.high, _FAR))
+    for _ in range(_DOUBLINGS if endless else 0):
+        high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         below = law.slopes(middle)[0] < l

@@ -37,6 +37,11 @@ def log1mexp(x: np.ndarray) -> np.ndarray:
         return np.where(x > LOG_HALF, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
+def cell_masses(cdf: np.ndarray, sf: np.ndarray) -> np.ndarray:
+    """Masses between neighbouring points along the last axis, from the smaller tail: differences of either one."""
+    return np.where(cdf[..., 1:] < 0.5, np.diff(cdf), -np.diff(sf))
+
+
 def log_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """log(e^a - e^b), with -inf wherever the difference is not positive."""
     a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))

@@ -21,7 +21,7 @@ from scipy.special import bdtr, bdtrc
 from reticent.composition.relaxed_dimension import _binomial, second_moment
 from reticent.tradeoff import ncx2
 from reticent.tradeoff._bessel import log_mean_exponential
-from reticent.tradeoff._logs import log_expm1, log_of
+from reticent.tradeoff._logs import cell_masses, log_expm1, log_of
 
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps
@@ -141,7 +141,7 @@ def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bo
     edges = np.linspace(low, high, (_CELLS if fine else _FEW_CELLS) + 1)
     log_ratio = log_mean_exponential(np.sqrt(noncentrality * edges), float(dimension)) - 0.5 * noncentrality
     cdf, sf = (np.exp(tail) for tail in ncx2.log_tails(edges, dimension, noncentrality, _RTOL))
-    cells = np.where(cdf[1:] < 0.5, np.diff(cdf), -np.diff(sf)) + 4.0 * _RTOL * np.minimum(cdf[1:], sf[:-1])
+    cells = cell_masses(cdf, sf) + 4.0 * _RTOL * np.minimum(cdf[1:], sf[:-1])
     with np.errstate(over="ignore"):
         moments = np.exp(np.append(log_ratio[0], log_ratio[1:])) * np.append(cdf[0], cells)
     last = np.searchsorted(log_ratio, log_caps, side="right") - 1

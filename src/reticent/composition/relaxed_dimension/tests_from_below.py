@@ -19,7 +19,7 @@ import numpy as np
 
 from reticent.composition.relaxed_dimension import _binomial
 from reticent.tradeoff import ncx2
-from reticent.tradeoff._logs import EPS
+from reticent.tradeoff._logs import EPS, cell_masses
 
 _GROUPS = 40
 _FEW_CELLS, _MANY_CELLS = 24, 40
@@ -150,8 +150,7 @@ def _staircase(
 def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: float) -> np.ndarray:
     """Mass of each cell, a row per noncentrality: [0, e_0], (e_0, e_1], ..., (e_n, inf)."""
     cdf, sf = (np.exp(tail) for tail in ncx2.log_tails(edges, degrees, noncentrality[:, None], rtol))
-    inner = np.where(cdf[:, 1:] < 0.5, np.diff(cdf, axis=1), -np.diff(sf, axis=1))
-    return np.clip(np.hstack([cdf[:, :1], inner, sf[:, -1:]]), 0.0, 1.0)
+    return np.clip(np.hstack([cdf[:, :1], cell_masses(cdf, sf), sf[:, -1:]]), 0.0, 1.0)
 
 
 def _levels(kinds: Sequence[_Statistic], count: int) -> np.ndarray:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
 from reticent.composition.relaxed_dimension import _binomial
-from reticent.tradeoff._logs import log_expm1, log_of
+from reticent.tradeoff._logs import cell_masses, log_expm1, log_of
 
 _CELLS = 2500  # of <u, u'>^2
 _FIRST = 0.01  # end of the first cell, in units of its mean: the integrand is all but linear there
@@ -76,8 +76,7 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
 def _increments(edges: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
     """Mass of a beta law in each cell, from the smaller tail, and a bound on its error."""
     cdf, sf = betainc(a, b, edges), betaincc(a, b, edges)
-    mass = np.where(cdf[1:] < 0.5, np.diff(cdf), -np.diff(sf))
-    return np.maximum(mass, 0.0), _MASS * np.minimum(cdf[1:], sf[:-1])
+    return np.maximum(cell_masses(cdf, sf), 0.0), _MASS * np.minimum(cdf[1:], sf[:-1])
 
 
 def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class CheapBounds:
         leaves its grid the test does not reject, which only adds false negatives.
         """
         thresholds = mirrored(-_THRESHOLDS, _THRESHOLDS)
-        between = np.sum([count * grid.log_labelled() for grid, count in self._grids], axis=0)
+        between = self._over_steps(_Grid.log_labelled)
         fpr = _least_chernoff(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
         fnr = _least_chernoff(
             np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds
@@ -80,13 +81,14 @@ class CheapBounds:
 
     @cached_property
     def _beyond_one(self) -> np.ndarray:
-        return np.sum([count * grid.log_moments(1.0 + _EXPONENTS) for grid, count in self._grids], axis=0)
+        return self._over_steps(lambda grid: grid.log_moments(1.0 + _EXPONENTS))
 
     @cached_property
     def _below_zero(self) -> np.ndarray:
-        return np.sum([count * grid.log_moments(-_EXPONENTS) for grid, count in self._grids], axis=0)
+        return self._over_steps(lambda grid: grid.log_moments(-_EXPONENTS))
 
-    def _over_steps(self, part: Callable[[_Grid], float]) -> float:
+    def _over_steps(self, part: Callable[[_Grid], Any]) -> Any:
+        """Sum over all steps of numbers, or of arrays of one shape."""
         return sum(count * part(grid) for grid, count in self._grids)
 
     def _half(self, log_moments: np.ndarray, end: float, lost: float) -> tuple[np.ndarray, np.ndarray]:
