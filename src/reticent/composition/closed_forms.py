@@ -47,28 +47,17 @@ MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
 
 
 def advantage_at(mu: ArrayLike) -> np.ndarray:
-    """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8).
-
-    Args:
-        mu: GDP parameters, >= 0, any shape.
-    """
+    """Total variation of N(0, 1) and N(mu, 1): erf(mu / sqrt 8)."""
     return erf(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
 def bayes_security_at(mu: ArrayLike) -> np.ndarray:
-    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8).
-
-    Args:
-        mu: GDP parameters, >= 0, any shape.
-    """
+    """1 - advantage at ``mu``, accurate however small: erfc(mu / sqrt 8)."""
     return erfc(np.asarray(mu, dtype=float) / _SQRT_8)
 
 
 def mu_at(advantage: ArrayLike) -> np.ndarray:
     """The mu whose total variation is ``advantage``: the inverse of ``advantage_at``.
-
-    Args:
-        advantage: any shape.
 
     Raises:
         ParameterError: an advantage outside [0, 1].
@@ -85,8 +74,7 @@ def published_mu(
     """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     size = neighbouring.sensitivity
     return _blockwise(lambda n, p, t: size * p * np.sqrt(t) / n, noise_multiplier, sample_rate, steps)
@@ -104,8 +92,7 @@ def published(
     replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, t: erf(size * p * np.sqrt(t) / n), noise_multiplier, sample_rate, steps)
@@ -117,8 +104,7 @@ def clt_mu(
     """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     return _blockwise(_CLT_MU[neighbouring is Neighbouring.REPLACE], noise_multiplier, sample_rate, steps)
 
@@ -134,8 +120,7 @@ def clt(
     (2 at 0.01 under replace), >= 10 at 0.2.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     mu = _CLT_MU[neighbouring is Neighbouring.REPLACE]
     return _blockwise(lambda n, p, t: erf(mu(n, p, t) / _SQRT_8), noise_multiplier, sample_rate, steps)
@@ -147,8 +132,7 @@ def rho_form_mu(
     """The mu behind ``rho_form``: sqrt(-8 T log rho).
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     return np.sqrt(8.0 * count * affinity(noise, rate, neighbouring).minus_log.upper)
@@ -166,8 +150,7 @@ def rho_form(
     add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
 
@@ -182,8 +165,7 @@ def saddlepoint(
     Within 1e-3: where ``rho_form`` is.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -202,8 +184,7 @@ def edgeworth(
     Within 1e-3: where ``rho_form`` is, and at p = 0.2 under replace from noise 1 on; 86 % of the grid.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -235,8 +216,7 @@ def proven_bracket(
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -291,8 +271,7 @@ def proven(
     Status: proven. Within 1e-3: only where the advantage itself is below about 4e-3, or close to 1.
 
     Args:
-        noise_multiplier, sample_rate, steps: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     replace = neighbouring is Neighbouring.REPLACE
 
@@ -313,8 +292,7 @@ def one_step(noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: 
     """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven.
 
     Args:
-        noise_multiplier, sample_rate: see the module; they broadcast.
-        neighbouring: between which data sets.
+        noise_multiplier, sample_rate, neighbouring: see the module.
     """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, _: p * erf(size / n), noise_multiplier, sample_rate, 1)
@@ -330,8 +308,7 @@ def published_sample_rate(
 
     Args:
         advantage: that is allowed, in [0, 1]; broadcasts with the next two.
-        noise_multiplier, steps: see the module.
-        neighbouring: between which data sets.
+        noise_multiplier, steps, neighbouring: see the module.
     """
     mu = mu_at(advantage)
     return np.minimum(
@@ -348,8 +325,7 @@ def clt_sample_rate(
 
     Args:
         advantage: that is allowed, in [0, 1]; broadcasts with the next two.
-        noise_multiplier, steps: see the module.
-        neighbouring: between which data sets.
+        noise_multiplier, steps, neighbouring: see the module.
     """
     unit = clt_mu(noise_multiplier, 1.0, steps, neighbouring)
     return np.minimum(mu_at(advantage) / unit, 1.0)

@@ -63,6 +63,10 @@ class FoldedNodes(NamedTuple):
         weight[0] *= 0.5
         return cls(weight, *odd_and_even(step, y))
 
+    def square(self) -> float:
+        """E a^2 under "absent"."""
+        return float(self.weight @ self.a**2)
+
     def log_moment(self, s: float, w: float) -> float:
         """log E e^{s b + w a} of one step under "absent", real arguments."""
         top = s * self.b + abs(w) * np.abs(self.a)
@@ -142,6 +146,49 @@ class TiltedLaw(NamedTuple):
         return np.hypot(real, imag)
 
 
+class TransformTable(NamedTuple):
+    """One kind of step, ready for its transforms.
+
+    Attributes:
+        nodes: of one step.
+        steps: how often it runs.
+        even, odd: e^b cosh a and e^b sinh a at the nodes.
+        cosines, sines: of w a, a row for each node.
+        missing: mean of 1 - cos(w a) under "absent", and weighted by ``even``.
+    """
+
+    nodes: FoldedNodes
+    steps: int
+    even: np.ndarray
+    odd: np.ndarray
+    cosines: np.ndarray
+    sines: np.ndarray
+    missing: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, nodes: FoldedNodes, steps: int, w: np.ndarray) -> TransformTable:
+        """At the frequencies ``w`` of a.
+
+        Args:
+            nodes, steps: see the class.
+            w: shape (n,).
+        """
+        angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
+        even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
+        half = 2.0 * np.sin(0.5 * angle) ** 2
+        missing = nodes.weight @ half, (nodes.weight * even) @ half
+        return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
+
+    def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """log phi^T under "absent", and under "present" with + and with -; rows ``s``, complex, columns w."""
+        weight = self.nodes.weight
+        growth = np.expm1(np.outer(s, self.nodes.b))
+        absent = (growth * weight) @ self.cosines - self.missing[0]
+        even = (growth * (weight * self.even)) @ self.cosines - self.missing[1]
+        odd = 1j * (((1.0 + growth) * (weight * self.odd)) @ self.sines)
+        return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
+
+
 def largest_outside(
     laws: Sequence[tuple[TiltedLaw, int]], box: tuple[float, float], ends: tuple[float, float]
 ) -> float:
@@ -201,3 +248,9 @@ class Bounds:
             rates = LogErrors(np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
         above = polygon_above(self.thresholds, np.log(self.delta))
         return Sides(above, polygon_through(rates.at(slice(None, None, -1))))
+
+
+def _log1p(z: np.ndarray) -> np.ndarray:
+    x, y = z.real, z.imag
+    with np.errstate(divide="ignore"):
+        return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)

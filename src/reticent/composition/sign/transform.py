@@ -15,14 +15,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfc, loggamma
 
 from reticent.composition.polygon import mirrored
 from reticent.composition.sign.noise import GaussianSign, Kinds, odd_and_even
-from reticent.composition.sign.step import REACH, Bounds, FoldedNodes, TiltedLaw, largest_outside
+from reticent.composition.sign.step import REACH, Bounds, FoldedNodes, TiltedLaw, TransformTable, largest_outside
 from reticent.errors import NumericalError
 from reticent.tradeoff._logs import EPS, TINY
 
@@ -194,7 +193,7 @@ def _invert(
 
 def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
     plan = _FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
-    scale = math.sqrt(plan.total(_square))
+    scale = math.sqrt(plan.total(FoldedNodes.square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
     plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + _log_cosh_variance(scale)))
     cumulant, grid = plan.cumulant, _CHERNOFF / scale
@@ -211,11 +210,6 @@ def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
     return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
-
-
-def _square(nodes: FoldedNodes) -> float:
-    """E a^2 of one step."""
-    return float(nodes.weight @ nodes.a**2)
 
 
 def _log_cosh_variance(scale: float) -> float:
@@ -308,40 +302,11 @@ def _node_spacing(
     return min(best, _WIDEST_SPACING)
 
 
-class _Table(NamedTuple):
-    """One kind of step: its nodes, e^b cosh a and e^b sinh a there, cos(w a) and sin(w a), and 1 - cos in the mean."""
-
-    nodes: FoldedNodes
-    steps: int
-    even: np.ndarray
-    odd: np.ndarray
-    cosines: np.ndarray
-    sines: np.ndarray
-    missing: tuple[np.ndarray, np.ndarray]
-
-    @classmethod
-    def of(cls, nodes: FoldedNodes, steps: int, w: np.ndarray) -> _Table:
-        angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
-        even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
-        half = 2.0 * np.sin(0.5 * angle) ** 2
-        missing = nodes.weight @ half, (nodes.weight * even) @ half
-        return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
-
-    def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """log phi^T under "absent", and under "present" with + and with -; rows s, columns w."""
-        weight = self.nodes.weight
-        growth = np.expm1(np.outer(s, self.nodes.b))
-        absent = (growth * weight) @ self.cosines - self.missing[0]
-        even = (growth * (weight * self.even)) @ self.cosines - self.missing[1]
-        odd = 1j * (((1.0 + growth) * (weight * self.odd)) @ self.sines)
-        return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
-
-
 def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
     nodes = [FoldedNodes.of(step, _node_spacing(plan, step, plan.box, _FINE)) for step, _ in plan.kinds]
-    tables = [_Table.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
+    tables = [TransformTable.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
     gamma = _GammaTable(plan)
     absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
     total = 0.0
@@ -362,7 +327,7 @@ def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     return absent, present, total * plan.dw * plan.dtau / math.pi**2
 
 
-def _doubt(tables: Sequence[_Table], s: np.ndarray) -> np.ndarray:
+def _doubt(tables: Sequence[TransformTable], s: np.ndarray) -> np.ndarray:
     """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
     powers = sum(
         table.steps * np.abs(s) * float(table.nodes.weight @ np.abs(table.nodes.b)) + table.steps**0.5
@@ -397,12 +362,6 @@ class _GammaTable:
         return np.where(index < 0, value.conj(), value)
 
 
-def _log1p(z: np.ndarray) -> np.ndarray:
-    x, y = z.real, z.imag
-    with np.errstate(divide="ignore"):
-        return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)
-
-
 def _error(plan: _FourierPlan, size: float, thresholds: np.ndarray) -> np.ndarray:
     """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
 
@@ -435,7 +394,7 @@ def _alias(plan: _FourierPlan, thresholds: np.ndarray) -> np.ndarray:
 
 def _beside(plan: _FourierPlan, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
-    scale = math.sqrt(plan.total(_square) + plan.blur_a**2)
+    scale = math.sqrt(plan.total(FoldedNodes.square) + plan.blur_a**2)
     best = np.full_like(thresholds, np.inf)
     for theta in _BESIDE_EXPONENTS / scale:
         back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
