@@ -46,9 +46,9 @@ def test_mass_outside_a_window_is_bounded():
     """40 fair coins: what exceeds 28 wraps around, and is counted."""
     part = Tilted(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 40)
     truth = sum(math.comb(40, k) for k in range(29, 41)) / 2**40
-    assert truth <= _power.outside([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
+    assert truth <= _power.beyond([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
     mirrored = Tilted(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 40)
-    assert truth <= _power.outside([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
+    assert truth <= _power.beyond([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
 
 
 def test_one_step_of_a_lattice_is_known_to_its_stated_error():

@@ -13,6 +13,7 @@ from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.mechanism.base import LARGEST, SMALLEST
 from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.ledger import parts_of
+from reticent.tradeoff._thresholds import halved
 
 _HALVINGS = 60
 _APART = 0.01  # in log factor, to either side: over which a slope is taken
@@ -83,9 +84,7 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
         return log_clt_mu(unit.put(mechanism, math.exp(u)), neighbouring)
 
     wanted = math.log(mu)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if log_mu(middle) > wanted else (low, middle)
+    high = float(halved(lambda u: log_mu(float(u)) > wanted, low, high, _HALVINGS)[1])
     slope = (log_mu(high - _APART) - log_mu(high + _APART)) / (2.0 * _APART)
     return math.exp(high), slope if math.isfinite(slope) and slope > 0.0 else 1.0
 

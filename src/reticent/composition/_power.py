@@ -114,7 +114,23 @@ class Tilted:
     count: int
 
 
-def outside(parts: Sequence[Tilted], end: float, planned: float, pitch: float, largest: float) -> float:
+def outside(
+    parts: Sequence[Tilted], low: float, points: int, pitch: float, planned: tuple[float, float], largest: float
+) -> float:
+    """Chernoff bounds on the mass of the sum above and below a window, added up.
+
+    Args:
+        parts: what is summed.
+        low: lowest point of the window.
+        points, pitch: how many points it has, and how far apart.
+        planned: exponents > 0 that are tried first, for what lies above and below.
+        largest: cap for smaller ones.
+    """
+    above = beyond(parts, low + pitch * (points - 1), planned[0], pitch, largest)
+    return above + beyond(parts, low, -planned[1], pitch, largest)
+
+
+def beyond(parts: Sequence[Tilted], end: float, planned: float, pitch: float, largest: float) -> float:
     """Chernoff bound on the mass of the sum beyond ``end``: above it where ``planned`` > 0, else below.
 
     Args:

@@ -24,6 +24,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._thresholds import halved
 
 _SPACING = 0.05  # of the trapezoid rule, in the contour's own parameter
 _COARSE = np.arange(0.0, 46.0)  # parameters at which the end of the contour is looked for
@@ -320,10 +321,7 @@ def _saddle(law: LogRatioLaw, l: np.ndarray) -> np.ndarray:  # noqa: E741
     low, high = np.full(l.shape, max(law.low, -_FAR)), np.full(l.shape, 2.0 if endless else min(law.high, _FAR))
     for _ in range(_DOUBLINGS if endless else 0):
         high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        below = law.slopes(middle)[0] < l
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    low, high = halved(lambda s: law.slopes(s)[0] < l, low, high, _HALVINGS)
     return 0.5 * (low + high)
 
 

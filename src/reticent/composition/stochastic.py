@@ -19,6 +19,7 @@ from scipy.special import log_ndtr
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, Mixture, TradeOff
+from reticent.tradeoff._thresholds import halved
 from reticent.tradeoff.gaussian import mills_ratio
 
 _ADD_UP = 1e-9  # by which probabilities may miss 1
@@ -144,12 +145,9 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
     M is Mills' ratio. 0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
-    low, high = np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        with np.errstate(over="ignore", invalid="ignore"):
-            convex = _excess(size, middle) < 0.0
-        low, high = np.where(convex, middle, low), np.where(convex, high, middle)
+    least, most = np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, high = halved(lambda mu: _excess(size, mu) < 0.0, least, most, _HALVINGS)
     return np.where(size == 0.0, 0.0, high)
 
 

@@ -20,6 +20,7 @@ from scipy.special import log_ndtr, ndtr
 
 from reticent.composition.relaxed_dimension import second_moment
 from reticent.tradeoff._logs import HALF_LOG_TWO_PI, TINY
+from reticent.tradeoff._thresholds import halved
 
 _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501)[1:], np.linspace(4.0, 12.0, 120)[1:]])
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used
@@ -84,12 +85,11 @@ def _by_logarithm(order: float, log_moment: float, thresholds: np.ndarray) -> tu
 
 def _largest(order: float, log_moment: float) -> np.ndarray:
     """Per y, an upper bound on the largest a with E LR^order <= e^log_moment: the moment grows with a."""
-    low, high = np.zeros(len(_EDGES)), np.full(len(_EDGES), _WIDEST)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        fits = _log_mean(order * middle, _EDGES) - order * _log_mean(middle, _EDGES) <= log_moment
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return high
+
+    def fits(a: np.ndarray) -> np.ndarray:
+        return _log_mean(order * a, _EDGES) - order * _log_mean(a, _EDGES) <= log_moment
+
+    return halved(fits, np.zeros(len(_EDGES)), np.full(len(_EDGES), _WIDEST), _HALVINGS)[1]
 
 
 def _log_mean(a: np.ndarray, y: np.ndarray) -> np.ndarray:

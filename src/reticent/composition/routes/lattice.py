@@ -19,6 +19,7 @@ from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import EPS, LOG_HALF, OVERFLOW, TINY
+from reticent.tradeoff._thresholds import halved
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_TANGENTS = 2**13
@@ -264,8 +265,7 @@ def _convolved(
     mass, rounding = power(on_grid, plan.points, first)
     low = plan.offset + plan.spacing * first
     largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
-    wrap = outside(tilted, low + plan.spacing * (plan.points - 1), plan.up, plan.spacing, largest)
-    wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
+    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up, plan.down), largest)
     scale = float(np.exp(tilt * offset * plan.spacing))
     slack = scale * (rounding + wrap)
     if not slack < _HOPELESS:
@@ -343,11 +343,7 @@ def _median(curve: TradeOff, of_both: bool) -> float:
     sizes = np.geomspace(TINY, _LARGEST, _MEDIAN_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     k = int(np.argmax(less(losses)))
-    low, high = losses[max(k - 1, 0)], losses[k]
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if less(np.array(middle)) else (middle, high)
-    return float(high)
+    return float(halved(lambda middle: ~less(np.array(middle)), losses[max(k - 1, 0)], losses[k], _HALVINGS)[1])
 
 
 def _planning_law(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:

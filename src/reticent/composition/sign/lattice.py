@@ -168,9 +168,8 @@ def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[n
             _marginal(index, mass, pitch, kind.steps)
             for index, mass, kind in zip(indices, masses, plan.kinds, strict=True)
         ]
-        low, largest = pitch * window.first, _LARGEST_TILT / (pitch * window.size)
-        slack += outside(axes, low + pitch * (window.size - 1), window.up, pitch, largest)
-        slack += outside(axes, low, -window.down, pitch, largest)
+        largest = _LARGEST_TILT / (pitch * window.size)
+        slack += outside(axes, pitch * window.first, window.size, pitch, (window.up, window.down), largest)
     if not slack < _MOST_SLACK:
         raise NumericalError(f"sign lattice of {points} points: rounding and wrap-around {slack:.1e}")
     return composed, slack
