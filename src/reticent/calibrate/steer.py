@@ -23,7 +23,7 @@ from reticent.threat import Relaxed
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
 _LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
 _LEAST_DELTA = 1e-15  # whose logarithm is taken
-_NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # how far thresholds are looked at: at least, for each mu, up to which
+_NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
 
 Estimate = Callable[[float], float]
 """From a value of the unknown to log(equivalent mu)."""

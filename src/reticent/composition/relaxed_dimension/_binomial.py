@@ -13,7 +13,7 @@ from reticent.tradeoff._logs import EPS, HALF_LOG_TWO_PI, log_of
 _DEVIATIONS, _FEW = 10.0, 45.0  # of the window: at least e^-50 of the mass lies inside, whatever the mean
 _FINE = 20_000  # blocks before grouping
 _TERMS = 100_000  # that are added up one by one
-_ROUNDED, _BESIDE = 16.0, 60.0  # eps of a log mass, for each unit of what it is made from; and of the rest
+_PER_UNIT, _ALWAYS = 16.0, 60.0  # eps of a log mass for each unit of its exponents; such units that it always has
 _DIGITS = 1.0 - 1e-12  # of a divergence
 _SMALL = 16.0  # counts from which Stirling's series has full accuracy
 
@@ -57,7 +57,7 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     high = np.append(low[1:] - 1, last)
     ends = [log_mass(side, count, rate) for side in (low, high)]
     inside = _inside(low, high, count, rate) if len(low) < last + 1 - first else None
-    rounding = _ROUNDED * EPS * (reach + _BESIDE - np.minimum(*ends))
+    rounding = _PER_UNIT * EPS * (reach + _ALWAYS - np.minimum(*ends))
     width = np.log(high - low + 1.0)
     least = np.minimum(*ends) + width if inside is None else inside
     top = np.maximum(*ends) + width if inside is None else inside

@@ -18,9 +18,9 @@ from reticent.composition.relaxed_dimension.enclose import relaxed_in
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.tradeoff import TradeOff
 
-_THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))
+_THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))  # s + t
 _ROUNDING = 1e-15  # of log delta
-_SPLITS = np.linspace(0.0, 1.0, 17)
+_SPLITS = np.linspace(0.0, 1.0, 17)  # shares of s
 
 
 @lru_cache(maxsize=64)

@@ -25,10 +25,9 @@ from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import one_record
 from reticent.tradeoff._logs import TINY
 
-_LEAST_RECORDS, _MOST_RECORDS = 8, 256
-_GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))
-_BOOTSTRAPS = 100
-_LEVEL = 0.95
+_LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
+_GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))  # x at which the mean of exp(x <u, u'>) is tabulated
+_BOOTSTRAPS, _LEVEL = 100, 0.95  # draws, and confidence, of an interval
 _CLOSE = 1e-6  # by which inner products may exceed 1 or be asymmetric
 _LARGEST = 2.0  # log of what is at most 1 in the end
 

@@ -35,7 +35,7 @@ from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled, Tr
 from reticent.tradeoff._bessel import log_mean_exponential
 from reticent.tradeoff._logs import LOG_2
 
-_THRESHOLDS = 70
+_THRESHOLDS = 70  # of a bound, beside 0
 _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, the answer is the common sign, and nothing is claimed from below
 _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
@@ -47,7 +47,7 @@ _SEEN = 0.5  # advantage that attackers reach from which cutting moments has not
 _STRIDE, _AROUND = 7, 4  # thresholds at which an estimate asks for the mask told: every so many, and around the best
 _ROUGH = 1e-6  # relative error of tails that only steer or choose
 _BESIDE = 0.05  # in log delta: by so much the mask told may seem the larger bound and is asked all the same
-_LARGEST_EXPONENT = 600.0
+_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
 _ASKED = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))  # thresholds at which the common sign is weighed
 _NEAREST, _LEAST_LOG = 0.03, -60.0  # first threshold of a grid, in deviations; log of the variance, at least
 _SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold

@@ -14,13 +14,13 @@ from reticent.composition.routes.lattice import lattice_above, lattice_below
 from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled
 from reticent.tradeoff._logs import log_of
 
-_THRESHOLDS = 400
+_THRESHOLDS = 400  # above 0 of the polygons of one step; half as many below
 _FURTHEST = 40.0  # threshold
 _NEAR = 1e-3  # of the distance from 0 to the least loss: thresholds nearest to 0
 _ROUNDING = 4e-12  # of the rates of one step
 _INSIDE = 1.0 - 1e-9  # of the least loss: the last threshold before it
 _UNDERFLOW = -690.0  # log of delta
-_POINTS = 2**18
+_POINTS = 2**18  # of a lattice
 _SHARE = 2e-4  # of the advantage: aimed distance between both curves
 
 

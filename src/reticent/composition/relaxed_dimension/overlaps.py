@@ -26,7 +26,7 @@ from reticent.tradeoff._logs import cell_masses, log_expm1, log_of
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps
 _BELOW, _BEYOND, _MORE = 8.0, 9.0, 40.0  # the cells: standard deviations below and above the mean, and further
-_LEVELS = np.linspace(-3.0, 20.0, 70)
+_LEVELS = np.linspace(-3.0, 20.0, 70)  # of the caps, in logs
 _RARE = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)  # P(K > k)
 _RTOL = 1e-10  # of the tails
 _ROUNDING = 1e-8  # relative, of every mass and moment: far more than tails, kernel and sums cost

@@ -21,10 +21,10 @@ from reticent.composition.relaxed_dimension import _binomial
 from reticent.tradeoff import ncx2
 from reticent.tradeoff._logs import EPS, cell_masses
 
-_GROUPS = 40
-_FEW_CELLS, _MANY_CELLS = 24, 40
+_GROUPS = 40  # of counts
+_FEW_CELLS, _MANY_CELLS = 24, 40  # of the norm that is cut; many where the other one is coarse
 _FAST_FROM = 400  # degrees of freedom from which tails need no contour
-_LEVELS, _FEW_LEVELS = 28, 12
+_LEVELS, _FEW_LEVELS = 28, 12  # of each attacker; fewer than the second lie near the best for the advantage
 _RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
 _RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signal
 _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost

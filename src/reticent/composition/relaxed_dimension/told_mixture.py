@@ -14,7 +14,7 @@ from reticent.tradeoff import ncx2
 from reticent.tradeoff._bessel import inverse_log_mean_exponential
 from reticent.tradeoff._logs import log_of
 
-_GROUPS, _FEW_GROUPS = 100, 40  # fewer where tails are slow
+_GROUPS, _FEW_GROUPS = 100, 40  # of counts; fewer where tails are slow
 _QUICK_FROM = 10  # dimensions
 _RARE = 1e-18  # counts with less probability count as no privacy
 _RTOL = 1e-10  # of the tails

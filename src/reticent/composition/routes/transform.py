@@ -109,9 +109,7 @@ class SpectralComposition:
         return self._tightest(float(epsilon), Contour.delta)
 
     def reversed_delta(self, epsilon: float) -> tuple[float, float]:
-        """The same for H0 and H1 exchanged, epsilon >= 0."""
-        if self.symmetric:
-            return self.delta(epsilon)
+        """The same for H0 and H1 exchanged, epsilon >= 0; of a symmetric composition it is ``delta``."""
         return self._tightest(-float(epsilon), Contour.reversed_delta)
 
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:

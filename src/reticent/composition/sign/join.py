@@ -37,8 +37,8 @@ from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeO
 from reticent.tradeoff._logs import LOG_2, log1mexp
 
 Answer = TypeVar("Answer")
-_BLURS = (0.004, 0.012, 0.05)
-_LEAST_NOISE = 0.1
+_BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
+_LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay

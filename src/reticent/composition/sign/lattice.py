@@ -24,11 +24,11 @@ from reticent.tradeoff._logs import EPS, LOG_2, TINY
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
-_LARGE = 16.0  # exponent from which on exponentials cost more than that
+_DOUBLES = 16.0  # sum of losses that costs as much rounding again, in its exponential
 _FURTHEST = 200.0  # threshold
 _COUNT, POINTS = 2000, 2**21  # thresholds; points of a lattice, where nobody says
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
-_LARGEST_LOSS = 600.0
+_LARGEST_LOSS = 600.0  # of one step: beyond it e^loss is out of reach
 _LONGEST = 2**31  # points of one axis
 _APART = 1e-9  # of two thresholds
 _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
@@ -98,7 +98,7 @@ def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
-    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / _LARGE)  # relative, of every mass
+    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / _DOUBLES)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk

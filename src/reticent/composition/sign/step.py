@@ -22,8 +22,8 @@ from reticent.tradeoff import LogErrors
 from reticent.tradeoff._logs import TINY
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
-_MOST_NODES = 4_000_000
-_MOST_CELLS = 600_000
+_MOST_NODES = 4_000_000  # of one quadrature
+_MOST_CELLS = 600_000  # of a net of frequencies
 _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
 _LEAST_WEIGHT, _LEAST_DEVIATION = 1e-320, 1e-150  # in place of 0
