@@ -200,7 +200,8 @@ def edgeworth(
         kurtosis = one.fourth / (count * one.variance**2)
         skewness = one.third**2 / (count * one.variance**3)
     fits = (np.abs(kurtosis) <= _SMALL_CUMULANTS) & (skewness <= _SMALL_CUMULANTS)
-    value = np.where(fits, 1.0 - np.exp(-count * one.minus_log.upper) * corrected, _of_affinity(one, count))
+    falls = count * one.minus_log.upper
+    value = np.where(fits, 1.0 - np.exp(-falls) * corrected, erf(np.sqrt(falls)))
     return _inside(value, one, count)
 
 
@@ -381,10 +382,6 @@ def _half(x: np.ndarray, z: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         negative = np.exp(np.minimum(0.5 * (x * x - z * z), 0.0) + log_ndtr(-x))
     return np.where(x >= 0.0, positive, negative)
-
-
-def _of_affinity(one: Affinity, count: np.ndarray) -> np.ndarray:
-    return erf(np.sqrt(count * one.minus_log.upper))
 
 
 def _inside(advantage: np.ndarray, one: Affinity, count: np.ndarray) -> np.ndarray:

@@ -223,7 +223,8 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
         ParameterError: an argument is outside its domain.
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
-    return _exp(math.log(intensity) + log_sampling_factor(mu_step))
+    log_mu = math.log(intensity) + log_sampling_factor(mu_step)
+    return math.exp(log_mu) if log_mu < _OVERFLOW else math.inf
 
 
 def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
@@ -244,7 +245,3 @@ def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
     from scipy.optimize import brentq  # a second to import, and few questions need it
 
     return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, **_ROOT))
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < _OVERFLOW else math.inf

@@ -145,13 +145,12 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
     M is Mills' ratio. 0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
-    least, most = np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0
+
+    def convex(mu: np.ndarray) -> np.ndarray:
+        """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
+        a = size / mu - 0.5 * mu
+        return mills_ratio(a) - mills_ratio(a + mu) - 0.5 * mu < 0.0
+
     with np.errstate(over="ignore", invalid="ignore"):
-        _, high = halved(lambda mu: _excess(size, mu) < 0.0, least, most, _HALVINGS)
+        _, high = halved(convex, np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0, _HALVINGS)
     return np.where(size == 0.0, 0.0, high)
-
-
-def _excess(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
-    a = epsilon / mu - 0.5 * mu
-    return mills_ratio(a) - mills_ratio(a + mu) - 0.5 * mu
