@@ -268,7 +268,13 @@ class _ComposedWhenRead(Bracket):
 
 
 class CurveWhenRead(TradeOff):
-    """One end of a symmetric enclosure, whose delta at 0 is known; for everything else it is composed, once."""
+    """One end of a symmetric enclosure, whose delta at 0 is known; for everything else it is composed, once.
+
+    Args:
+        advantage: delta at 0, in (0, 1).
+        release: what is composed.
+        pessimistic: which end.
+    """
 
     def __init__(self, advantage: float, release: Composed, *, pessimistic: bool) -> None:
         self.advantage, self._release, self._pessimistic = advantage, release, pessimistic

@@ -38,7 +38,7 @@ def log1mexp(x: np.ndarray) -> np.ndarray:
 
 
 def cell_masses(cdf: np.ndarray, sf: np.ndarray) -> np.ndarray:
-    """Masses between neighbouring points along the last axis, from the smaller tail: differences of either one."""
+    """Masses between neighbouring points, last axis: differences of ``cdf`` or of ``sf``, whichever is smaller."""
     return np.where(cdf[..., 1:] < 0.5, np.diff(cdf), -np.diff(sf))
 
 

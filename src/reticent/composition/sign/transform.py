@@ -24,7 +24,6 @@ from reticent.composition.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.composition.sign.step import REACH, Bounds, FoldedNodes, TiltedLaw, TransformTable, largest_outside
 from reticent.errors import NumericalError
 from reticent.tradeoff._logs import EPS, TINY
-from reticent.tradeoff._thresholds import halved
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
@@ -200,8 +199,10 @@ def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
     cumulant, grid = plan.cumulant, _CHERNOFF / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
-    fits = halved(lambda x: cumulant(-x, 0.0) + x * high < _LOG_MAGNITUDE, 0.0, _FURTHEST_LINE / scale, _HALVINGS)
-    line = float(fits[0])
+    line, right = 0.0, _FURTHEST_LINE / scale
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (line + right)
+        line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
     period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
     period = max(period, (_ALIAS + line * high) / ((1.0 - _LESS) * line))
     width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
