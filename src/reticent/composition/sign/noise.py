@@ -21,7 +21,7 @@ from reticent.tradeoff._logs import HALF_LOG_TWO_PI
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
 _GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell
 _MOST_CELLS = 100_000  # of y, to either side of 0
-_FINE, _OF_SHIFT = 0.02, 0.05  # cells of y whose quadrature is exact to rounding: in noise scales, times the shift
+_FINE, _OF_SHIFT = 0.02, 0.05  # widest exact cells of y: in noise scales; over the furthest shift
 _PLANNED = 4001  # observations on which a lattice is planned
 
 
