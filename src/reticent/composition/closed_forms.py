@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr
 
-from reticent.composition.pairs.affinity import Affinity, EnclosedArray, affinity
+from reticent.composition.pairs.affinity import Affinity, Enclosure, affinity
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.tradeoff._logs import TINY
@@ -207,7 +207,7 @@ def edgeworth(
 
 def proven_bracket(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
-) -> EnclosedArray:
+) -> Enclosure:
     """Proven lower and upper bounds on the advantage, at the price of one quadrature.
 
     Lower: 1 - rho^T. Upper: the least of sqrt(1 - rho^{2T}), of 1 - (1-p)^T (the target is never sampled),
@@ -221,9 +221,9 @@ def proven_bracket(
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
-    lower, upper = _of_rho(one, count)
-    masked = _mask_bounds(noise, rate, count, neighbouring)
-    return EnclosedArray(lower, np.minimum(np.minimum(upper * _ULPS, 1.0), masked))
+    lower = -np.expm1(-count * one.minus_log.lower)
+    upper = np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)) * _ULPS
+    return Enclosure(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
 
 
 def added_mu(form: MuForm, parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
@@ -386,13 +386,8 @@ def _half(x: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 def _inside(advantage: np.ndarray, one: Affinity, count: np.ndarray) -> np.ndarray:
     """Kept within the bracket that is proven from rho alone."""
-    return np.clip(advantage, *_of_rho(one, count))
-
-
-def _of_rho(one: Affinity, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 - rho^T and sqrt(1 - rho^(2T)), around the advantage."""
     lower = -np.expm1(-count * one.minus_log.lower)
-    return lower, np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper))
+    return np.clip(advantage, lower, np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)))
 
 
 def _arguments(

@@ -28,7 +28,7 @@ _MISSED, _MISSED_MORE = 1e-15, 1e-9  # probability that a lattice's window may m
 
 
 @dataclass
-class Enclosure:
+class Findings:
     """What the routes found so far, one direction: H0 = absent.
 
     Attributes:
@@ -81,7 +81,7 @@ class Enclosure:
         return sides
 
 
-def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
+def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     """Cheap bounds; characteristic functions; and lattices while the advantage is wide or a tail is short.
 
     ``always_above`` are more curves on the safe side.
@@ -92,7 +92,7 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     """
     steps = [(step.curve(), step.count) for step in noisy]
     cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
-    found = Enclosure([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
+    found = Findings([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
     found.routes.append(Route("bounds", found.width))
     if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
         return found

@@ -24,12 +24,10 @@ _EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integ
 _REACH = 9.5  # standard deviations beyond the outermost peak
 _LEAST_NOISE = 0.03  # below, the parts do not overlap: the limit and monotonicity enclose the value
 _ROUNDING = 2e-13
-_INSIDE = 1.0 - 1e-12  # of the way to the first singularity
-_UP = 1.0 + 1e-15  # for the rounding of a limit
 _NODES_AT_ONCE = 1 << 18
 
 
-class EnclosedArray(NamedTuple):
+class Enclosure(NamedTuple):
     """``lower <= truth <= upper``."""
 
     lower: np.ndarray
@@ -43,7 +41,7 @@ class Affinity(NamedTuple):
     L = log Q/P under the law sqrt(PQ)/rho (no certificate; relative error about 1e-12).
     """
 
-    minus_log: EnclosedArray
+    minus_log: Enclosure
     mean: np.ndarray
     variance: np.ndarray
     third: np.ndarray
@@ -51,13 +49,7 @@ class Affinity(NamedTuple):
 
 
 def affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) -> Affinity:
-    """Affinity and cumulants for broadcast ``noise`` >= 0 and ``rate`` in (0, 1].
-
-    Args:
-        noise: noise multipliers, >= 0.
-        rate: Poisson inclusion probabilities, in (0, 1].
-        neighbouring: between which data sets.
-    """
+    """Affinity and cumulants for broadcast ``noise`` >= 0 and ``rate`` in (0, 1]."""
     replace = neighbouring is Neighbouring.REPLACE
     noise, rate = np.broadcast_arrays(np.asarray(noise, dtype=float), np.asarray(rate, dtype=float))
     shape = noise.shape
@@ -74,7 +66,7 @@ def affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) ->
             out[:, index] = _evaluate(flat_noise[index], flat_rate[index], int(count[index].max()), replace)
     _mend_limits(out, noise.reshape(-1), flat_rate, replace)
     low, high, mean, variance, third, fourth = (row.reshape(shape) for row in out)
-    return Affinity(EnclosedArray(low, high), mean, variance, third, fourth)
+    return Affinity(Enclosure(low, high), mean, variance, third, fourth)
 
 
 def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +110,7 @@ def _cumulants(law: np.ndarray, loss: np.ndarray, replace: bool) -> tuple[np.nda
 def _radius(noise: np.ndarray, rate: np.ndarray, step: np.ndarray, replace: bool) -> np.ndarray:
     """Bound on the error of 1 - rho: trapezoid rule and the two truncated tails."""
     s = noise**-2.0
-    a = np.minimum(np.pi * noise * _INSIDE, 2.0 * np.pi / step)
+    a = np.minimum(np.pi * noise * (1.0 - 1e-12), 2.0 * np.pi / step)
     angle = a / noise
     with np.errstate(over="ignore"):
         size = _off_axis_replace(rate, s, angle) if replace else _off_axis_add(rate, s, angle)
@@ -156,5 +148,5 @@ def _mend_limits(out: np.ndarray, noise: np.ndarray, rate: np.ndarray, replace: 
     with np.errstate(divide="ignore"):
         limit = -np.log1p(-rate) * (1.0 if replace else 0.5)
         exact = noise**-2.0 * (0.5 if replace else 0.125)
-    out[1] = np.where(noise < _LEAST_NOISE, limit, np.minimum(out[1], limit * _UP))
+    out[1] = np.where(noise < _LEAST_NOISE, limit, np.minimum(out[1], limit * (1.0 + 1e-15)))
     out[:2] = np.where(rate == 1.0, exact, out[:2])
