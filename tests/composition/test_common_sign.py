@@ -13,7 +13,7 @@ from reticent.composition import compose
 from reticent.composition.norm_only import norm_only
 from reticent.composition.sign import common_sign, relaxed_dpsgd, transform
 from reticent.composition.sign import lattice as lattice_route
-from reticent.composition.sign.step import SignStep
+from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage
@@ -161,10 +161,10 @@ def test_fewer_steps_and_more_noise_are_less_risk() -> None:
 def test_frequencies_left_out_are_below_the_proven_bound(run: DPSGD) -> None:
     """Direct quadrature at random frequencies beyond the box, under both laws."""
     slope = 1.0 / run.noise_multiplier
-    step = SignStep(run.sample_rate, slope)
+    step = GaussianSign(run.sample_rate, slope)
     plan = transform._plan([(step, run.steps)], 0.01)
     y = np.linspace(-12.0, 12.0 + 2 * slope, 40_001)
-    a, b = step.losses(y)
+    a, b = odd_and_even(step, y)
     rng = np.random.default_rng(5)
     for lift in (0.0, 1.0):
         law = np.exp(-0.5 * y * y + plan.line * b + lift * (a + b))

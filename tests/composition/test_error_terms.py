@@ -7,7 +7,7 @@ import pytest
 from scipy.special import erf
 
 from reticent.composition import _power
-from reticent.composition._power import Part, Tilted
+from reticent.composition._power import GridStep, Tilted
 from reticent.composition.pairs import AntipodalPair, affinity
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian
 from reticent.composition.routes import advantage, bounds, cut_moments, lattice
@@ -36,7 +36,7 @@ def test_power_bounds_its_rounding():
     exact = np.ones(1)
     for _ in range(12):
         exact = np.convolve(exact, weights)
-    part = Part(np.arange(4), weights / 16.0, np.zeros(4), 12)
+    part = GridStep(np.arange(4), weights / 16.0, np.zeros(4), 12)
     found, rounding = _power.power([part], 64, 0)
     off = float(np.abs(found[: len(exact)] - exact / 16.0**12).sum() + found[len(exact) :].sum())
     assert 0.0 < off <= rounding < 1e-11
@@ -46,9 +46,9 @@ def test_mass_outside_a_window_is_bounded():
     """40 fair coins: what exceeds 28 wraps around, and is counted."""
     part = Tilted(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 40)
     truth = sum(math.comb(40, k) for k in range(29, 41)) / 2**40
-    assert truth <= _power.outside([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
+    assert truth <= _power.beyond([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
     mirrored = Tilted(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 40)
-    assert truth <= _power.outside([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
+    assert truth <= _power.beyond([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
 
 
 def test_one_step_of_a_lattice_is_known_to_its_stated_error():

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from reticent.composition.sign import lattice, noise, transform
-from reticent.composition.sign.step import SignStep
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return transform._plan([(SignStep(0.2, 1.0 / 6.0), 100)], 0.05)
+    return transform._plan([(noise.GaussianSign(0.2, 1.0 / 6.0), 100)], 0.05)
 
 
 @pytest.fixture(scope="module")

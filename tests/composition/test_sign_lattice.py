@@ -73,7 +73,7 @@ def test_both_routes_agree() -> None:
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
     bounds = join._fourier(kinds, transform.enclose)
     assert bounds is not None
-    fourier, latticed = bounds.pair(), join.latticed(kinds)
+    fourier, latticed = bounds.sides(), join.latticed(kinds)
     for one, other in ((fourier, latticed), (latticed, fourier)):
         assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
         assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)

@@ -10,8 +10,7 @@ import pytest
 
 from reticent.composition import _power, common_sign, compose, relaxed_dpsgd
 from reticent.composition.sign import common_sign_estimate, join, lattice, transform
-from reticent.composition.sign.noise import GaussianSign
-from reticent.composition.sign.step import SignStep
+from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
 
@@ -81,8 +80,8 @@ def close(one, other, width: float) -> None:
 
 def test_two_segments_of_equal_steps_are_one_segment() -> None:
     """Asked as two kinds of steps, on either route; ``common_sign`` itself counts them together."""
-    step, noise = SignStep(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
-    close(*(transform.enclose(kinds, 0.05, 120).pair() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
+    step, noise = GaussianSign(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
+    close(*(transform.enclose(kinds, 0.05, 120).sides() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
     close(*(join.latticed(kinds, 2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
     whole, halves = DPSGD(1.0, 0.3, 5), Ledger((DPSGD(1.0, 0.3, 2), DPSGD(1.0, 0.3, 3, num_parameters=7)))
     assert common_sign(whole).pessimistic.delta(0.1) == common_sign(halves).pessimistic.delta(0.1)
@@ -92,7 +91,7 @@ def test_both_routes_agree() -> None:
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 60), (GaussianSign(0.1, 1.0 / 4.0), 50)]
     bounds = join._fourier(kinds, transform.enclose)
     assert bounds is not None
-    close(bounds.pair(), join.latticed(kinds, 2**19), 2e-2)
+    close(bounds.sides(), join.latticed(kinds, 2**19), 2e-2)
 
 
 @pytest.mark.parametrize("runs", [SCHEDULE, THREE], ids=["transform", "lattice"])
@@ -140,8 +139,8 @@ class TestErrorTerms:
     def test_rounding_of_the_powers_of_every_part(self, monkeypatch) -> None:
         """Beside a step that shows nothing, whichever comes first, a part keeps its error; and the sum holds."""
         rng = np.random.default_rng(2)
-        first, second = (_power.Part(np.arange(40), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
-        nothing = _power.Part(np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 1)
+        first, second = (_power.GridStep(np.arange(40), w / w.sum(), np.zeros(40), 30) for w in rng.random((2, 40)))
+        nothing = _power.GridStep(np.zeros(1, dtype=int), np.ones(1), np.zeros(1), 1)
         alone = [_power.power([part], 2**13, 0)[1] for part in (first, second)]
         for part, stated in zip((first, second), alone, strict=True):
             for parts in ([nothing, part], [part, nothing]):
@@ -159,13 +158,13 @@ class TestErrorTerms:
 
     def test_aliases_and_frequencies_left_out_of_every_kind(self) -> None:
         """Outside the box the proven bound holds for the product of all transforms."""
-        kinds = [(SignStep(0.2, 1.0 / 6.0), 60), (SignStep(0.05, 0.5), 80)]
+        kinds = [(GaussianSign(0.2, 1.0 / 6.0), 60), (GaussianSign(0.05, 0.5), 80)]
         plan = transform._plan(kinds, 0.05)
         rng = np.random.default_rng(5)
         laws = []
         for step, steps in kinds:
             y = np.linspace(-12.0, 13.0, 8001)
-            a, b = step.losses(y)
+            a, b = odd_and_even(step, y)
             law = np.exp(-0.5 * y * y + plan.line * b)
             laws.append((law / law.sum(), a, b, steps))
         short = transform.replace(plan, taus=plan.taus // 3, omegas=plan.omegas // 3)

@@ -27,12 +27,21 @@ _ROUGHEST = 5.0  # and above which the curve has routes of its own
 _AT_ZERO, _BETWEEN = 1e-6, 1e-5  # relative: what chords between its thresholds add to delta
 _ROUGH_AT_ZERO = 5e-5
 _ROUNDING = 1e-10
+_WIDE = 1e-6  # of delta: what is known no better has to be composed
+_FURTHER, _TRIES = 1.5, 3  # how far past the estimated step an epsilon is looked for, and how often
+_LEAST_MU = 1e-300  # in place of 0
 _APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """Who attacks, between which data sets, and how the curve is evaluated."""
+    """Who attacks, and how that is evaluated.
+
+    Attributes:
+        adversary: who attacks.
+        neighbouring: between which data sets.
+        method: how the adversary's curve is evaluated.
+    """
 
     adversary: Adversary
     neighbouring: Neighbouring
@@ -45,7 +54,12 @@ class Attack:
         return isinstance(who, WorstCase) or (isinstance(who, Membership) and self.method is Method.EXACT)
 
     def claim(self, release: Mechanism, target: Target) -> Interval | None:
-        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed."""
+        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed.
+
+        Args:
+            release: at the value that is tried.
+            target: what has to be reached.
+        """
         if isinstance(target, Mu):
             return self._mu(release)
         if not (singly_sampled(release) and release.noise_multiplier > 0.0):
@@ -58,7 +72,11 @@ class Attack:
         return target.at(Points(release, self.neighbouring))
 
     def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
-        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none."""
+        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none.
+
+        Args:
+            release: its values do not matter, but for its kind.
+        """
         noisy = singly_sampled(release) and release.noise_multiplier > 0.0
         if not (noisy and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
             return None
@@ -68,7 +86,7 @@ class Attack:
         run = release.noise_multiplier, release.sample_rate, release.steps
         form = self.formula(release)
         if form is not None:
-            return target.of_mu(max(form(*run), 1e-300))
+            return target.of_mu(max(form(*run), _LEAST_MU))
         if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
             upper = closed_forms.proven_upper([release], self.neighbouring)
             return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
@@ -78,7 +96,7 @@ class Attack:
         """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
         form = self.formula(release)
         if form is not None and isinstance(release, DPSGD):
-            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), 1e-300)
+            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), _LEAST_MU)
             return Interval(mu, mu, mu)
         if not (self.exact or isinstance(self.adversary, Relaxed | Mixed)) or not isinstance(release, Gaussian | DPSGD):
             return None
@@ -87,7 +105,13 @@ class Attack:
 
 
 class Points:
-    """The worst case of one release at single points: each ``value`` is the upper end with its allowance; or None."""
+    """The worst case of one release at single points: each ``value`` is the upper end with its allowance; or None.
+
+    Attributes:
+        run: noise multiplier, sample rate and steps.
+        neighbouring: between which data sets.
+        composed: what is asked for proven numbers.
+    """
 
     def __init__(self, release: DPSGD, neighbouring: Neighbouring) -> None:
         self.run = release.noise_multiplier, release.sample_rate, release.steps
@@ -100,7 +124,11 @@ class Points:
         return WorstCaseProfile(*self.run, self.neighbouring)
 
     def delta(self, epsilon: float) -> Interval | None:
-        """The larger of both directions' delta at ``epsilon``, any real number."""
+        """The larger of both directions' delta at ``epsilon``, any real number.
+
+        Args:
+            epsilon: in nats.
+        """
         if epsilon < 0.0:
             grown = math.exp(epsilon)
             return mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
@@ -108,7 +136,7 @@ class Points:
             return None
         with np.errstate(all="ignore"):
             ends = self.composed.delta(epsilon)
-        if ends[1] - ends[0] > 1e-6:
+        if ends[1] - ends[0] > _WIDE:
             return None
         allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
         if epsilon == 0.0:  # and no more where the curve is next to certainty
@@ -116,18 +144,22 @@ class Points:
         return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])
 
     def epsilon(self, delta: float) -> Interval | None:
-        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards."""
+        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards.
+
+        Args:
+            delta: in (0, 1).
+        """
         if not self.profile.reliable:
             return None
         near, slope = self.profile.epsilon(delta)
         pad = 2.0 * _BETWEEN / slope if near > 0.0 else 0.0
-        for _ in range(3):
+        for _ in range(_TRIES):
             found = self.delta(near + pad)
             if found is None:
                 return None
             if found.value <= delta:
                 break
-            pad += 1.5 * math.log(found.value / delta) / slope + _BETWEEN / slope
+            pad += _FURTHER * math.log(found.value / delta) / slope + _BETWEEN / slope
         else:
             return None
         below = self.delta(near - pad) if near > pad else None
@@ -139,6 +171,10 @@ class Points:
 
         Every l gives a bound. The lower end is convexity in e^l: the tangents through the outer two of three
         neighbouring points stay below the curve of bounds between them.
+
+        Args:
+            fpr: false positive rate, in (0, 1).
+            enough: whether a claimed rate is of use; a rate that is not needs no lower end.
         """
         if not self.profile.reliable:
             return None

@@ -13,6 +13,7 @@ from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring
 from reticent.mechanism.base import LARGEST, SMALLEST
 from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.ledger import parts_of
+from reticent.tradeoff._thresholds import halved
 
 _HALVINGS = 60
 _APART = 0.01  # in log factor, to either side: over which a slope is taken
@@ -55,6 +56,9 @@ class NoiseScale(Unknown):
     def ends(self, mechanism: Mechanism) -> tuple[float, float]:
         """The range, without factors at which the noise of a part leaves what can be computed with.
 
+        Args:
+            mechanism: a run, or a ledger of runs.
+
         Raises:
             ParameterError: the noises are too far apart for one factor.
         """
@@ -80,15 +84,18 @@ def scale_near(mechanism: Mechanism, mu: float, neighbouring: Neighbouring) -> t
         return log_clt_mu(unit.put(mechanism, math.exp(u)), neighbouring)
 
     wanted = math.log(mu)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if log_mu(middle) > wanted else (low, middle)
+    high = float(halved(lambda u: log_mu(float(u)) > wanted, low, high, _HALVINGS)[1])
     slope = (log_mu(high - _APART) - log_mu(high + _APART)) / (2.0 * _APART)
     return math.exp(high), slope if math.isfinite(slope) and slope > 0.0 else 1.0
 
 
 def log_clt_mu(mechanism: Mechanism, neighbouring: Neighbouring) -> float:
-    """log of the mu that the central limit theorem has for all parts together."""
+    """log of the mu that the central limit theorem has for all parts together.
+
+    Args:
+        mechanism: a run, or a ledger of runs.
+        neighbouring: between which data sets.
+    """
     total = sum(_mu(part, neighbouring) ** 2 for part in parts_of(mechanism))
     return 0.5 * math.log(total) if 0.0 < total < math.inf else math.copysign(math.inf, total - 1.0)
 

@@ -23,8 +23,6 @@ class Edge:
         low: smallest u allowed.
         high: largest u allowed.
         tolerance: aimed distance to the root in u.
-
-    Attributes:
         safe, unsafe: (u, gap) next to the edge on either side, once seen.
         evaluations, seen: how many, and all (u, gap).
     """

@@ -20,10 +20,15 @@ _SLACK = 5e-5
 _OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
 _STEERING = 2e-6
 _MAX_CLAIMS = 30
+_HURRIED = 4  # claims after which a search that did not settle halves
+_UNMET = 1e-15  # least gap of a claim that misses the target
+_CERTAIN = 1.0 - 1e-15  # squared advantage that is inverted, at most
+_STEERED = 1e-3  # gap of an estimate at its root: a larger one is a step between two estimates
+_DIGITS = 6  # that are shown
 
 
 class UnreachableError(ReticentError):
-    """No allowed value of the parameter meets the target.
+    """No allowed value of ``unknown``, a parameter, meets ``target``.
 
     Attributes:
         closest: the value that comes closest.
@@ -69,9 +74,9 @@ class Calibration(Brief):
     evaluations: int
 
     def _lines(self) -> list[str]:
-        what = f"{self.unknown.name.replace('_', ' ')} {digits(self.value, 6, up=not self.unknown.risk_grows)}"
+        what = f"{self.unknown.name.replace('_', ' ')} {digits(self.value, _DIGITS, up=not self.unknown.risk_grows)}"
         who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
-        achieved = digits(self.achieved.value, 6, up=self.target.grows_with_risk)
+        achieved = digits(self.achieved.value, _DIGITS, up=self.target.grows_with_risk)
         return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
 
     def worst_case(self) -> Interval:
@@ -101,6 +106,7 @@ def calibrate(
         mechanism: the release; its value of the unknown does not matter.
         adversary: who attacks; None means the worst case.
         neighbouring: None means the adversary's own ``relation``.
+        method: how the adversary's curve is evaluated.
         progress: called with the number of evaluations after each claim.
 
     Raises:
@@ -176,13 +182,13 @@ class _Search:
         """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""
         achieved = self.claim(self.value(u)).value
         gap = math.log(self.target.equivalent_mu(achieved)) - self.wanted
-        return min(gap, 0.0) if self.target.met_by(achieved) else max(gap, 1e-15)
+        return min(gap, 0.0) if self.target.met_by(achieved) else max(gap, _UNMET)
 
     def steered(self) -> tuple[float, float]:
         """(u, slope of the gap) near the edge, from estimates where there are any."""
         mu = math.exp(self.wanted)
         if self.attack.method is Method.PROVEN:  # sqrt(1 - rho^2T) instead of erf(sqrt(-T log rho))
-            mu = 2.0 * math.sqrt(-math.log1p(-min(math.erf(mu / math.sqrt(8.0)) ** 2, 1.0 - 1e-15)))
+            mu = 2.0 * math.sqrt(-math.log1p(-min(math.erf(mu / math.sqrt(8.0)) ** 2, _CERTAIN)))
         u, slope = start_of(self.mechanism, self.unknown, mu, self.attack.neighbouring)
         estimate = steering(self.mechanism, self.unknown, self.target, self.attack)
         u = min(max(u, self.low), self.high)
@@ -193,7 +199,7 @@ class _Search:
         self.evaluations += edge.evaluations
         root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
         # A gap that is left is a step between two estimates: its slope says nothing.
-        self.steered_well = abs(gap) < 1e-3
+        self.steered_well = abs(gap) < _STEERED
         return root - _OFFSET, edge.last_slope(slope) if self.steered_well else slope
 
     def real(self) -> tuple[float, Interval, float]:
@@ -211,7 +217,7 @@ class _Search:
             if edge.width <= _SLACK:
                 break
             u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
-            if turn >= 4:
+            if turn >= _HURRIED:
                 u = self._unhurried(edge, turn, u)
         step = _SLACK
         while edge.safe is None and edge.unsafe is not None and edge.unsafe[0] > self.low:

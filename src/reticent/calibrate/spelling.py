@@ -15,6 +15,9 @@ MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "reconstru
 def target_of(text: str | None) -> Target:
     """A target from its text.
 
+    Args:
+        text: such as ``epsilon=3@1e-5``; None is refused.
+
     Raises:
         ParameterError: the text is not ``NAME=VALUE`` or ``NAME=VALUE@PLACE`` with a known name; the message has the
             nearest name.

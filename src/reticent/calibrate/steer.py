@@ -21,13 +21,23 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism
 from reticent.threat import Relaxed
 
 _LEAST_NOISE = 0.01  # below, the risk is that of being sampled at all
+_LEAST_CLT, _LEAST_PLAIN = 0.2, 1e-3  # noise below which the central limit theorem, or a Gaussian, says nothing
+_LEAST_DELTA = 1e-15  # whose logarithm is taken
+_NEAREST, _PER_MU, _LARGEST_MU = 3.0, 6.0, 10.0  # the largest threshold looked at: 3 + 6 mu, with mu at most 10
 
 Estimate = Callable[[float], float]
 """From a value of the unknown to log(equivalent mu)."""
 
 
 def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Neighbouring) -> tuple[float, float]:
-    """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it."""
+    """(u, slope of log mu in u) where the central limit theorem has ``mu``; u as in ``solve``: risk grows with it.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        unknown: what is searched.
+        mu: > 0, of the Gaussian curve that the target allows.
+        neighbouring: between which data sets.
+    """
     sign = 1.0 if unknown.risk_grows else -1.0
     size = neighbouring.sensitivity
     if isinstance(unknown, NoiseScale):
@@ -46,7 +56,7 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
                 else:
                     s, slope = math.log1p(ratio), 1.0 + 1.0 / ratio
                 return sign * -0.5 * math.log(s), s * slope
-            unit = float(closed_forms.clt_mu(max(noise, 0.2), 1.0, 1, neighbouring))
+            unit = float(closed_forms.clt_mu(max(noise, _LEAST_CLT), 1.0, 1, neighbouring))
             if unknown.name == "steps":
                 return 2.0 * math.log(mu / (unit * rate)), 0.5
             u = math.log(mu / (unit * math.sqrt(steps)))
@@ -57,13 +67,20 @@ def start_of(mechanism: Mechanism, unknown: Unknown, mu: float, neighbouring: Ne
         case Gaussian(noise_multiplier=noise, releases=count) | Laplace(noise_multiplier=noise, releases=count):
             if isinstance(unknown, NoiseMultiplier):
                 return sign * math.log(size * math.sqrt(count) / mu), 1.0
-            return 2.0 * math.log(mu * max(noise, 1e-3) / size), 0.5
+            return 2.0 * math.log(mu * max(noise, _LEAST_PLAIN) / size), 0.5
         case _:
             return 0.0, 1.0
 
 
 def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Attack) -> Estimate | None:
-    """A cheap stand-in for the claim, or None where there is none."""
+    """A cheap stand-in for the claim, or None where there is none.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        unknown: what is searched.
+        target: what has to be reached.
+        attack: who attacks.
+    """
     if isinstance(mechanism, Ledger) and isinstance(attack.adversary, Relaxed) and not isinstance(target, Mu):
         sampled = all(isinstance(part, DPSGD) for part in mechanism.parts)
         if not sampled or attack.neighbouring is Neighbouring.REPLACE:
@@ -123,14 +140,14 @@ def _relaxed_log_mu(target: Target, release: tuple[float, float, float], neighbo
     delta = common_sign_estimate(DPSGD(noise, rate, max(1, round(steps)))) if rate < 1.0 else None
     if delta is None:
         return _log_mu(target, release, neighbouring)
-    return _agreeing(target, delta, 3.0 + 6.0 * min(rate * math.sqrt(steps) / noise, 10.0))
+    return _agreeing(target, delta, _furthest(rate * math.sqrt(steps) / noise))
 
 
 def _schedule_log_mu(target: Target, runs: Mechanism, neighbouring: Neighbouring) -> float:
     """The same for several runs of DP-SGD; the central limit theorem where no estimate can be had."""
     near = log_clt_mu(runs, neighbouring)
     delta = common_sign_estimate(runs) if isinstance(runs, Ledger) else None
-    return near if delta is None else _agreeing(target, delta, 3.0 + 6.0 * min(math.exp(near), 10.0))
+    return near if delta is None else _agreeing(target, delta, _furthest(math.exp(near)))
 
 
 def _dimension_log_mu(target: Target, release: tuple[float, float, float], dimension: int) -> float:
@@ -144,9 +161,14 @@ def _dimension_log_mu(target: Target, release: tuple[float, float, float], dimen
     return math.log(mu_at(epsilon, float(curve.log_delta(epsilon))))
 
 
+def _furthest(mu: float) -> float:
+    """The largest threshold at which the tangents of a power are looked for."""
+    return _NEAREST + _PER_MU * min(mu, _LARGEST_MU)
+
+
 def _agreeing(target: Target, delta: Callable[[np.ndarray], np.ndarray], largest: float) -> float:
     """log mu of the Gaussian curve that agrees with ``delta`` on the target."""
     epsilon = target.threshold
     if epsilon is None:
         return math.log(target.equivalent_mu(float(power_of(delta, np.array([target.at_fpr]), largest)[0][0])))
-    return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), 1e-15))))
+    return math.log(mu_at(epsilon, math.log(max(float(delta(np.array([epsilon]))[0]), _LEAST_DELTA))))

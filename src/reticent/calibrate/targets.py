@@ -62,7 +62,11 @@ class Target(ABC):
         return None
 
     def met_by(self, achieved: float) -> bool:
-        """Whether a risk that was ``achieved`` keeps within the limit."""
+        """Whether a risk that was ``achieved`` keeps within the limit.
+
+        Args:
+            achieved: in the units of ``value``.
+        """
         return achieved <= self.value if self.grows_with_risk else achieved >= self.value
 
     @abstractmethod
@@ -327,7 +331,12 @@ def _limit(name: str, value: float, least: float) -> None:
 
 
 def mapped(found: Interval | None, risk_of: Callable[[float], float]) -> Interval | None:
-    """``found`` through the monotone map ``risk_of``; the claim stays the claim, None stays None."""
+    """``found`` through the monotone map ``risk_of``; the claim stays the claim, None stays None.
+
+    Args:
+        found: a number with its enclosure.
+        risk_of: increasing or decreasing.
+    """
     if found is None:
         return None
     ends = sorted((risk_of(found.lower), risk_of(found.upper)))

@@ -171,7 +171,11 @@ class Own(Unknown):
 
 
 def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:
-    """What may be searched in mechanisms of ``kind``, by name; the first is meant where none is stated."""
+    """What may be searched in mechanisms of ``kind``, by name; the first is meant where none is stated.
+
+    Args:
+        kind: a class of mechanisms.
+    """
     common: tuple[Unknown, ...] = (NoiseMultiplier(), SampleRate(), Steps(), BatchSize())
     known = {p.name: p for p in parameters_of(kind)}
     found = {u.name: u for u in common if u.name in known and (kind is DPSGD or u.name != "sample_rate")}

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-EPS = 2.0**-52
+from reticent.tradeoff._logs import EPS, OVERFLOW
+
+_SHORTER, _SHORTEST = 0.3, 0.03  # shares of the planned exponent that are tried after it
+_OF_LARGEST = 0.1  # the cap on the second, over that on the first
+_LEAST = 1e-304  # in place of a transform that is 0
 _NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GridStep:
     """One kind of step on the grid: where its masses lie, and how often it runs.
 
     Attributes:
@@ -28,12 +32,17 @@ class Part:
     count: int
 
 
-def power(parts: Sequence[Part], points: int, first: int) -> tuple[np.ndarray, float]:
+def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarray, float]:
     """(masses of the sum on ``points`` grid points from ``first``, cyclic; bound on the sum of their errors).
 
     Each measure is written as its largest mass times 1 + (the transform of the rest over it), moved to
     index 0: what is nearly an atom then costs no rounding. Errors are bounded per frequency and summed in
     squares (Parseval): over N points at most sqrt(N) times their root mean square.
+
+    Args:
+        parts: kinds of steps.
+        points: of the grid.
+        first: index of its first point.
     """
     log_size, phase, relative = np.zeros((3, points // 2 + 1))
     peak, scaling, log_scale = 0, 0.0, 0.0
@@ -58,7 +67,7 @@ def power(parts: Sequence[Part], points: int, first: int) -> tuple[np.ndarray, f
     turned.real, turned.imag = size * np.cos(phase), size * np.sin(phase)
     mass = np.fft.irfft(turned, points) * scale
     # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
-    spread = size * (np.expm1(np.minimum(relative, 700.0)) + 2.0 * fft_error)
+    spread = size * (np.expm1(np.minimum(relative, OVERFLOW)) + 2.0 * fft_error)
     rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
     return np.maximum(np.roll(mass, (peak - first) % points), 0.0), float(rounding)
 
@@ -71,21 +80,57 @@ def _logarithm(image: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     square[near] = 0.0
     size, inverse = 0.5 * np.log1p(square), 1.0 / np.sqrt(1.0 + square)
     if np.any(near):
-        exact = np.maximum(np.hypot(1.0 + real[near], imaginary[near]), 1e-304)
+        exact = np.maximum(np.hypot(1.0 + real[near], imaginary[near]), _LEAST)
         size[near], inverse[near] = np.log(exact), 1.0 / exact
     return size, np.arctan2(imaginary, 1.0 + real), inverse
 
 
+def window_end(logs: np.ndarray, exponents: np.ndarray, tail: float) -> tuple[float, float]:
+    """(smallest y with P(S > y) <= ``tail`` by Chernoff, the exponent that shows it); infinite y where none does.
+
+    Args:
+        logs: log E e^(cS) at ``exponents`` c > 0; what is not a number is no bound.
+        exponents: of the same shape, (n,).
+        tail: in (0, 1).
+    """
+    ends = (logs - np.log(tail)) / exponents
+    ends[np.isnan(ends)] = np.inf
+    best = int(np.argmin(ends))
+    return float(ends[best]), float(exponents[best])
+
+
 @dataclass(frozen=True, slots=True)
 class Tilted:
-    """The losses of one kind of step, increasing, with their masses and count."""
+    """One kind of step as its losses.
+
+    Attributes:
+        losses: increasing, shape (n,).
+        weights: their masses, >= 0.
+        count: how many independent copies are added.
+    """
 
     losses: np.ndarray
     weights: np.ndarray
     count: int
 
 
-def outside(parts: Sequence[Tilted], end: float, planned: float, pitch: float, largest: float) -> float:
+def outside(
+    parts: Sequence[Tilted], low: float, points: int, pitch: float, planned: tuple[float, float], largest: float
+) -> float:
+    """Chernoff bounds on the mass of the sum above and below a window, added up.
+
+    Args:
+        parts: what is summed.
+        low: lowest point of the window.
+        points, pitch: how many points it has, and how far apart.
+        planned: exponents > 0 that are tried first, for what lies above and below.
+        largest: cap for smaller ones.
+    """
+    above = beyond(parts, low + pitch * (points - 1), planned[0], pitch, largest)
+    return above + beyond(parts, low, -planned[1], pitch, largest)
+
+
+def beyond(parts: Sequence[Tilted], end: float, planned: float, pitch: float, largest: float) -> float:
     """Chernoff bound on the mass of the sum beyond ``end``: above it where ``planned`` > 0, else below.
 
     Args:
@@ -100,7 +145,7 @@ def outside(parts: Sequence[Tilted], end: float, planned: float, pitch: float, l
     if np.sign(planned) * (end - furthest) >= pitch:
         return 0.0
     best, first = 0.0, abs(planned)
-    for size in (first, min(0.3 * first, largest), min(0.03 * first, 0.1 * largest)):
+    for size in (first, min(_SHORTER * first, largest), min(_SHORTEST * first, _OF_LARGEST * largest)):
         exponent = float(np.copysign(size, planned))
         log_moment = sum(part.count * _log_moment(part, exponent) for part in parts)
         best = min(best, log_moment - exponent * end)  # whatever is not a number is not smaller

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reticent.composition.polygon import safest
-from reticent.tradeoff import TradeOff, from_advantage
+from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 
 _ROUNDING = 1e-9  # by which, relative, a lower end may exceed an upper one without a contradiction
 _LEAST = 1e-15  # log rates carry this much, absolute
@@ -54,6 +54,16 @@ class Bracket:
     def exact(cls, curve: TradeOff) -> Bracket:
         """A curve known up to rounding."""
         return cls(pessimistic=curve, optimistic=curve)
+
+    @classmethod
+    def from_above(cls, curve: TradeOff, notes: tuple[str, ...] = ()) -> Bracket:
+        """A bound from which nothing is known on the other side: that end is perfect privacy.
+
+        Args:
+            curve: of an attacker at least as strong as the true one.
+            notes: see the class.
+        """
+        return cls(pessimistic=curve, optimistic=GaussianTradeOff(0.0), notes=notes)
 
     @classmethod
     def checked(

@@ -71,7 +71,11 @@ def mu_at(advantage: ArrayLike) -> np.ndarray:
 def published_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``published``: sensitivity * p sqrt(T) / noise."""
+    """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
+    """
     size = neighbouring.sensitivity
     return _blockwise(lambda n, p, t: size * p * np.sqrt(t) / n, noise_multiplier, sample_rate, steps)
 
@@ -86,6 +90,9 @@ def published(
     Direction: unsafe iff roughly p < s/6 and T exceeds a small crossover, by up to 0.42 (replace) and 0.65 (add).
     Within 1e-3, for every T on the grid: add/remove noise >= 1.5 at p = 1e-5, >= 4 at 1e-4, >= 10 from 1e-3 on;
     replace noise >= 1 at p = 1e-5, >= 1.5 at 1e-4, >= 4 up to p = 0.05, >= 10 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, t: erf(size * p * np.sqrt(t) / n), noise_multiplier, sample_rate, steps)
@@ -94,7 +101,11 @@ def published(
 def clt_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s)."""
+    """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
+    """
     return _blockwise(_CLT_MU[neighbouring is Neighbouring.REPLACE], noise_multiplier, sample_rate, steps)
 
 
@@ -107,6 +118,9 @@ def clt(
     conservative where p e^{2s} is not small. No statement for false positive rates far below p.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3, >= 4 up to 0.05
     (2 at 0.01 under replace), >= 10 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     mu = _CLT_MU[neighbouring is Neighbouring.REPLACE]
     return _blockwise(lambda n, p, t: erf(mu(n, p, t) / _SQRT_8), noise_multiplier, sample_rate, steps)
@@ -115,7 +129,11 @@ def clt(
 def rho_form_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """The mu behind ``rho_form``: sqrt(-8 T log rho)."""
+    """The mu behind ``rho_form``: sqrt(-8 T log rho).
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
+    """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     return np.sqrt(8.0 * count * affinity(noise, rate, neighbouring).minus_log.upper)
 
@@ -130,6 +148,9 @@ def rho_form(
     on the grid; for ``REPLACE`` with p > 1/2 unsafe by at most 0.015.
     Within 1e-3, for every T on the grid: noise >= 0.5 at p = 1e-5, >= 0.7 at 1e-4, >= 1 at 1e-3 (0.7 under
     add/remove), >= 1.5 up to 0.05, >= 2 at 0.2.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     return advantage_at(rho_form_mu(noise_multiplier, sample_rate, steps, neighbouring))
 
@@ -142,6 +163,9 @@ def saddlepoint(
     Status: leading term of an expansion in 1/T, kept inside the proven bracket. Direction: safe for ``REPLACE``
     with p <= 1/2 on the whole grid; unsafe by up to 0.013 for ``ADD_REMOVE``. Absolute rounding error below 1e-15.
     Within 1e-3: where ``rho_form`` is.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -158,6 +182,9 @@ def edgeworth(
     Falls back to ``rho_form`` where kurtosis / T exceeds 0.3, or skewness^2 / T 0.3. Typically 10 to 1e5 times
     closer than ``rho_form`` where kurtosis / T is below 0.1.
     Within 1e-3: where ``rho_form`` is, and at p = 0.2 under replace from noise 1 on; 86 % of the grid.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -173,7 +200,8 @@ def edgeworth(
         kurtosis = one.fourth / (count * one.variance**2)
         skewness = one.third**2 / (count * one.variance**3)
     fits = (np.abs(kurtosis) <= _SMALL_CUMULANTS) & (skewness <= _SMALL_CUMULANTS)
-    value = np.where(fits, 1.0 - np.exp(-count * one.minus_log.upper) * corrected, _of_affinity(one, count))
+    falls = count * one.minus_log.upper
+    value = np.where(fits, 1.0 - np.exp(-falls) * corrected, erf(np.sqrt(falls)))
     return _inside(value, one, count)
 
 
@@ -187,6 +215,9 @@ def proven_bracket(
 
     Status: proven; rho by a quadrature whose error is bounded (``_affinity``), on the safe side of each end.
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
     one = affinity(noise, rate, neighbouring)
@@ -213,6 +244,10 @@ def proven_upper(parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
     The least of sqrt(1 - rho^2) with rho the product of the affinities of all steps, of the probability that the
     target is sampled at all, and, the mask told, of erf(sensitivity sqrt(sum of p T / noise^2) / sqrt 8): given the
     mask the advantage is a concave function of the sum over its steps of 1 / noise^2, whose mean that sum is.
+
+    Args:
+        parts: Poisson-sampled runs with noise.
+        neighbouring: between which data sets.
     """
     log_rho = log_never = energy = 0.0
     for part in parts:
@@ -235,6 +270,9 @@ def proven(
     Cauchy-Schwarz in the integral of (P-Q)^2 / (sqrt P + sqrt Q)^2), and the two bounds by the mask.
 
     Status: proven. Within 1e-3: only where the advantage itself is below about 4e-3, or close to 1.
+
+    Args:
+        noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     replace = neighbouring is Neighbouring.REPLACE
 
@@ -252,7 +290,11 @@ def proven(
 
 
 def one_step(noise_multiplier: ArrayLike, sample_rate: ArrayLike, neighbouring: Neighbouring) -> np.ndarray:
-    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven."""
+    """Exact advantage of a single step, p erf(sensitivity / (sqrt 8 noise)): proven.
+
+    Args:
+        noise_multiplier, sample_rate, neighbouring: see the module.
+    """
     size = neighbouring.sensitivity / _SQRT_8
     return _blockwise(lambda n, p, _: p * erf(size / n), noise_multiplier, sample_rate, 1)
 
@@ -264,6 +306,10 @@ def published_sample_rate(
 
     Unsafe like the form that it inverts (CHERUBIN2024:B3): its example, p = 0.00035 noise for Bayes security
     0.98 after 5,000 steps, really gives 0.97834 at noise 1 and 0.95393 at noise 0.5. At most 1.
+
+    Args:
+        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
+        noise_multiplier, steps, neighbouring: see the module.
     """
     mu = mu_at(advantage)
     return np.minimum(
@@ -276,7 +322,12 @@ def published_sample_rate(
 def clt_sample_rate(
     advantage: ArrayLike, noise_multiplier: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is."""
+    """Largest p with ``clt`` at most ``advantage``; at most 1. Safe wherever ``clt`` is.
+
+    Args:
+        advantage: that is allowed, in [0, 1]; broadcasts with the next two.
+        noise_multiplier, steps, neighbouring: see the module.
+    """
     unit = clt_mu(noise_multiplier, 1.0, steps, neighbouring)
     return np.minimum(mu_at(advantage) / unit, 1.0)
 
@@ -333,10 +384,6 @@ def _half(x: np.ndarray, z: np.ndarray) -> np.ndarray:
     return np.where(x >= 0.0, positive, negative)
 
 
-def _of_affinity(one: Affinity, count: np.ndarray) -> np.ndarray:
-    return erf(np.sqrt(count * one.minus_log.upper))
-
-
 def _inside(advantage: np.ndarray, one: Affinity, count: np.ndarray) -> np.ndarray:
     """Kept within the bracket that is proven from rho alone."""
     lower = -np.expm1(-count * one.minus_log.lower)
@@ -375,10 +422,8 @@ def _blockwise(
             return np.asarray(kernel(*arguments))
         full = np.broadcast_arrays(*arguments)
         out = np.empty(full[0].shape)
-        flat, parts = (
-            out.reshape(-1),
-            [x if x.size == 1 else y.reshape(-1) for x, y in zip(arguments, full, strict=True)],
-        )
+        flat = out.reshape(-1)
+        parts = [x if x.size == 1 else y.reshape(-1) for x, y in zip(arguments, full, strict=True)]
         for start in range(0, flat.size, _BLOCK):
             stop = start + _BLOCK
             flat[start:stop] = kernel(*(x if x.size == 1 else x[start:stop] for x in parts))

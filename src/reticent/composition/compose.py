@@ -44,6 +44,10 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
     certifies, the enclosure is wide but holds, and ``notes`` say why; ``routes`` say what was asked.
 
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
     """
@@ -224,6 +228,10 @@ def worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     The advantage is then that of ``certified_advantage``, always: whether the curve was composed before makes no
     difference. Where that certificate gave up, ``routes`` begin with its reason, which joins the notes of a wide curve.
 
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+
     Raises:
         UnsupportedError: as for ``compose``.
     """
@@ -260,7 +268,13 @@ class _ComposedWhenRead(Bracket):
 
 
 class CurveWhenRead(TradeOff):
-    """One end of a symmetric enclosure, whose delta at 0 is known; for everything else it is composed, once."""
+    """One end of a symmetric enclosure, whose delta at 0 is known; for everything else it is composed, once.
+
+    Args:
+        advantage: delta at 0, in (0, 1).
+        release: what is composed.
+        pessimistic: which end.
+    """
 
     def __init__(self, advantage: float, release: Composed, *, pessimistic: bool) -> None:
         self.advantage, self._release, self._pessimistic = advantage, release, pessimistic

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from reticent.composition.bracket import Route
-from reticent.composition.polygon import Polygon, hull, strictest
+from reticent.composition.polygon import Polygon, Sides, hull, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step, mask_revealed
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.routes.split import compose_split
@@ -26,11 +26,9 @@ _AIMED = 5e-8  # width of the advantage on a lattice that is fine enough
 _MANY = 10**4 * 2**20  # steps times points from which on split lattices are tried: they leave out a few steps
 _MISSED, _MISSED_MORE = 1e-15, 1e-9  # probability that a lattice's window may miss: more resolves the rest finer
 
-_Pair = tuple[Polygon, Polygon]
-
 
 @dataclass
-class Enclosure:
+class Findings:
     """What the routes found so far, one direction: H0 = absent.
 
     Attributes:
@@ -55,7 +53,7 @@ class Enclosure:
     @property
     def width(self) -> float:
         """Between the bounds on the advantage."""
-        return _width(self.above, self.below)
+        return float(min(c.delta(0.0) for c in self.above) - max(c.delta(0.0) for c in self.below))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -65,32 +63,41 @@ class Enclosure:
         why = "; ".join(dict.fromkeys(route.failure for route in self.routes if route.failure))
         return (_UNRESOLVED.format(self.width, why or "no computation is finer"),)
 
-    def ask(self, name: str, route: Callable[[], _Pair]) -> _Pair | None:
-        """Add what ``route`` finds; None, and the reason in ``routes``, where it cannot."""
+    def ask(self, name: str, route: Callable[[], Sides]) -> Sides | None:
+        """Add what ``route`` finds; None, and the reason in ``routes``, where it cannot.
+
+        Args:
+            name: for people.
+            route: asked for both sides.
+        """
         try:
-            above, below = route()
+            sides = route()
         except NumericalError as error:
             self.routes.append(Route(name, failure=str(error)))
             return None
-        self.above.append(above)
-        self.below.append(below)
-        self.routes.append(Route(name, _width([above], [below])))
-        return above, below
+        self.above.append(sides.above)
+        self.below.append(sides.below)
+        self.routes.append(Route(name, sides.width))
+        return sides
 
 
-def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
+def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     """Cheap bounds; characteristic functions; and lattices while the advantage is wide or a tail is short.
 
     ``always_above`` are more curves on the safe side.
+
+    Args:
+        noisy: kinds of steps.
+        always_above: more curves on the safe side.
     """
     steps = [(step.curve(), step.count) for step in noisy]
     cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
-    found = Enclosure([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
+    found = Findings([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
     found.routes.append(Route("bounds", found.width))
     if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
         return found
 
-    def lattice(points: int, missed: float) -> _Pair | None:
+    def lattice(points: int, missed: float) -> Sides | None:
         apart = max(noisy, key=lambda step: step.count).atoms_apart
         return found.ask(f"lattice of {points} points", lambda: compose_lattice(steps, _AIMED, points, apart, missed))
 
@@ -101,7 +108,7 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     exact = None if transform is None else found.ask("transform", transform.polygons)
     if exact is not None and transform is not None and transform.refused:
         found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
-    if exact is None or found.width > _WIDTH or not exact[0].reaches(_DEEP):
+    if exact is None or found.width > _WIDTH or not exact.above.reaches(_DEEP):
         coarse = lattice(_FIRST_POINTS, _MISSED)
         points = _finer(coarse, _FIRST_POINTS)
         if found.width > _WIDTH and not (len(steps) == 1 and steps[0][1] * points >= _MANY and split()):
@@ -111,17 +118,9 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Enclosure:
     return found
 
 
-def _width(above: Sequence[Polygon], below: Sequence[Polygon]) -> float:
-    return float(min(curve.delta(0.0) for curve in above) - max(curve.delta(0.0) for curve in below))
-
-
-def _pair_width(pair: _Pair) -> float:
-    return _width([pair[0]], [pair[1]])
-
-
-def _finer(coarse: _Pair | None, points: int) -> int:
+def _finer(coarse: Sides | None, points: int) -> int:
     """Points that narrow a lattice of ``points`` to ``_WIDTH``: the width falls with the square of the spacing."""
     if coarse is None:
         return _MOST_POINTS
-    doublings = math.ceil(math.log(_pair_width(coarse) / _WIDTH, 4.0))
+    doublings = math.ceil(math.log(coarse.width / _WIDTH, 4.0))
     return min(points * 2 ** max(doublings, 1), _MOST_POINTS)

@@ -26,6 +26,7 @@ from reticent import _check
 _LARGEST_STEP = 64.0  # mu of one step up to which the sampling factor has twelve digits
 _SERIES, _PLAIN = 1e-3, 5.0  # below the first its series, beyond the second its logarithm, is evaluated
 _SERIES_TERMS = 0.3989422804014327, 0.25, 0.14960335515053725, 1.0 / 12.0  # of (G/m)^2 = 1 + 2m(a + bm + cm^2 + ...)
+_BELOW = 0.1  # of the root of the linear part: where the search for a step begins
 _OVERFLOW = 709.0  # exponent beyond which mu is infinite
 _ROOT = {"xtol": 1e-15, "rtol": 1e-14}  # how close a root is followed
 
@@ -140,7 +141,16 @@ def published_noise(mu: float, batch_size: float, dimension: float) -> float:
 
 
 def published_minimum_noise(mu: float, batch_size: float, dimension: float) -> float:
-    """The paper's rule: the smaller of ``published_noise`` and the noise for differential privacy."""
+    """The paper's rule: the smaller of ``published_noise`` and the noise for differential privacy.
+
+    Args:
+        mu: that is allowed, > 0.
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
     return min(published_noise(mu, batch_size, dimension), differential_privacy_noise(mu))
 
 
@@ -148,6 +158,14 @@ def published_minimum_mu(batch_size: float, dimension: float, noise_multiplier: 
     """Corollary F.1(1) of LEEMANN2023, corrected: min(sqrt(d/(n + 4/mu_DP^2 + 1/2)), mu_DP).
 
     The clip norm cancels (LEEMANN2023:G11). ``mu_DP = 2/noise_multiplier``.
+
+    Args:
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+        noise_multiplier: noise on the sum over the clip norm, >= 0.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     step = one_step_mu(dimension, dimension, effective_batch(batch_size, noise_multiplier))
     return min(step, differential_privacy_mu(noise_multiplier))
@@ -158,6 +176,14 @@ def published_differential_privacy_mu(mu: float, batch_size: float, dimension: f
 
     2 / sqrt(d/mu^2 - n - 1/2) where mu^2 < 2 d / (2 n + 1) (LEEMANN2023:G12), else infinite: no noise is asked for.
     Not an implication from membership privacy to differential privacy: there is none (LEEMANN2023:G13).
+
+    Args:
+        mu: of membership privacy, > 0.
+        batch_size: n > 0, records in a batch.
+        dimension: d > 0, released coordinates.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
     """
     return differential_privacy_mu(published_noise(mu, batch_size, dimension))
 
@@ -197,7 +223,8 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
         ParameterError: an argument is outside its domain.
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
-    return _exp(math.log(intensity) + log_sampling_factor(mu_step))
+    log_mu = math.log(intensity) + log_sampling_factor(mu_step)
+    return math.exp(log_mu) if log_mu < _OVERFLOW else math.inf
 
 
 def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
@@ -214,11 +241,7 @@ def sampled_mu_step(mu: float, sample_rate: float, steps: float) -> float:
     """
     intensity = _check.rate(sample_rate=sample_rate) * math.sqrt(_check.positive(steps=steps))
     target = math.log(_check.positive(mu=mu)) - math.log(intensity)
-    low = min(_SERIES, 0.1 * math.exp(min(target, 0.0)))
+    low = min(_SERIES, _BELOW * math.exp(min(target, 0.0)))
     from scipy.optimize import brentq  # a second to import, and few questions need it
 
     return float(brentq(lambda m: log_sampling_factor(m) - target, low, _LARGEST_STEP, **_ROOT))
-
-
-def _exp(x: float) -> float:
-    return math.exp(x) if x < _OVERFLOW else math.inf

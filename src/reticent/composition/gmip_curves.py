@@ -24,6 +24,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, TradeOff
 from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._thresholds import halved
 
 _SPACING = 0.05  # of the trapezoid rule, in the contour's own parameter
 _COARSE = np.arange(0.0, 46.0)  # parameters at which the end of the contour is looked for
@@ -192,6 +193,10 @@ class GradientSpectrum:
     def noise(self, mu: float, batch_size: float) -> float:
         """Least noise multiplier with ``self.mu`` at most ``mu`` > 0, on the safe side; 0 if none is needed.
 
+        Args:
+            mu: that is allowed, > 0.
+            batch_size: n > 0.
+
         Raises:
             ParameterError: an argument is not a finite number > 0.
         """
@@ -312,16 +317,11 @@ def _reach(law: LogRatioLaw, l: np.ndarray, centre: np.ndarray, scale: np.ndarra
 
 def _saddle(law: LogRatioLaw, l: np.ndarray) -> np.ndarray:  # noqa: E741
     """Root of Lambda'(s) = l by bisection; where it leaves the strip, a point near its end."""
-    low = np.full(l.shape, max(law.low, -_FAR))
-    high = np.full(l.shape, min(law.high, _FAR))
-    if np.isinf(law.high):
-        high = np.full(l.shape, 2.0)
-        for _ in range(_DOUBLINGS):
-            high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        below = law.slopes(middle)[0] < l
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    endless = np.isinf(law.high)
+    low, high = np.full(l.shape, max(law.low, -_FAR)), np.full(l.shape, 2.0 if endless else min(law.high, _FAR))
+    for _ in range(_DOUBLINGS if endless else 0):
+        high = np.where((law.slopes(high)[0] < l) & (high < _FAR), 2.0 * high, high)
+    low, high = halved(lambda s: law.slopes(s)[0] < l, low, high, _HALVINGS)
     return 0.5 * (low + high)
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 from reticent.composition.bracket import Bracket
 from reticent.composition.polygon import hull
 from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.steps import sampled
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Mechanism, Sampler
 from reticent.mechanism.dpsgd import one_record
 from reticent.mechanism.ledger import parts_of
-from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, TradeOff
+from reticent.tradeoff import RelaxedGaussianTradeOff, TradeOff
 
 
 def norm_only(mechanism: Mechanism) -> Bracket:
@@ -47,12 +48,18 @@ def _step(part: Mechanism) -> tuple[TradeOff, int]:
         raise UnsupportedError("the norm test is known for Gaussian noise only")
     if part.noise_multiplier == 0.0:
         raise UnsupportedError("the norm test needs noise_multiplier > 0")
-    release: TradeOff = RelaxedGaussianTradeOff(part.noise_multiplier**-2.0, dimension)
-    return (Subsampled(release, rate) if rate < 1.0 else release), count
+    return sampled(RelaxedGaussianTradeOff(part.noise_multiplier**-2.0, dimension), rate), count
 
 
 def norm_only_both(mechanism: Mechanism) -> Bracket:
-    """``norm_only`` in both directions, symmetrised: lower convex envelope of each curve and its inverse."""
+    """``norm_only`` in both directions, symmetrised: lower convex envelope of each curve and its inverse.
+
+    Args:
+        mechanism: as for ``norm_only``.
+
+    Raises:
+        UnsupportedError: as for ``norm_only``.
+    """
     add = norm_only(mechanism)
     above, below = (hull([c, c.reversed]) for c in (add.pessimistic, add.optimistic))  # type: ignore[list-item]
     return Bracket(pessimistic=above, optimistic=below)

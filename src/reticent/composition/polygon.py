@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +58,23 @@ class Polygon(PolygonTradeOff):
         return f"Polygon(<{len(self.log_slopes)} edges>)"
 
 
+class Sides(NamedTuple):
+    """Two polygons around a curve, which is never below ``above`` and never above ``below`` as a trade-off curve.
+
+    Attributes:
+        above: of an attacker at least as strong: the safe side.
+        below: of an attacker at most as strong.
+    """
+
+    above: Polygon
+    below: Polygon
+
+    @property
+    def width(self) -> float:
+        """Between the bounds on the advantage."""
+        return float(self.above.delta(0.0) - self.below.delta(0.0))
+
+
 NO_RISK = Polygon(LogErrors.joined(_NEVER, _ALWAYS), np.zeros(1))
 """beta = 1 - alpha: nothing is learnt."""
 
@@ -91,6 +109,28 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
             break
         right, left = right.bounded_at_zero(*lower), left.bounded_at_zero(*lower)
     return _both_halves(right, left)
+
+
+def symmetric_above(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
+    """``polygon_above`` for a symmetric curve: the bounds at thresholds >= 0, the first of them 0, say everything.
+
+    Args:
+        thresholds: log likelihood ratios, increasing from 0, shape (n,).
+        log_delta: natural logarithms of upper bounds on delta there.
+    """
+    return polygon_above(mirrored(-thresholds, thresholds), mirrored(log_delta, log_delta))
+
+
+def mirrored(back: np.ndarray, ahead: np.ndarray) -> np.ndarray:
+    """``back`` the other way round and without its first entry, that of threshold 0; then ``ahead``.
+
+    Args:
+        back, ahead: shape (n,) and (m,).
+
+    Returns:
+        Shape (n - 1 + m,).
+    """
+    return np.concatenate([back[:0:-1], ahead])
 
 
 class _DeltaHull:

@@ -62,11 +62,11 @@ def curve_of(pair: Pair) -> TradeOff:
         case CurvePair(curve=curve):
             return curve
         case GaussianPair(noise, rate, shift):
-            return _sampled(GaussianTradeOff(shift / noise), rate)
+            return sampled(GaussianTradeOff(shift / noise), rate)
         case SymmetrisedGaussianPair(noise, rate, shift):
-            return symmetrised(_sampled(GaussianTradeOff(shift / noise), rate))
+            return symmetrised(sampled(GaussianTradeOff(shift / noise), rate))
         case LaplacePair(noise, rate, shift):
-            return _sampled(LaplaceTradeOff(shift / noise), rate)
+            return sampled(LaplaceTradeOff(shift / noise), rate)
         case AntipodalGaussianPair(noise, rate):
             return AntipodalPair(noise, rate)
         case WholeUserGaussianPair(noise, rate, records, antipodal):
@@ -74,8 +74,8 @@ def curve_of(pair: Pair) -> TradeOff:
     raise TypeError(pair)
 
 
-def _sampled(curve: TradeOff, sample_rate: float) -> TradeOff:
-    """``curve`` seen with probability ``sample_rate``."""
+def sampled(curve: TradeOff, sample_rate: float) -> TradeOff:
+    """``curve`` seen with probability ``sample_rate``, in (0, 1]."""
     return curve if sample_rate == 1.0 else Subsampled(curve, sample_rate)
 
 
@@ -87,6 +87,11 @@ def steps_of(
     Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
     together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
     data set has: what only dominates is weakened or left out.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+        attained: see above.
     """
     counts: Counter[Pair] = Counter()
     squared, log_unseen = 0.0, 0.0

@@ -19,6 +19,7 @@ from scipy.special import log_ndtr
 from reticent import _check
 from reticent.errors import ParameterError
 from reticent.tradeoff import LogErrors, Mixture, TradeOff
+from reticent.tradeoff._thresholds import halved
 from reticent.tradeoff.gaussian import mills_ratio
 
 _ADD_UP = 1e-9  # by which probabilities may miss 1
@@ -132,14 +133,7 @@ class DistributionFreeTradeOff(TradeOff):
         fpr, tpr = inside + log_ndtr(-high), inside + log_ndtr(-low)
         tnr = np.logaddexp(outside, inside + log_ndtr(high))
         fnr = np.logaddexp(outside, inside + log_ndtr(low))
-        # At a negative threshold the roles are exchanged, as in every symmetric experiment.
-        down = ratio < 0.0
-        return LogErrors(
-            fpr=np.where(down, fnr, fpr),
-            tnr=np.where(down, tpr, tnr),
-            fnr=np.where(down, fpr, fnr),
-            tpr=np.where(down, tnr, tpr),
-        )
+        return LogErrors(fpr, tnr, fnr, tpr).exchanged_where(ratio < 0.0)
 
     def __repr__(self) -> str:
         return f"DistributionFreeTradeOff(mean_square={self.mean_square!r})"
@@ -151,16 +145,12 @@ def tangent_mu(epsilon: ArrayLike) -> np.ndarray:
     M is Mills' ratio. 0 at epsilon = 0, where delta is concave in mu^2 already.
     """
     size = np.asarray(epsilon, dtype=float)
-    low, high = np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        with np.errstate(over="ignore", invalid="ignore"):
-            convex = _excess(size, middle) < 0.0
-        low, high = np.where(convex, middle, low), np.where(convex, high, middle)
+
+    def convex(mu: np.ndarray) -> np.ndarray:
+        """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
+        a = size / mu - 0.5 * mu
+        return mills_ratio(a) - mills_ratio(a + mu) - 0.5 * mu < 0.0
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        _, high = halved(convex, np.full(size.shape, _LEAST_MU), np.sqrt(8.0 * size) + 4.0, _HALVINGS)
     return np.where(size == 0.0, 0.0, high)
-
-
-def _excess(epsilon: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """(f - v f')/phi(a) at v = mu^2: negative where the chord from 0 lies above f."""
-    a = epsilon / mu - 0.5 * mu
-    return mills_ratio(a) - mills_ratio(a + mu) - 0.5 * mu

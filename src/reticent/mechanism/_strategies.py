@@ -36,6 +36,11 @@ class Sensitivity(NamedTuple):
 def coefficients(strategy: str, bands: int | None, steps: int) -> np.ndarray | None:
     """The first column of a Toeplitz strategy, without trailing zeros; None where the strategy is no such matrix.
 
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+
     Raises:
         ParameterError: it is no strategy.
     """
@@ -74,6 +79,11 @@ def _usable(values: np.ndarray, text: str) -> np.ndarray:
 @lru_cache(maxsize=32)
 def matrix(strategy: str, bands: int | None, steps: int) -> np.ndarray:
     """The strategy as a matrix with one column per step.
+
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
 
     Raises:
         ParameterError: it is no lower triangular matrix of this size.
@@ -122,7 +132,13 @@ def _dense(text: str, steps: int) -> np.ndarray:
 
 
 def bandwidth(strategy: str, bands: int | None, steps: int) -> int:
-    """Rows that one column reaches: columns at least so many steps apart are orthogonal."""
+    """Rows that one column reaches: columns at least so many steps apart are orthogonal.
+
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+    """
     first = coefficients(strategy, bands, steps)
     if first is not None:
         return len(first)
@@ -133,7 +149,16 @@ def bandwidth(strategy: str, bands: int | None, steps: int) -> int:
 
 
 def column_norms(strategy: str, bands: int | None, steps: int) -> np.ndarray:
-    """Norm of each column: how far one participation at that step moves the release."""
+    """Norm of each column: how far one participation at that step moves the release.
+
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+
+    Returns:
+        Shape (steps,), >= 0.
+    """
     first = coefficients(strategy, bands, steps)
     if first is None:
         return np.sqrt(np.sum(matrix(strategy, bands, steps) ** 2, axis=0))
@@ -148,6 +173,13 @@ def sensitivity(strategy: str, bands: int | None, steps: int, participations: in
     Exact for one participation, for orthogonal columns (bandwidth at most ``separation``), and for Toeplitz
     coefficients that are not negative and do not increase; else between a pattern that exists and a bound by absolute
     values.
+
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+        participations: of one record, at most, >= 1.
+        separation: least number of steps from one to the next, >= 1.
     """
     norms = column_norms(strategy, bands, steps)
     most = min(participations, -(-steps // separation))

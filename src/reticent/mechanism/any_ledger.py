@@ -21,6 +21,9 @@ AnyLedger = RunLedger | PublicWatchedRun
 def read_ledger(path: Path) -> AnyLedger:
     """The ledger in a file.
 
+    Args:
+        path: of a JSON file.
+
     Raises:
         ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
     """
@@ -29,6 +32,10 @@ def read_ledger(path: Path) -> AnyLedger:
 
 def ledger_of(document: Any, where: str) -> AnyLedger:
     """The ledger that a JSON document is.
+
+    Args:
+        document: as parsed.
+        where: what errors call it.
 
     Raises:
         ArtifactError: it is none.

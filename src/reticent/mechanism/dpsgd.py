@@ -211,6 +211,9 @@ def batches_per_epoch(run: DPSGD) -> int:
 
     A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
     fewer fit into an epoch, the more epochs were started.
+
+    Args:
+        run: with shuffled batches.
     """
     return run.batches_per_epoch or max(1, math.floor((1.0 + 1e-12) / run.sample_rate))
 
@@ -220,6 +223,9 @@ def accountable(run: DPSGD) -> DPSGD:
 
     A record appears at most once per epoch, so given the permutation only one noisy sum per epoch depends on
     it; an epoch that was started counts in full. Poisson and fixed-size runs are returned as they are.
+
+    Args:
+        run: any DP-SGD run.
     """
     if run.sampler is not Sampler.SHUFFLED:
         return run
@@ -229,6 +235,10 @@ def accountable(run: DPSGD) -> DPSGD:
 
 def one_record(mechanism: Mechanism, what: str) -> None:
     """Refuse a run whose numbers are to hold for several records of one person.
+
+    Args:
+        mechanism: a run, or what has such ``parts``.
+        what: the start of the error's sentence.
 
     Raises:
         UnsupportedError: ``what`` is known for one record per person only.
@@ -243,12 +253,20 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
     In batches of fixed size the target takes another record's place, so the sum moves by up to 2 under every
     relation.
+
+    Args:
+        run: any DP-SGD run.
+        neighbouring: between which data sets.
     """
     return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity
 
 
 def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether single records are protected, each drawn by a coin of its own: what closed forms speak about."""
+    """Whether single records are protected, each drawn by a coin of its own: what closed forms speak about.
+
+    Args:
+        release: any mechanism.
+    """
     return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
 
 
@@ -257,6 +275,10 @@ def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
     Lower ends stand on this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
     which a full batch without the target would contradict; under zero-out they are zero.
+
+    Args:
+        run: any DP-SGD run.
+        neighbouring: between which data sets.
     """
     match run.sampler:
         case Sampler.SHUFFLED:

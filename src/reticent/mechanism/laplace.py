@@ -46,6 +46,10 @@ class Laplace(Mechanism):
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         """One part for all releases.
 
+        Args:
+            neighbouring: between which data sets.
+            attained: any; what dominates is attained as well.
+
         Raises:
             UnsupportedError: sampled releases under replacement, for which no dominating pair is proven.
         """

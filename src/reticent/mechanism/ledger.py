@@ -55,5 +55,9 @@ class Ledger(Mechanism):
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:
-    """The mechanisms of a ledger, or the one that it is."""
+    """The mechanisms of a ledger, or the one that it is.
+
+    Args:
+        mechanism: any.
+    """
     return mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)

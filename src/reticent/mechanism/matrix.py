@@ -108,7 +108,11 @@ class MatrixMechanism(Mechanism):
         return _strategies.sensitivity(self.strategy, self.bands, self.steps, *pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
-        """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block."""
+        """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
+
+        Args:
+            attained: by the sensitivity that some pattern of participations has, in place of the proven bound.
+        """
         size = self.sensitivity()
         noise = self.noise_multiplier / (size.attained if attained else size.proven)
         if self.sample_rate == 1.0:
@@ -147,7 +151,14 @@ class MatrixMechanism(Mechanism):
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """The strategy may come from a file."""
+        """The strategy may come from a file.
+
+        Args:
+            given: fields as typed; ``strategy_file`` may stand in place of ``strategy``.
+
+        Raises:
+            ParameterError: both are given, or the file holds no strategy.
+        """
         fields = dict(given)
         file = fields.pop("strategy_file", None)
         if file is not None:
@@ -174,6 +185,9 @@ class MatrixMechanism(Mechanism):
 
 def read_strategy(path: Path) -> str:
     """A strategy from a file: a square matrix as .npy or comma-separated text; entries above the diagonal are 0.
+
+    Args:
+        path: of a .npy or .csv file.
 
     Raises:
         ParameterError: the file cannot be read, or holds no such matrix.

@@ -107,9 +107,11 @@ class WholeUserGaussianPair(Pair):
     """N(0, noise^2) against N(k, noise^2) with k ~ Binomial(records, rate): all records of one person.
 
     Attributes:
+        noise_multiplier: standard deviation of the noise over the clip norm, > 0.
         rate: probability of one record, in (0, 1).
         records: of one person, at least 2.
         antipodal: mixtures with means -k and +k, for replacement of all records.
+        sample_rate: probability that any of the records takes part.
     """
 
     noise_multiplier: float
@@ -163,6 +165,7 @@ class CurvePair(Pair):
     Attributes:
         curve: H0 = absent; give the same object for equal releases, so that they are counted together.
         losses: the largest log likelihood ratio, and the largest of its negative.
+        sample_rate: probability that the target takes part, in (0, 1]; the curve has it already.
     """
 
     curve: TradeOff
@@ -180,6 +183,7 @@ class Disclosure(Pair):
     """No noise: the target shows itself whenever it takes part.
 
     Attributes:
+        sample_rate: probability that the target takes part, in (0, 1].
         displaces: in its place another record would show itself, so either answer can be seen.
     """
 

@@ -141,6 +141,10 @@ class Utility(_Frozen):
 
     They take no part in training, so these numbers do not weaken the guarantee of the training records.
     They are computed from the test records without noise, so no guarantee covers those.
+
+    Attributes:
+        test_accuracy: share of right answers, in [0, 1].
+        test_loss: mean over the records.
     """
 
     test_accuracy: Share | None
@@ -358,6 +362,10 @@ class RunLedger(PublicLedger):
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> RunLedger:
         """Read a ledger back.
 
+        Args:
+            text: JSON.
+            where: what errors call it.
+
         Raises:
             ArtifactError: the text is not strict JSON or not a ledger of this version.
         """
@@ -369,7 +377,11 @@ class RunLedger(PublicLedger):
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first complaint of a pydantic validation, in one line that names the key."""
+    """The first complaint of a pydantic validation, in one line that names the key.
+
+    Args:
+        error: of any model.
+    """
     problem = error.errors(include_url=False)[0]
     key = printable(".".join(str(part) for part in problem["loc"]), 200) or "document"
     if problem["type"] == "extra_forbidden":

@@ -353,6 +353,10 @@ class WatchedRun(PublicWatchedRun):
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
         """Read a ledger back.
 
+        Args:
+            text: JSON.
+            where: what errors call it.
+
         Raises:
             ArtifactError: the text is not strict JSON or not a ledger of this version.
         """

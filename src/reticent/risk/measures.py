@@ -47,6 +47,12 @@ def _of_curve(read: _Read) -> _Read:
 def advantage(curve: TradeOff) -> float:
     """Membership advantage: max over alpha of ``1 - alpha - beta`` (total variation), in [0, 1].
 
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+
+    Raises:
+        ParameterError: ``curve`` is no trade-off curve.
+
     Example:
         >>> from reticent.tradeoff import GaussianTradeOff
         >>> round(advantage(GaussianTradeOff(1.0)), 4)
@@ -58,6 +64,12 @@ def advantage(curve: TradeOff) -> float:
 @_of_curve
 def bayes_security(curve: TradeOff) -> float:
     """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets.
+
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+
+    Raises:
+        ParameterError: ``curve`` is no trade-off curve.
 
     Example:
         >>> from reticent.tradeoff import GaussianTradeOff
@@ -74,6 +86,10 @@ def success(curve: TradeOff, prior: float) -> float:
 
     The Bayes decision: ``1 - prior + prior * delta(log((1 - prior)/prior))``. At least
     ``max(prior, 1 - prior)``, which is the guess without the release.
+
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+        prior: probability of the secret before the release, in (0, 1).
 
     Raises:
         ParameterError: ``prior`` is not strictly between 0 and 1.
@@ -92,6 +108,10 @@ def success(curve: TradeOff, prior: float) -> float:
 def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
     """Largest true positive rate at false positive rate ``fpr`` (both in [0, 1], not percent).
 
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+        fpr: in [0, 1].
+
     Raises:
         ParameterError: ``fpr`` is outside [0, 1].
 
@@ -107,6 +127,10 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
 def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
     """Smallest delta at which the curve implies (epsilon, delta)-DP, for any real epsilon.
 
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+        epsilon: in nats.
+
     Raises:
         ParameterError: ``epsilon`` is not finite.
 
@@ -121,6 +145,10 @@ def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
 @_of_curve
 def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
     """Smallest epsilon >= 0 at which the curve implies (epsilon, delta)-DP; inf where there is none.
+
+    Args:
+        curve: trade-off curve, such as the ``curve`` of an assessment.
+        delta: in (0, 1].
 
     Raises:
         ParameterError: ``delta`` is outside (0, 1].

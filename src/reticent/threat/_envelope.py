@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
-from reticent.composition.polygon import Polygon, polygon_above
+from reticent.composition.polygon import Polygon, symmetric_above
 from reticent.tradeoff import TradeOff
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import log1mexp, log_of
 from reticent.tradeoff.base import LogErrors
 
 LogDelta = Callable[[np.ndarray], np.ndarray]
@@ -57,23 +57,15 @@ class AffinityTradeOff(TradeOff):
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = np.asarray(log_ratio, dtype=float)
-        low = ratio < 0.0
         alpha, power = self._steep_point(np.abs(ratio))
-        beyond, beta = log1mexp(alpha), log1mexp(power)
-        # Below zero the roles change: there the false negatives are what the false positives are above.
-        return LogErrors(
-            fpr=np.where(low, beta, alpha),
-            tnr=np.where(low, power, beyond),
-            fnr=np.where(low, alpha, beta),
-            tpr=np.where(low, beyond, power),
-        )
+        return LogErrors(alpha, log1mexp(alpha), log1mexp(power), power).exchanged_where(ratio < 0.0)
 
     def _log_delta_above(self, size: np.ndarray) -> np.ndarray:
         """With w = 1 - rho^2 and k = e^l: delta^2 - (1 - k) delta - k w = 0, positive root."""
         if self.log_rho == 0.0:
             return np.full(size.shape, -np.inf)
         gap, root = self._gap_and_root(size)
-        return np.minimum(math.log(2.0) + self._log_w - _log(root + gap), 0.0)
+        return np.minimum(math.log(2.0) + self._log_w - log_of(root + gap), 0.0)
 
     def _steep_point(self, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(log alpha, log power) where the slope is ``-e^size``, ``size >= 0``."""
@@ -83,7 +75,7 @@ class AffinityTradeOff(TradeOff):
         x, rho2 = np.exp(-size), math.exp(2.0 * self.log_rho)
         # alpha = -d delta / dk = (delta - w) / (k root), and delta - w = w (1 + x - root) / (root + gap) * ...,
         # where 1 + x - root = 4 x rho^2 / (1 + x + root) does not cancel.
-        alpha = self._log_w + _log(4.0 * x * rho2 / (1.0 + x + root)) - _log((root + gap) * root) - size
+        alpha = self._log_w + log_of(4.0 * x * rho2 / (1.0 + x + root)) - log_of((root + gap) * root) - size
         alpha = np.minimum(alpha, 0.0)
         return alpha, np.minimum(np.logaddexp(self._log_delta_above(size), size + alpha), 0.0)
 
@@ -110,7 +102,7 @@ def tangent_envelope(log_deltas: Sequence[LogDelta]) -> Polygon:
         log_deltas: upper bounds on log delta; each must come from a symmetric guarantee.
     """
     values = np.minimum(np.min([bound(_SIZES) for bound in log_deltas], axis=0), 0.0)
-    return polygon_above(np.concatenate([-_SIZES[:0:-1], _SIZES]), np.concatenate([values[:0:-1], values]))
+    return symmetric_above(_SIZES, values)
 
 
 def gaussian_log_delta(mu: float) -> LogDelta:
@@ -131,7 +123,7 @@ def gaussian_log_delta(mu: float) -> LogDelta:
         gap = -np.expm1(np.minimum(second - first, 0.0))
         rounding = _ROUNDING * (np.abs(first) + sizes + np.abs(a) + 4.0)
         # Beyond rounding the difference is unknown: the first term alone bounds it.
-        return np.minimum(first + _log(np.minimum(gap + rounding, 1.0)), 0.0)
+        return np.minimum(first + log_of(np.minimum(gap + rounding, 1.0)), 0.0)
 
     return bound
 
@@ -148,7 +140,7 @@ def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
         total = np.full(sizes.shape, lost)
         for count, weight in zip(counts, weights, strict=True):
             total = total + weight * np.exp(gaussian_log_delta(unit * math.sqrt(count))(sizes))
-        return _log(total)
+        return log_of(total)
 
     return bound
 
@@ -183,8 +175,3 @@ def total_square_log_delta(unit: float, total: float, rate: float) -> LogDelta:
         return np.minimum(best, 0.0)
 
     return bound
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(x)

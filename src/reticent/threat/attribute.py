@@ -139,6 +139,11 @@ class Attribute(Adversary):
         (RETICENT:attribute-mask) and the worst case under replacement. ``clt``: the Gaussian limit with the
         worst mask term. ``published``: Corollary 10 of CHERUBIN2024, which does not hold.
 
+        Args:
+            mechanism: what was released, one record per person.
+            neighbouring: any; the answer is that of ``replace``.
+            method: ``proven``, ``clt`` or ``published``.
+
         Raises:
             ParameterError: ``gradient_change`` is missing, or belongs to another run.
             UnsupportedError: a release has other than Gaussian noise, or a record meets a ledger.

@@ -193,6 +193,11 @@ class Adversary(ABC):
     def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Assessment:
         """Assess ``mechanism``.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: how the curve is evaluated, of ``methods``.
+
         Raises:
             UnsupportedError: nothing proven is known for this combination; the text says what is.
         """

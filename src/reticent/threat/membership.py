@@ -55,6 +55,11 @@ class Membership(Adversary):
     ) -> Assessment:
         """Bayes security of membership; see ``reticent.composition.closed_forms`` for each formula.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: how the curve is evaluated; a closed form is an estimate or, where it is proven, a bound.
+
         Raises:
             UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD, or the published one
                 for steps that differ.

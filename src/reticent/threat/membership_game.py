@@ -76,6 +76,11 @@ class MembershipGame(Adversary):
         ``Method.PROVEN`` is the worst case always. ``Method.PUBLISHED`` is Eq. (10) of LEEMANN2023 with the
         paper's minimum rule, for any number of steps; it may be unsafe.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: ``replace`` only.
+            method: ``exact``, ``proven`` or ``published``.
+
         Raises:
             ParameterError: batch size or number of parameters is needed and not known.
             UnsupportedError: another relation than replacement; or steps over the same data without noise, which

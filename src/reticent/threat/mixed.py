@@ -66,7 +66,16 @@ class Mixed(Adversary):
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
     ) -> Assessment:
-        """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes."""
+        """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes.
+
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
+        Raises:
+            UnsupportedError: as for ``WorstCase`` and ``Relaxed``.
+        """
         relaxed = Relaxed().assess(mechanism, neighbouring)
         known = relaxed.truth or Bracket.exact(relaxed.curve)
         if known is worst_case(mechanism, neighbouring):  # both types are the worst case

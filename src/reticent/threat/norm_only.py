@@ -58,6 +58,11 @@ class NormOnly(Adversary):
     ) -> Assessment:
         """The composed norm tests, in both directions.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: ``add-remove`` or ``zero-out``.
+            method: any; the answer is that of ``published``.
+
         Raises:
             UnsupportedError: replacement; or see ``reticent.composition.norm_only``.
         """

@@ -16,7 +16,7 @@ from reticent.mechanism.dpsgd import accountable, attained_shift
 from reticent.references import cite
 from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.worst_case import worst_case_theorems
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
+from reticent.tradeoff import RelaxedGaussianTradeOff, symmetrised
 
 _AVERAGE = (
     "The attacker does not know in which direction this record moves the result; it is the same direction in all "
@@ -110,6 +110,11 @@ class Relaxed(Adversary):
     ) -> Assessment:
         """The maximin curve over a common unknown direction, or the worst case where none is proven.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
         Raises:
             ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
             UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement.
@@ -180,7 +185,7 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             lam = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
             truth, keys, notes = _common(lam, stated or 1, size)
             if any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts):  # shuffled: no data set shows as much
-                truth = Bracket(truth.pessimistic, GaussianTradeOff(0.0))
+                truth = Bracket.from_above(truth.pessimistic)
             return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
         case Ledger(parts=parts) if run := _one_run(parts):
             return _curve(run, neighbouring, stated)
@@ -194,7 +199,7 @@ def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None)
             return Bracket(truth.pessimistic, reached.optimistic), keys, (*notes, _SAME_DIRECTION)
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
             truth, keys, notes = _curve(mechanism.equivalent(), neighbouring, stated)
-            reached = Bracket(truth.pessimistic, GaussianTradeOff(0.0))  # last columns are shorter
+            reached = Bracket.from_above(truth.pessimistic)  # last columns are shorter
             return reached, (*keys, "RETICENT:block-sampling"), (*notes, _SAME_DIRECTION)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             once = mechanism.releases == 1 and rate == 1.0
@@ -235,7 +240,7 @@ def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> _Answ
     truth = relaxed_dpsgd(runs)
     parts = [part for part in runs.parts if isinstance(part, DPSGD)]
     if dimension > 1 or any(attained_shift(part, neighbouring) == 0.0 for part in parts):
-        truth = Bracket(truth.pessimistic, GaussianTradeOff(0.0), truth.notes)
+        truth = Bracket.from_above(truth.pessimistic, truth.notes)
     together = (_TOGETHER,) if parts[0].records > 1 else ()
     told = (_DIFFERENT,) if dimension > 1 else (_DIFFERENT, _LOG_2, _SUBSAMPLED)
     keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")

@@ -27,6 +27,8 @@ def assess(
     A worst case that was not asked for is appended, one for each neighbouring relation in the results.
 
     Args:
+        mechanism: what was released.
+        adversaries: who attacks, in the order of the answers.
         neighbouring: None means each adversary's own ``relation``.
         method: None means each adversary's own; one that does not answer it uses its own and says so.
 
@@ -52,8 +54,17 @@ def assess_answerable(
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
 
+    Args:
+        mechanism: what was released.
+        adversaries: who attacks, in the order of the answers.
+        neighbouring: None means each adversary's own ``relation``.
+        method: None means each adversary's own.
+
     Returns:
         The assessments, each once; and why others were left out, by name of the adversary.
+
+    Raises:
+        DominanceError: as for ``assess``.
     """
     results: list[Assessment] = []
     skipped: dict[str, str] = {}
@@ -82,6 +93,10 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
 
     Compares delta at twelve thresholds of both signs. Estimates are judged by the enclosure of the truth
     that comes with them, since they may err to either side.
+
+    Args:
+        result: of any adversary.
+        worst: of ``WorstCase``, for the same release and relation.
 
     Raises:
         DominanceError: beyond rounding, the curve gives the attacker more than the worst case does.

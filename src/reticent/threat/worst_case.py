@@ -41,6 +41,11 @@ class WorstCase(Adversary):
 
         Of a Poisson-sampled run it is composed when more than its advantage or Bayes security is read.
 
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
         Raises:
             UnsupportedError: no dominating pair is proven for this sampler and relation.
         """
@@ -59,7 +64,12 @@ class WorstCase(Adversary):
 
 
 def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[str, ...]:
-    """Keys of what the worst-case curve of ``mechanism`` stands on."""
+    """Keys of what the worst-case curve of ``mechanism`` stands on.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+    """
     keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure", "RETICENT:all-rates-mu"}
     keys.update(key for part in mechanism.parts_under(neighbouring) for key in part.theorems)
     return cite(*sorted(keys))

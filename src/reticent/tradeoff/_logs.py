@@ -1,4 +1,4 @@
-"""Differences of exponentials without cancellation."""
+"""Logarithms and differences of exponentials without cancellation, and the constants that they need."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 
 LOG_2, LOG_HALF = 0.6931471805599453, -0.6931471805599453
 HALF_LOG_TWO_PI = 0.9189385332046727
+EPS = 2.0**-52
+"""Distance from 1 to the next number in double precision: twice the rounding of one operation."""
 OVERFLOW = 700.0
 """Exponent beyond which e^y is not taken: it overflows at 709.8."""
 TINY = 1e-300
@@ -14,6 +16,18 @@ HUGE = 1e300
 """In place of an infinite threshold that is computed with."""
 SMALL = -0.7
 """log of a rate from which on its complement is the smaller one: differences are taken of the smaller."""
+_LARGE = 40.0  # exponent from which on e^x - 1 is e^x, to all digits
+
+
+def log_of(x: np.ndarray) -> np.ndarray:
+    """log x for x >= 0, without a warning where it is -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(x)
+
+
+def log_expm1(x: np.ndarray) -> np.ndarray:
+    """log(e^x - 1) for x >= 0, without overflow."""
+    return np.where(x > _LARGE, x, log_of(np.expm1(np.minimum(x, _LARGE))))
 
 
 def log1mexp(x: np.ndarray) -> np.ndarray:
@@ -21,6 +35,11 @@ def log1mexp(x: np.ndarray) -> np.ndarray:
     x = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
         return np.where(x > LOG_HALF, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+def cell_masses(cdf: np.ndarray, sf: np.ndarray) -> np.ndarray:
+    """Masses between neighbouring points, last axis: differences of ``cdf`` or of ``sf``, whichever is smaller."""
+    return np.where(cdf[..., 1:] < 0.5, np.diff(cdf), -np.diff(sf))
 
 
 def log_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:

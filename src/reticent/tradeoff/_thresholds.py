@@ -1,8 +1,9 @@
-"""Which threshold has a given false positive rate: a bracketed search, vectorised, safe on jumps."""
+"""Which threshold has a given false positive rate: a bracketed search, vectorised, safe on jumps; and plain halving."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,23 @@ _NARROW = 1e-11
 """Difference of log alpha across the bracket below which a straight segment is exact to rounding."""
 
 _Rates = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+
+Ends = np.ndarray | float
+
+
+def halved(before: Callable[[Any], Any], low: Ends, high: Ends, times: int) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends after so many halvings: the edge, up to which ``before`` holds, stays between them.
+
+    Args:
+        before: whether a point lies before the edge; vectorised where the ends are arrays.
+        low, high: of one shape.
+        times: how often.
+    """
+    for _ in range(times):
+        middle = 0.5 * (low + high)
+        here = before(middle)
+        low, high = np.where(here, middle, low), np.where(here, high, middle)
+    return np.asarray(low), np.asarray(high)
 
 
 class _Bracket:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_sub
+from reticent.tradeoff._logs import LOG_HALF, log1mexp, log_of, log_sub
 from reticent.tradeoff._thresholds import adjacent_thresholds
 
 
@@ -59,6 +59,10 @@ class LogErrors(NamedTuple):
     def exchanged(self) -> LogErrors:
         """The same test with H0 and H1, accepting and rejecting exchanged; the order stays."""
         return LogErrors(fpr=self.fnr, tnr=self.tpr, fnr=self.fpr, tpr=self.tnr)
+
+    def exchanged_where(self, below: np.ndarray) -> LogErrors:
+        """``exchanged`` where ``below`` holds: thresholds below 0 of a symmetric experiment, given those above."""
+        return LogErrors(*(np.where(below, one, other) for one, other in zip(self.exchanged, self, strict=True)))
 
 
 class TradeOff(ABC):
@@ -113,7 +117,7 @@ class TradeOff(ABC):
         Raises:
             ParameterError: ``alpha`` is outside [0, 1] or NaN.
         """
-        return np.exp(self.log_beta(_log(_check.probabilities(alpha=alpha))))
+        return np.exp(self.log_beta(log_of(_check.probabilities(alpha=alpha))))
 
     def power(self, alpha: ArrayLike) -> np.ndarray:
         """Largest true positive rate at false positive rate ``alpha``: ``1 - beta`` without cancellation.
@@ -121,7 +125,7 @@ class TradeOff(ABC):
         Raises:
             ParameterError: ``alpha`` is outside [0, 1] or NaN.
         """
-        return np.exp(self.log_power(_log(_check.probabilities(alpha=alpha))))
+        return np.exp(self.log_power(log_of(_check.probabilities(alpha=alpha))))
 
     def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
         """Logarithm of ``delta(epsilon)``; see ``delta``. -inf where delta is 0.
@@ -188,15 +192,14 @@ class Reversed(TradeOff):
         return f"Reversed({self.curve!r})"
 
 
-def _log(x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(x)
-
-
 def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """(log beta, log power) on the segment from ``high`` (smaller alpha) to ``low`` (larger alpha).
 
     Interpolating in alpha is exact: tests between two adjacent thresholds randomise between them.
+
+    Args:
+        log_alpha: natural logarithms of false positive rates between those of the two ends.
+        low, high: log rates at the ends, of the same shape.
     """
     upper = log_alpha > LOG_HALF
     log_rest = log1mexp(log_alpha)

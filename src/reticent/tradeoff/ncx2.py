@@ -103,12 +103,20 @@ def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -
 
 
 def log_cdf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> np.ndarray:
-    """Logarithm of the distribution function; arguments and errors as for ``log_tails``."""
+    """Logarithm of the distribution function.
+
+    Args:
+        x, df, nc, rtol: as for ``log_tails``, which has the errors as well.
+    """
     return log_tails(x, df, nc, rtol).cdf
 
 
 def log_sf(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -> np.ndarray:
-    """Logarithm of the survival function; arguments and errors as for ``log_tails``."""
+    """Logarithm of the survival function.
+
+    Args:
+        x, df, nc, rtol: as for ``log_tails``, which has the errors as well.
+    """
     return log_tails(x, df, nc, rtol).sf
 
 
@@ -219,7 +227,12 @@ def _log_folded_density(s: np.ndarray, m: np.ndarray | float) -> np.ndarray:
 
 
 def folded_normal_quantile(log_cdf: np.ndarray, log_sf: np.ndarray, m: np.ndarray | float) -> np.ndarray:
-    """s with P(|Z + m| <= s) = e^log_cdf; the smaller tail decides, 0 and infinity at the ends."""
+    """s with P(|Z + m| <= s) = e^log_cdf; the smaller tail decides, 0 and infinity at the ends.
+
+    Args:
+        log_cdf, log_sf: natural logarithms of both tails, which add up to 1; of one shape.
+        m: >= 0; broadcasts.
+    """
     log_cdf, log_sf, m = np.broadcast_arrays(log_cdf, log_sf, np.asarray(m, dtype=float))
     lower = log_cdf < log_sf
     goal = np.where(lower, log_cdf, log_sf)

@@ -10,7 +10,9 @@ from scipy.special import log_ndtr
 
 from reticent import _check
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import HUGE, log1mexp
+
+_FAR = 20.0  # log of a number whose inverse hyperbolic sine is the log of its double
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class AntipodalPair(TradeOff):
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = _check.reals(log_ratio=log_ratio)
-        x = self._observation(np.clip(ratio, -1e300, 1e300)) / self.noise_multiplier
+        x = self._observation(np.clip(ratio, -HUGE, HUGE)) / self.noise_multiplier
         step = 1.0 / self.noise_multiplier
         return LogErrors(
             fpr=self._mix(-x, -x - step),
@@ -67,6 +69,6 @@ class AntipodalPair(TradeOff):
         with np.errstate(divide="ignore"):
             log_sinh = half + log1mexp(-2.0 * half) - np.log(2.0)
             log_z = np.log1p(-self.rate) - np.log(self.rate) + 0.5 * inverse_variance + log_sinh
-        far = log_z > 20.0
+        far = log_z > _FAR
         curl = np.where(far, log_z + np.log(2.0), np.arcsinh(np.exp(np.where(far, 0.0, log_z))))
         return np.sign(ratio) * (half + curl) / inverse_variance

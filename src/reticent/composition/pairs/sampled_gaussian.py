@@ -32,7 +32,7 @@ _PLACES = np.linspace(-12.0, 12.0, 97)
 _ROOT_TWO = 1.4142135623730951
 
 
-class Moments(NamedTuple):
+class RealMoments(NamedTuple):
     """E_P[e^(cL)] - 1 at real exponents c.
 
     Attributes:
@@ -130,7 +130,7 @@ class SampledGaussian:
 
     # Real exponents.
 
-    def real(self, exponents: np.ndarray) -> Moments:
+    def real(self, exponents: np.ndarray) -> RealMoments:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
         powers = np.append(exponents, [0.0, 1.0])
@@ -147,7 +147,7 @@ class SampledGaussian:
             square = grown[k] ** 2
             excess[k], steady[k] = -0.5 * (square @ grid.weight), square @ self._blurred
         rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
-        return Moments(excess, rule, rest.astype(float))
+        return RealMoments(excess, rule, rest.astype(float))
 
     @cached_property
     def _unit_in_last_place(self) -> float:

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from reticent import _check
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log_sub
+from reticent.tradeoff._logs import HUGE, log_sub
 
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
@@ -58,7 +58,7 @@ class WholeUserPair(TradeOff):
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = _check.reals(log_ratio=log_ratio)
-        flat = np.clip(ratio, -1e300, 1e300).ravel()
+        flat = np.clip(ratio, -HUGE, HUGE).ravel()
         parts = np.array_split(flat, max(1, flat.size * self.records // _CHUNK))
         rates = [np.concatenate(rate) for rate in zip(*map(self._errors, parts), strict=True)]
         return LogErrors(*(rate.reshape(ratio.shape) for rate in rates))

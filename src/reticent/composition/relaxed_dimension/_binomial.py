@@ -8,11 +8,13 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln
 
-EPS = 2.0**-52
-_HALF_LOG_TWO_PI = 0.9189385332046727
+from reticent.tradeoff._logs import EPS, HALF_LOG_TWO_PI, log_of
+
 _DEVIATIONS, _FEW = 10.0, 45.0  # of the window: at least e^-50 of the mass lies inside, whatever the mean
 _FINE = 20_000  # blocks before grouping
 _TERMS = 100_000  # that are added up one by one
+_PER_UNIT, _ALWAYS = 16.0, 60.0  # eps of a log mass for each unit of its exponents; such units that it always has
+_DIGITS = 1.0 - 1e-12  # of a divergence
 _SMALL = 16.0  # counts from which Stirling's series has full accuracy
 
 
@@ -55,7 +57,7 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
     high = np.append(low[1:] - 1, last)
     ends = [log_mass(side, count, rate) for side in (low, high)]
     inside = _inside(low, high, count, rate) if len(low) < last + 1 - first else None
-    rounding = 16.0 * EPS * (reach + 60.0 - np.minimum(*ends))
+    rounding = _PER_UNIT * EPS * (reach + _ALWAYS - np.minimum(*ends))
     width = np.log(high - low + 1.0)
     least = np.minimum(*ends) + width if inside is None else inside
     top = np.maximum(*ends) + width if inside is None else inside
@@ -65,7 +67,15 @@ def blocks(count: int, rate: float, most: int, window: float = 1.0) -> Blocks:
 
 
 def grouped(count: int, rate: float, most: int, least: float, window: float = 1.0) -> Blocks:
-    """At most ``most`` blocks of the counts whose own probability is above ``least``; the others lie outside."""
+    """At most ``most`` blocks of the counts whose own probability is above ``least``; the others lie outside.
+
+    Args:
+        count: number of trials, >= 1.
+        rate: probability of success, in (0, 1).
+        most: number of blocks.
+        least: probability of a count.
+        window: as for ``blocks``.
+    """
     fine = blocks(count, rate, _FINE, window)
     kept = np.flatnonzero(fine.log_most > np.log(least))
     start, end = int(kept[0]), int(kept[-1]) + 1
@@ -82,8 +92,7 @@ def _inside(low: np.ndarray, high: np.ndarray, count: int, rate: float) -> np.nd
     if high[-1] - low[0] > _TERMS:
         return None
     mass = np.exp(log_mass(np.arange(low[0], high[-1] + 1), count, rate))
-    with np.errstate(divide="ignore"):
-        return np.log(np.add.reduceat(mass, low - low[0]))
+    return log_of(np.add.reduceat(mass, low - low[0]))
 
 
 def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
@@ -92,7 +101,7 @@ def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
     rest = count - k
     spread = np.where((k > 0) & (rest > 0), k * rest, 1.0)
     inner = (
-        _stirling(np.asarray(float(count))) - _stirling(k) - _stirling(rest) - _HALF_LOG_TWO_PI
+        _stirling(np.asarray(float(count))) - _stirling(k) - _stirling(rest) - HALF_LOG_TWO_PI
         + 0.5 * (np.log(count) - np.log(spread)) - divergence(k, count, rate)
     )  # fmt: skip
     ends = np.where(k == 0, count * np.log1p(-rate), count * np.log(rate))
@@ -100,8 +109,14 @@ def log_mass(k: np.ndarray, count: int, rate: float) -> np.ndarray:
 
 
 def log_tail(k: int | np.ndarray, count: int, rate: float) -> np.ndarray:
-    """Chernoff: log of a bound on P(at least k) for k above the mean, on P(at most k) below it."""
-    return -divergence(np.asarray(k, dtype=float), count, rate) * (1.0 - 1e-12)
+    """Chernoff: log of a bound on P(at least k) for k above the mean, on P(at most k) below it.
+
+    Args:
+        k: counts, any shape.
+        count: number of trials, >= 1.
+        rate: probability of success, in (0, 1).
+    """
+    return -divergence(np.asarray(k, dtype=float), count, rate) * _DIGITS
 
 
 def divergence(k: np.ndarray, count: int, rate: float) -> np.ndarray:
@@ -124,7 +139,7 @@ def _stirling(n: np.ndarray) -> np.ndarray:
     n = np.asarray(n, dtype=float)
     small, large = np.where(n < _SMALL, n, 1.0), np.where(n < _SMALL, _SMALL, n)
     small = np.maximum(small, 0.5)
-    exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - _HALF_LOG_TWO_PI
+    exact = gammaln(small + 1.0) - (small + 0.5) * np.log(small) + small - HALF_LOG_TWO_PI
     square = 1.0 / (large * large)
     series = (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0))) / large
     return np.where(n < _SMALL, exact, series)

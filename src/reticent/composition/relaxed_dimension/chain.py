@@ -13,14 +13,14 @@ import numpy as np
 
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
-from reticent.composition.polygon import Polygon, polygon_above, strictest
+from reticent.composition.polygon import Polygon, strictest, symmetric_above
 from reticent.composition.relaxed_dimension.enclose import relaxed_in
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
-from reticent.tradeoff import GaussianTradeOff, TradeOff
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff import TradeOff
 
-_THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))
-_SPLITS = np.linspace(0.0, 1.0, 17)
+_THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))  # s + t
+_ROUNDING = 1e-15  # of log delta
+_SPLITS = np.linspace(0.0, 1.0, 17)  # shares of s
 
 
 @lru_cache(maxsize=64)
@@ -38,13 +38,16 @@ def relaxed_replace(run: DPSGD, dimension: int) -> Bracket:
     if run.sampler is Sampler.FIXED_SIZE:
         return worst
     above = strictest([chained(relaxed_in(run, dimension).pessimistic), worst.pessimistic])
-    return Bracket(pessimistic=above, optimistic=GaussianTradeOff(0.0), notes=worst.notes)
+    return Bracket.from_above(above, worst.notes)
 
 
 def chained(curve: TradeOff) -> Polygon:
-    """The chain of two steps, each of which has at most the symmetrised ``curve``."""
+    """The chain of two steps, each of which has at most the symmetrised ``curve``.
+
+    Args:
+        curve: symmetric.
+    """
     split = _THRESHOLDS[:, None] * _SPLITS
     first, second = curve.log_delta(split), curve.log_delta(_THRESHOLDS[:, None] - split)
-    log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + 1e-15, 0.0)
-    both = np.concatenate([log_delta[:0:-1], log_delta])
-    return polygon_above(np.concatenate([-_THRESHOLDS[:0:-1], _THRESHOLDS]), both, log1mexp(both))
+    log_delta = np.minimum(np.min(np.logaddexp(first, split + second), axis=1) + _ROUNDING, 0.0)
+    return symmetric_above(_THRESHOLDS, log_delta)

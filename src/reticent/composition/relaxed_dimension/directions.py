@@ -23,11 +23,13 @@ from reticent.composition.relaxed_dimension.second_moment import LogMoment
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import one_record
+from reticent.tradeoff._logs import TINY
 
-_LEAST_RECORDS, _MOST_RECORDS = 8, 256
-_GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))
-_BOOTSTRAPS = 100
-_LEVEL = 0.95
+_LEAST_RECORDS, _MOST_RECORDS = 8, 256  # of a law: fewer tell nothing, more take long
+_GRID = np.append(0.0, np.geomspace(1e-4, 1e4, 160))  # x at which the mean of exp(x <u, u'>) is tabulated
+_BOOTSTRAPS, _LEVEL = 100, 0.95  # draws, and confidence, of an interval
+_CLOSE = 1e-6  # by which inner products may exceed 1 or be asymmetric
+_LARGEST = 2.0  # log of what is at most 1 in the end
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class DirectionLaw:
     def __post_init__(self) -> None:
         gram = np.asarray(self.gram, dtype=float)
         square = gram.ndim == 2 and gram.shape[0] == gram.shape[1] and _LEAST_RECORDS <= len(gram) <= _MOST_RECORDS
-        if not (square and np.all(np.abs(gram) <= 1.0 + 1e-6) and np.allclose(gram, gram.T, rtol=0.0, atol=1e-6)):
+        if not (square and np.all(np.abs(gram) <= 1.0 + _CLOSE) and np.allclose(gram, gram.T, rtol=0.0, atol=_CLOSE)):
             allowed = f"a symmetric matrix of {_LEAST_RECORDS} to {_MOST_RECORDS} records with entries from -1 to 1"
             raise ParameterError("gram", f"an array of shape {gram.shape}", allowed)
         if not isinstance(self.public, bool):
@@ -57,7 +59,16 @@ class DirectionLaw:
 
     @classmethod
     def from_gradients(cls, gradients: ArrayLike, max_grad_norm: float, *, public: bool = False) -> DirectionLaw:
-        """From per-example gradients, one row each, clipped here to ``max_grad_norm`` (L2)."""
+        """From per-example gradients, one row each, clipped here to ``max_grad_norm`` (L2).
+
+        Args:
+            gradients: shape (m, parameters), m from 8 to 256.
+            max_grad_norm: L2 norm to which each row is clipped, > 0.
+            public: see the class.
+
+        Raises:
+            ParameterError: an argument is outside its domain.
+        """
         rows = np.asarray(gradients, dtype=float)
         if rows.ndim != 2 or not np.all(np.isfinite(rows)):
             raise ParameterError("gradients", f"an array of shape {rows.shape}", "finite numbers, one row a record")
@@ -71,7 +82,7 @@ class DirectionLaw:
 
         def dimension(counts: np.ndarray) -> float:
             weights, products = self._pairs(counts)
-            return float(1.0 / max(weights @ products**2, 1e-300))
+            return float(1.0 / max(weights @ products**2, TINY))
 
         return self._interval(dimension)
 
@@ -84,12 +95,16 @@ class DirectionLaw:
         return lambda x: np.maximum(x * np.interp(x, _GRID, slopes), 0.0)  # the true mean is at least 1
 
     def advantage(self, run: DPSGD) -> tuple[float, float, float]:
-        """(lower, value, upper): the bound sqrt(X) / 2 on the advantage, with a 95 % bootstrap interval; at most 1."""
+        """(lower, value, upper): the bound sqrt(X) / 2 on the advantage, with a 95 % bootstrap interval; at most 1.
+
+        Args:
+            run: Poisson-sampled DP-SGD with noise.
+        """
 
         def bound(counts: np.ndarray) -> float:
             case = run.noise_multiplier, run.sample_rate, run.steps
             log_x = second_moment.log_chi_square(*case, self.log_moment(counts))
-            return float(min(0.5 * np.exp(min(0.5 * log_x, 2.0)), 1.0))
+            return float(min(0.5 * np.exp(min(0.5 * log_x, _LARGEST)), 1.0))
 
         return self._interval(bound)
 
@@ -111,6 +126,10 @@ class DirectionLaw:
 
 def relaxed_under(run: DPSGD, law: DirectionLaw) -> Polygon:
     """Estimated curve for a target whose direction follows ``law``: moments, and never above the worst case.
+
+    Args:
+        run: one record per person.
+        law: of the directions.
 
     Raises:
         UnsupportedError: another release than Poisson-sampled DP-SGD with noise.

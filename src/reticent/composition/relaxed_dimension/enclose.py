@@ -16,7 +16,7 @@ import numpy as np
 from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import certified_advantage, compose
-from reticent.composition.polygon import Polygon, hull, polygon_above, polygon_through, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.composition.relaxed_dimension import (
     one_normal,
     overlaps,
@@ -31,11 +31,11 @@ from reticent.composition.sign.join import relaxed_dpsgd
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
-from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
 from reticent.tradeoff._bessel import log_mean_exponential
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import LOG_2
 
-_THRESHOLDS = 70
+_THRESHOLDS = 70  # of a bound, beside 0
 _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, the answer is the common sign, and nothing is claimed from below
 _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
@@ -43,11 +43,13 @@ _NO_MATTER = -18.5  # log of delta, 1e-8: below it the common sign may be left o
 _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no bound becomes 0 by rounding
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
-_LOG_2 = math.log(2.0)
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
 _STRIDE, _AROUND = 7, 4  # thresholds at which an estimate asks for the mask told: every so many, and around the best
 _ROUGH = 1e-6  # relative error of tails that only steer or choose
 _BESIDE = 0.05  # in log delta: by so much the mask told may seem the larger bound and is asked all the same
+_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
+_ASKED = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))  # thresholds at which the common sign is weighed
+_NEAREST, _LEAST_LOG = 0.03, -60.0  # first threshold of a grid, in deviations; log of the variance, at least
 _SPLITS = np.array([0.0, 0.2, 0.4, 0.6, 0.8])  # shares of a threshold
 
 
@@ -93,8 +95,13 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     The common sign and the norms of single steps are left out: they matter for few dimensions and large signals, and
     for little noise, where ``relaxed_in`` is tighter.
 
+    Args:
+        run: DP-SGD with noise_multiplier > 0.
+        dimension: of the space in which the direction is unknown, >= 1.
+
     Raises:
         UnsupportedError: no noise.
+        ParameterError: ``dimension`` is not a whole number >= 1.
     """
     plain = _plain(run, _check.count(dimension=dimension))
     if plain is not None or dimension == 1 or run.records > 1:
@@ -120,6 +127,12 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
 
     Moments at all thresholds of the claimed curve, the mask told at those nearby: what the claim is made of there,
     where nothing sharper is asked.
+
+    Args:
+        run: DP-SGD with noise_multiplier > 0.
+        dimension: of the space in which the direction is unknown, >= 1.
+        threshold: in nats, >= 0; or None.
+        fpr: false positive rate, in (0, 1).
     """
     plain = _plain(run, dimension)
     if plain is not None:
@@ -141,9 +154,7 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
         around = np.add.outer(middles, np.arange(-_AROUND, _AROUND + 1)).ravel()
         near = np.unique(np.append(0, np.clip(around, 0, len(thresholds) - 1)))
         told = told_mixture.log_deltas(*case, dimension, thresholds[near], rtol=_ROUGH)
-        for log, other in zip(logs, told, strict=True):
-            log[near] = np.fmin(log[near], other)
-        return both_directions(thresholds, *logs)
+        return _with_the_mask_told(thresholds, logs, near, told)
 
 
 def _best(thresholds: np.ndarray, log_delta: np.ndarray, fpr: float) -> int:
@@ -159,7 +170,7 @@ def _of_person(run: DPSGD, dimension: int) -> Bracket:
     """
     worst, case = compose(run, Neighbouring.ADD_REMOVE), (run.noise_multiplier, run.sample_rate, run.steps)
     if run.noise_multiplier < _LEAST_NOISE:
-        return Bracket(worst.pessimistic, GaussianTradeOff(0.0), worst.notes)
+        return Bracket.from_above(worst.pessimistic, worst.notes)
     with np.errstate(all="ignore"):
         norms = {q: whole_user.log_chi_square(*case, dimension, run.records, q) for q in second_moment.ORDERS}
         thresholds = grid(norms)
@@ -176,13 +187,13 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
         return relaxed_dpsgd(run)
     if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
         told = relaxed_dpsgd(run)
-        return Bracket(told.pessimistic, GaussianTradeOff(0.0), told.notes)
+        return Bracket.from_above(told.pessimistic, told.notes)
     if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
         epochs = accountable(run)
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
         curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
-        attained = run.sample_rate == 1.0  # shuffled batches may show less: no data set is known that attains it
-        return Bracket(pessimistic=curve, optimistic=curve if attained else GaussianTradeOff(0.0))
+        # Shuffled batches may show less: no data set is known that attains it.
+        return Bracket.exact(curve) if run.sample_rate == 1.0 else Bracket.from_above(curve)
     if run.steps == 1 and run.records == 1:
         step = Subsampled(RelaxedGaussianTradeOff(run.noise_multiplier**-2.0, dimension), run.sample_rate)
         return Bracket.exact(symmetrised(step))
@@ -191,19 +202,27 @@ def _plain(run: DPSGD, dimension: int) -> Bracket | None:
 
 def _above(run: DPSGD, dimension: int) -> Polygon:
     """By moments and by the mask told, both directions."""
-    noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
-    norms = log_norms(noise, rate, steps, second_moment.uniform(dimension))
+    case = run.noise_multiplier, run.sample_rate, run.steps, dimension
+    norms = log_norms(*case[:3], second_moment.uniform(dimension))
     thresholds = grid(norms)
     logs = one_normal.log_deltas(norms, thresholds)
     coarse = np.arange(0, len(thresholds), _STRIDE)
-    rough = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[coarse], rtol=_ROUGH)
+    rough = told_mixture.log_deltas(*case, thresholds[coarse], rtol=_ROUGH)
     # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
     lower = np.any([other < log[coarse] + _BESIDE for log, other in zip(logs, rough, strict=True)], axis=0)
     asked = np.repeat(lower | np.append(lower[1:], False), _STRIDE)[: len(thresholds)]
     asked[-1] = True
-    told = told_mixture.log_deltas(noise, rate, steps, dimension, thresholds[asked])
+    return _with_the_mask_told(thresholds, logs, asked, told_mixture.log_deltas(*case, thresholds[asked]))
+
+
+_Deltas = tuple[np.ndarray, np.ndarray]
+"""Upper bounds on log delta, of addition and of removal."""
+
+
+def _with_the_mask_told(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray, told: _Deltas) -> Polygon:
+    """Both directions by ``logs``, and by ``told`` where it is known: ``at`` some of the thresholds."""
     for log, other in zip(logs, told, strict=True):
-        log[asked] = np.fmin(log[asked], other)
+        log[at] = np.fmin(log[at], other)
     return both_directions(thresholds, *logs)
 
 
@@ -222,17 +241,17 @@ def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tu
         return strictest(bounds), below, ()
     try:
         norms = composed_norms(*case, dimension, reached)
-        bounds.append(_norms_and_direction(run, dimension, norms[0], thresholds))
+        bounds.append(_norms_and_direction(run, dimension, norms.above, thresholds))
     except NumericalError as error:
         return strictest(bounds), below, (f"The norms of single steps were left out of both ends: {error}.",)
-    return strictest(bounds), hull([below, norms[1], norms[1].reversed]), ()
+    return strictest(bounds), hull([below, norms.below, norms.below.reversed]), ()
 
 
 def _most_by_norms(run: DPSGD, dimension: int) -> float:
     """The second-moment bound on the advantage of whoever looks at the norms of single steps alone."""
     log_mean = float(log_mean_exponential(np.array([run.noise_multiplier**-2.0]), float(dimension))[0])
-    log_x = run.steps * math.log1p(run.sample_rate**2 * math.expm1(min(log_mean, 600.0)))
-    return 0.5 * math.sqrt(math.expm1(min(log_x, 600.0)))
+    log_x = run.steps * math.log1p(run.sample_rate**2 * math.expm1(min(log_mean, _LARGEST_EXPONENT)))
+    return 0.5 * math.sqrt(math.expm1(min(log_x, _LARGEST_EXPONENT)))
 
 
 def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds: np.ndarray) -> Polygon:
@@ -256,33 +275,47 @@ def _surpassed(above: Polygon, run: DPSGD) -> bool:
     Then the common sign cannot lower the curve there, and seconds are saved. What they reach: simple attacks, and the
     worst case at a threshold larger by log 2. A wrong answer costs time or width, never the bound.
     """
-    thresholds = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))
-    allowed = above.log_delta(thresholds)
-    open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(thresholds))
+    allowed = above.log_delta(_ASKED)
+    open_still = (allowed >= _NO_MATTER) & (allowed > _below(run, 1).log_delta(_ASKED))
     if not np.any(open_still):
         return True
-    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(thresholds + _LOG_2)
+    floor = compose(run, Neighbouring.ADD_REMOVE).optimistic.log_delta(_ASKED + LOG_2)
     return bool(np.all(~open_still | (allowed <= floor)))
 
 
 def log_norms(
     noise: float, rate: float, steps: int, moment: LogMoment, orders: tuple[float, ...] = second_moment.ORDERS
 ) -> dict[float, float]:
-    """Per order q, log of an upper bound on ||LR - 1||_q^2."""
+    """Per order q, log of an upper bound on ||LR - 1||_q^2.
+
+    Args:
+        noise: noise over the clip norm, > 0.
+        rate: Poisson inclusion probability, in (0, 1).
+        steps: number of noisy sums.
+        moment: log E exp(x <u, u'>).
+        orders: q, each >= 2.
+    """
     return {q: second_moment.log_chi_square(noise, rate, steps, moment, q) for q in orders}
 
 
 def grid(norms: dict[float, float]) -> np.ndarray:
-    """0, and thresholds from far below one standard deviation of the likelihood ratio to far beyond."""
-    deviation = math.exp(0.5 * min(max(norms[2.0], -60.0), 0.0))
-    return np.append(0.0, np.geomspace(0.03 * deviation, _FURTHEST, _THRESHOLDS))
+    """0, and thresholds from far below one standard deviation of the likelihood ratio to far beyond.
+
+    Args:
+        norms: as from ``log_norms``, order 2 among them.
+    """
+    deviation = math.exp(0.5 * min(max(norms[2.0], _LEAST_LOG), 0.0))
+    return np.append(0.0, np.geomspace(_NEAREST * deviation, _FURTHEST, _THRESHOLDS))
 
 
 def both_directions(thresholds: np.ndarray, add: np.ndarray, remove: np.ndarray) -> Polygon:
-    """The symmetrised curve that obeys upper bounds on log delta of addition and of removal."""
-    log_delta = np.maximum(np.maximum(add, remove), _UNDERFLOW)
-    both = np.concatenate([log_delta[:0:-1], log_delta])
-    return polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), both, log1mexp(np.minimum(both, 0.0)))
+    """The symmetrised curve that obeys upper bounds on log delta of addition and of removal.
+
+    Args:
+        thresholds: l >= 0, increasing from 0.
+        add, remove: upper bounds on log delta there.
+    """
+    return symmetric_above(thresholds, np.maximum(np.maximum(add, remove), _UNDERFLOW))
 
 
 def _below(run: DPSGD, dimension: int) -> Polygon:
@@ -292,8 +325,6 @@ def _below(run: DPSGD, dimension: int) -> Polygon:
 
 def _reached(rates: tuple[np.ndarray, np.ndarray]) -> Polygon:
     """The curve through (false positive rate, power) of legal tests, and of the same tests the other way."""
-    fpr, power = rates
-    known = np.isfinite(fpr) & np.isfinite(power)
-    fpr, power = fpr[known], power[known]
+    fpr, power = rates  # in [0, 1], or not a number: then it is left out
     curve = polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))
     return hull([curve, curve.reversed])

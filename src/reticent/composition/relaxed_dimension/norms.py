@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
-from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.polygon import Sides, polygon_above, polygon_through
+from reticent.composition.routes.lattice import lattice_above, lattice_below
 from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import log_of
 
-_THRESHOLDS = 400
+_THRESHOLDS = 400  # above 0 of the polygons of one step; half as many below
 _FURTHEST = 40.0  # threshold
 _NEAR = 1e-3  # of the distance from 0 to the least loss: thresholds nearest to 0
 _ROUNDING = 4e-12  # of the rates of one step
+_INSIDE = 1.0 - 1e-9  # of the least loss: the last threshold before it
 _UNDERFLOW = -690.0  # log of delta
-_POINTS = 2**18
+_POINTS = 2**18  # of a lattice
 _SHARE = 2e-4  # of the advantage: aimed distance between both curves
 
 
-def composed_norms(noise: float, rate: float, steps: int, dimension: int, advantage: float) -> tuple[Polygon, Polygon]:
-    """(above, below): polygons around the trade-off curve of all norms together, "absent" against "present".
+def composed_norms(noise: float, rate: float, steps: int, dimension: int, advantage: float) -> Sides:
+    """Polygons around the trade-off curve of all norms together, "absent" against "present".
 
     Args:
         noise: noise over the clip norm, > 0.
@@ -38,16 +39,13 @@ def composed_norms(noise: float, rate: float, steps: int, dimension: int, advant
     """
     above, below = _step(noise, rate, dimension)
     width = _SHARE * advantage
-    return (
-        compose_lattice([(above, steps)], width, _POINTS)[0],
-        compose_lattice([(below, steps)], width, _POINTS)[1],
-    )
+    return Sides(lattice_above([(above, steps)], width, _POINTS), lattice_below([(below, steps)], width, _POINTS))
 
 
-def _step(noise: float, rate: float, dimension: int) -> tuple[Polygon, Polygon]:
+def _step(noise: float, rate: float, dimension: int) -> Sides:
     """Polygons around the curve of one norm: tangents and chords at few thresholds compose in less time."""
     least = -np.log1p(-rate)
-    inner = -np.geomspace(least * (1.0 - 1e-9), least * _NEAR, _THRESHOLDS // 2)
+    inner = -np.geomspace(least * _INSIDE, least * _NEAR, _THRESHOLDS // 2)
     thresholds = np.concatenate([inner, [0.0], np.geomspace(least * _NEAR, _FURTHEST, _THRESHOLDS)])
     rates = Subsampled(RelaxedGaussianTradeOff(noise**-2.0, dimension), rate).errors(thresholds)
     fpr, tnr, fnr, tpr = (np.exp(log_rate) for log_rate in rates)
@@ -55,10 +53,6 @@ def _step(noise: float, rate: float, dimension: int) -> tuple[Polygon, Polygon]:
     delta = np.where(
         thresholds >= 0.0, tpr - grown + _ROUNDING * (tpr + grown), tnr - shrunk + _ROUNDING * (tnr + shrunk)
     )
-    with np.errstate(divide="ignore"):
-        log_delta = np.clip(np.log(np.maximum(delta, 0.0)), _UNDERFLOW, 0.0)
-    worse = [np.minimum(rate + _ROUNDING, 0.0) for rate in (rates.fpr, rates.fnr)]
-    points = LogErrors(worse[0], log1mexp(worse[0]), worse[1], log1mexp(worse[1]))
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta)), polygon_through(
-        LogErrors(*(rate[::-1] for rate in points))
-    )
+    log_delta = np.clip(log_of(np.maximum(delta, 0.0)), _UNDERFLOW, 0.0)
+    points = LogErrors.of(np.minimum(rates.fpr + _ROUNDING, 0.0), np.minimum(rates.fnr + _ROUNDING, 0.0))
+    return Sides(polygon_above(thresholds, log_delta), polygon_through(points.at(slice(None, None, -1))))

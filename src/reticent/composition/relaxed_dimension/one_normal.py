@@ -19,23 +19,30 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from reticent.composition.relaxed_dimension import second_moment
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI, TINY
+from reticent.tradeoff._thresholds import halved
 
 _EDGES = np.concatenate([np.linspace(-8.0, -3.0, 60), np.linspace(-3.0, 4.0, 501)[1:], np.linspace(4.0, 12.0, 120)[1:]])
 _ORDERS = (2.0, 2.7, 3.8, 5.5, 9.0)  # of the moments of LR that are used
 _SMALL, _LARGE = 1e-6, 30.0  # chi-square between which log LR is used; below, where rounding would matter, LR
 _WIDEST = 40.0  # a that is looked for
 _USEFUL = 12.0  # log of chi-square at a noise, beyond which its moment says nothing
-_HALVINGS = 70
+_HALVINGS = 70  # of the search for a
+_LARGEST_LOG = 600.0  # of chi-square, either sign
 _MORE = 1e-7  # relative, of a: for rounding in the equation that it solves
 _ROUNDING = 1e-14  # of values of order 1
 _DOUBT = 1e-13  # of bounds in standard deviations
-_HALF_LOG_TWO_PI = 0.9189385332046727
 
 
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As ``second_moment.log_deltas``, for a mixture of shifted Gaussians against the Gaussian."""
+    """As ``second_moment.log_deltas``, for a mixture of shifted Gaussians against the Gaussian.
+
+    Args:
+        log_norms: per order q, the log of an upper bound on ||LR - 1||_q^2; order 2 among them.
+        thresholds: l >= 0.
+    """
     found = [second_moment.log_deltas(log_norms, thresholds)]
-    if _SMALL <= math.exp(min(log_norms[2.0], 5.0)) <= _LARGE:
+    if _SMALL <= math.exp(min(log_norms[2.0], _LARGEST_LOG)) <= _LARGE:
         # ||LR||_q^2 is at most 1 + X at noise s / sqrt(q - 1), as for LR - 1
         useful = [q for q in _ORDERS if log_norms.get(q, np.inf) < _USEFUL]
         moments = [0.5 * q * float(np.logaddexp(0.0, log_norms[q])) for q in useful]
@@ -48,7 +55,7 @@ def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[n
 
 def _by_ratio(log_variance: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """log of bounds on delta where LR - 1 is convex in x, with its variance; all in units of its standard deviation."""
-    scale = math.exp(0.5 * min(max(log_variance, -600.0), 600.0))
+    scale = math.exp(0.5 * min(max(log_variance, -_LARGEST_LOG), _LARGEST_LOG))
     y, beyond, mean = _EDGES, ndtr(-_EDGES), _above(_EDGES)
     spread = (1.0 + y * y) * beyond - y * _phi(y) - mean * mean
     a = (1.0 + _MORE) / np.sqrt(spread)
@@ -73,17 +80,16 @@ def _by_logarithm(order: float, log_moment: float, thresholds: np.ndarray) -> tu
     grown = np.exp(thresholds)
     add = 1.0 - grown + _shortfall(thresholds, a) + lost * grown
     remove = grown * (_shortfall(-thresholds, a) + lost)
-    return np.log(np.clip(add, 1e-300, 1.0)), np.log(np.clip(remove, 1e-300, 1.0))
+    return np.log(np.clip(add, TINY, 1.0)), np.log(np.clip(remove, TINY, 1.0))
 
 
 def _largest(order: float, log_moment: float) -> np.ndarray:
     """Per y, an upper bound on the largest a with E LR^order <= e^log_moment: the moment grows with a."""
-    low, high = np.zeros(len(_EDGES)), np.full(len(_EDGES), _WIDEST)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        fits = _log_mean(order * middle, _EDGES) - order * _log_mean(middle, _EDGES) <= log_moment
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    return high
+
+    def fits(a: np.ndarray) -> np.ndarray:
+        return _log_mean(order * a, _EDGES) - order * _log_mean(a, _EDGES) <= log_moment
+
+    return halved(fits, np.zeros(len(_EDGES)), np.full(len(_EDGES), _WIDEST), _HALVINGS)[1]
 
 
 def _log_mean(a: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -108,7 +114,7 @@ def _beyond() -> float:
 
 
 def _phi(x: np.ndarray) -> np.ndarray:
-    return np.exp(-0.5 * x * x - _HALF_LOG_TWO_PI)
+    return np.exp(-0.5 * x * x - HALF_LOG_TWO_PI)
 
 
 def _above(x: np.ndarray) -> np.ndarray:

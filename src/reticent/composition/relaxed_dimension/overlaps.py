@@ -21,10 +21,12 @@ from scipy.special import bdtr, bdtrc
 from reticent.composition.relaxed_dimension import _binomial, second_moment
 from reticent.tradeoff import ncx2
 from reticent.tradeoff._bessel import log_mean_exponential
+from reticent.tradeoff._logs import cell_masses, log_expm1, log_of
 
 _MOST = 40  # steps of one overlap
 _CELLS, _FEW_CELLS, _SMALL = 400, 120, 3  # of the law of Q; few for overlaps of more than ``_SMALL`` steps
-_LEVELS = np.linspace(-3.0, 20.0, 70)
+_BELOW, _BEYOND, _MORE = 8.0, 9.0, 40.0  # the cells: standard deviations below and above the mean, and further
+_LEVELS = np.linspace(-3.0, 20.0, 70)  # of the caps, in logs
 _RARE = (1e-2, 1e-3, 1e-4, 1e-6, 1e-9)  # P(K > k)
 _RTOL = 1e-10  # of the tails
 _ROUNDING = 1e-8  # relative, of every mass and moment: far more than tails, kernel and sums cost
@@ -55,8 +57,7 @@ class Kept:
         k E (LR - 1/k)_+ + 1 - k, and the same holds. Means are at most 1, then Scarf's bound as for whole moments.
         """
         up, down = np.expm1(thresholds), -np.expm1(-thresholds)
-        with np.errstate(divide="ignore"):
-            lost = np.log(self.dropped)[:, None]
+        lost = log_of(self.dropped)[:, None]
         add, remove = (
             np.min(np.logaddexp(lost, second_moment.scarf(self.log_variance[:, None], c)), axis=0) for c in (up, down)
         )
@@ -75,7 +76,7 @@ def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))
     log_mass = _binomial.log_mass(n, steps, rate**2)
-    return _kept(noise, rate, steps, dimension, log_mass, log_mass + _log_expm1(log_mean), subtract=True)
+    return _kept(noise, rate, steps, dimension, log_mass, log_mass + log_expm1(log_mean), subtract=True)
 
 
 def over_norms(noise: float, rate: float, steps: int, dimension: int) -> Kept:
@@ -83,12 +84,17 @@ def over_norms(noise: float, rate: float, steps: int, dimension: int) -> Kept:
 
     Given the norms the masks are independent, with odds of p L_1, and the directions are uniform. Overlaps of one step
     show nothing, so n starts at 2; all else is as above, times (1 - p)^-n. Whole moments lose what the norms show.
+
+    Args:
+        noise: noise over the clip norm, > 0.
+        rate: Poisson inclusion probability, in (0, 1).
+        steps: number of noisy sums.
+        dimension: of the space in which the direction is unknown, >= 2.
     """
     n = np.arange(1, min(steps, _MOST) + 1)
     log_mean = log_mean_exponential(n / noise**2, float(dimension))
     log_mass = _log_choose(steps, n) + n * (2.0 * np.log(rate) - np.log1p(-rate))
-    with np.errstate(divide="ignore"):
-        whole = log_mass + log_mean + np.log(-np.expm1(np.minimum(n * log_mean[0] - log_mean, 0.0)))
+    whole = log_mass + log_mean + log_of(-np.expm1(np.minimum(n * log_mean[0] - log_mean, 0.0)))
     return _kept(noise, rate, steps, dimension, log_mass, np.where(n == 1, -np.inf, whole), subtract=False)
 
 
@@ -131,11 +137,11 @@ def _largest_masks(rate: float, steps: int) -> list[int]:
 def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bool) -> tuple[np.ndarray, np.ndarray]:
     """(P_1(Q > c), bound on E_1[L; Q <= c]) for c at the last cell whose log L stays below each of ``log_caps``."""
     centre, spread = dimension + noncentrality, np.sqrt(2.0 * dimension + 4.0 * noncentrality)
-    low, high = max(centre - 8.0 * spread, 0.0), centre + 9.0 * spread + 40.0
+    low, high = max(centre - _BELOW * spread, 0.0), centre + _BEYOND * spread + _MORE
     edges = np.linspace(low, high, (_CELLS if fine else _FEW_CELLS) + 1)
     log_ratio = log_mean_exponential(np.sqrt(noncentrality * edges), float(dimension)) - 0.5 * noncentrality
     cdf, sf = (np.exp(tail) for tail in ncx2.log_tails(edges, dimension, noncentrality, _RTOL))
-    cells = np.where(cdf[1:] < 0.5, np.diff(cdf), -np.diff(sf)) + 4.0 * _RTOL * np.minimum(cdf[1:], sf[:-1])
+    cells = cell_masses(cdf, sf) + 4.0 * _RTOL * np.minimum(cdf[1:], sf[:-1])
     with np.errstate(over="ignore"):
         moments = np.exp(np.append(log_ratio[0], log_ratio[1:])) * np.append(cdf[0], cells)
     last = np.searchsorted(log_ratio, log_caps, side="right") - 1
@@ -148,8 +154,3 @@ def _capped(noncentrality: float, dimension: int, log_caps: np.ndarray, fine: bo
 def _log_choose(count: int, n: np.ndarray) -> np.ndarray:
     """log C(count, n): counts as a sum of logarithms, so that nothing cancels."""
     return np.cumsum(np.log((count - n + 1.0) / n))
-
-
-def _log_expm1(x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.where(x > 40.0, x, np.log(np.expm1(np.minimum(x, 40.0))))

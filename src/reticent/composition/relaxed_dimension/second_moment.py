@@ -20,13 +20,14 @@ from scipy.special import logsumexp
 
 from reticent.composition.relaxed_dimension import _binomial
 from reticent.tradeoff._bessel import log_mean_exponential
+from reticent.tradeoff._logs import log_expm1, log_of
 
 LogMoment = Callable[[np.ndarray], np.ndarray]
 """From x >= 0 to log E exp(x <u, u'>), or an upper bound on it that grows with x."""
 
 ORDERS = (2.0, 2.3, 2.7, 3.2, 3.8, 4.5, 5.5, 7.0, 9.0, 12.0, 16.0, 22.0)
 """q, of the moments that bound delta at a threshold; each gives a bound, the least is taken."""
-_TERMS = 6000
+_TERMS = 6000  # blocks of counts that are added up
 _FAR = 1.02  # ratio of the blocks beyond the window
 _KERNEL = 1e-12  # relative error of log M_d: ``tradeoff._bessel`` is tested to 1e-13 against mpmath
 _SLACK = 1e-12  # of a sum of at most 1e4 positive terms
@@ -70,9 +71,7 @@ def _beyond(first: int, steps: int, rate: float, moment: LogMoment, scale: float
 
 def _log_excess(moment: LogMoment, x: np.ndarray) -> np.ndarray:
     """log(M(x) - 1), rounded up."""
-    log_m = moment(np.asarray(x, dtype=float)) * (1.0 + _KERNEL)
-    with np.errstate(divide="ignore"):
-        return np.where(log_m > 40.0, log_m, np.log(np.expm1(np.minimum(log_m, 40.0))))
+    return log_expm1(moment(np.asarray(x, dtype=float)) * (1.0 + _KERNEL))
 
 
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,25 +98,25 @@ def _excess_over(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray
     best = scarf(log_norms[2.0], level)
     for q, log_norm in log_norms.items():
         factor = (q - 1.0) * math.log(q - 1.0) - q * math.log(q)
-        best = np.minimum(best, 0.5 * q * log_norm + factor - (q - 1.0) * _log(level))
+        best = np.minimum(best, 0.5 * q * log_norm + factor - (q - 1.0) * log_of(level))
     return best
 
 
 def scarf(log_variance: float | np.ndarray, level: np.ndarray) -> np.ndarray:
-    """log of X / (2 (c + sqrt(c^2 + X))), the most that E (Z - c)_+ can be with mean 0, variance X, c >= 0."""
-    root = 0.5 * np.logaddexp(2.0 * _log(level), log_variance)
-    return np.asarray(log_variance - math.log(2.0) - np.logaddexp(_log(level), root))
+    """log of X / (2 (c + sqrt(c^2 + X))), the most that E (Z - c)_+ can be with mean 0, variance X, c >= 0.
+
+    Args:
+        log_variance: of X; broadcasts.
+        level: c >= 0.
+    """
+    root = 0.5 * np.logaddexp(2.0 * log_of(level), log_variance)
+    return np.asarray(log_variance - math.log(2.0) - np.logaddexp(log_of(level), root))
 
 
 def _tail_beyond(log_norms: dict[float, float], level: np.ndarray) -> np.ndarray:
     """log of a bound on P(-Z >= c): Cantelli for q = 2, Markov beyond."""
-    variance, square = log_norms[2.0], 2.0 * _log(level)
+    variance, square = log_norms[2.0], 2.0 * log_of(level)
     best = variance - np.logaddexp(variance, square)
     for q, log_norm in log_norms.items():
         best = np.minimum(best, 0.5 * q * (log_norm - square))
     return np.minimum(best, 0.0)
-
-
-def _log(x: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return np.log(x)

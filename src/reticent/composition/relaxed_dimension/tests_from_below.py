@@ -18,18 +18,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.composition.relaxed_dimension import _binomial
-from reticent.composition.relaxed_dimension._binomial import EPS
 from reticent.tradeoff import ncx2
+from reticent.tradeoff._logs import EPS, cell_masses
 
-_GROUPS = 40
-_FEW_CELLS, _MANY_CELLS = 24, 40
+_GROUPS = 40  # of counts
+_FEW_CELLS, _MANY_CELLS = 24, 40  # of the norm that is cut; many where the other one is coarse
 _FAST_FROM = 400  # degrees of freedom from which tails need no contour
-_LEVELS, _FEW_LEVELS = 28, 12
+_LEVELS, _FEW_LEVELS = 28, 12  # of each attacker; fewer than the second lie near the best for the advantage
 _RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
 _RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signal
 _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost
 _LEAST = 1e-300  # below, a rate is not told from 0, which would be too good
 _ROUNDING = 4.0  # rtols, of each rate
+_LOW, _HIGH, _LEAST_ROOT = 4.0, 5.5, 0.05  # of a partition: normal quantiles of its ends; the smallest cube root
+_NEAR = 0.7  # of the signal: the largest of few levels
+_BEYOND, _BEYOND_BOTH = 6.0, 3.0  # standard deviations of the largest level, past "absent" and past "present"
+_LOUD, _LOUD_MORE = 8.0, 6.0  # the same for the loudest step
+_RARER = 1e-3  # of _RARE, for the counts of one step
 
 
 def error_rates(
@@ -55,10 +60,10 @@ def error_rates(
     law = _binomial.grouped(steps * records, rate, groups, _RARE)
     unit, weight, mean = noise**-2.0, np.exp(law.log_least), rate * steps * records
     share, rest = unit * mean * mean / steps, unit * (1.0 - rate) * mean
-    kinds: tuple[_Part, ...] = (
-        _Part(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
-        _Part(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
-        _Part(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
+    kinds: tuple[_Statistic, ...] = (
+        _Statistic(1.0, dimension, unit * law.low.astype(float) ** 2 / steps, share),
+        _Statistic(_direction(rate, steps * records), (steps - 1) * dimension, unit * _least_within(law, steps), rest),
+        _Statistic(1.0, steps * dimension, unit * _least_squares(law.low, steps), share + rest),
     )
     kinds = kinds if steps > 1 else (kinds[0], kinds[2])
     rtol = float(np.clip(_SHARE * max(part.typical / part.deviation for part in kinds), *_RTOL))
@@ -94,7 +99,7 @@ def _direction(rate: float, coins: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Statistic:
     """One statistic: its weight, degrees of freedom, noncentrality per group of counts, and a typical one."""
 
     scale: float
@@ -110,20 +115,22 @@ class _Part:
     def partition(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Ends of ``count`` cells, about even in normal quantiles (Wilson and Hilferty), and a label inside each."""
         unit = 2.0 / (9.0 * self.degrees)
-        top = 1.0 + 5.5 * np.sqrt(unit) + self.typical / self.degrees
-        roots = np.linspace(max(1.0 - unit - 4.0 * np.sqrt(unit), 0.05), top, 2 * count - 1)
+        top = 1.0 + _HIGH * np.sqrt(unit) + self.typical / self.degrees
+        roots = np.linspace(max(1.0 - unit - _LOW * np.sqrt(unit), _LEAST_ROOT), top, 2 * count - 1)
         cubes = self.degrees * roots**3
         return cubes[1::2], cubes[::2]
 
 
-def _norm(weight: np.ndarray, part: _Part, levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+def _norm(weight: np.ndarray, part: _Statistic, levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where this norm exceeds a level"."""
     level = _levels([part], levels)
     power = np.exp(ncx2.log_sf(level, part.degrees, part.noncentrality[:, None], rtol))
     return np.exp(ncx2.log_sf(level, part.degrees, 0.0, rtol)), weight @ power
 
 
-def _staircase(weight: np.ndarray, kinds: Sequence[_Part], levels: int, rtol: float) -> tuple[np.ndarray, np.ndarray]:
+def _staircase(
+    weight: np.ndarray, kinds: Sequence[_Statistic], levels: int, rtol: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where B + scale * W exceeds a level", one of the two taken at the label of its cell.
 
     What is rejected is an upper set in (B, W), so power grows with both noncentralities. The one that varies less is
@@ -143,19 +150,18 @@ def _staircase(weight: np.ndarray, kinds: Sequence[_Part], levels: int, rtol: fl
 def _cells(edges: np.ndarray, degrees: int, noncentrality: np.ndarray, rtol: float) -> np.ndarray:
     """Mass of each cell, a row per noncentrality: [0, e_0], (e_0, e_1], ..., (e_n, inf)."""
     cdf, sf = (np.exp(tail) for tail in ncx2.log_tails(edges, degrees, noncentrality[:, None], rtol))
-    inner = np.where(cdf[:, 1:] < 0.5, np.diff(cdf, axis=1), -np.diff(sf, axis=1))
-    return np.clip(np.hstack([cdf[:, :1], inner, sf[:, -1:]]), 0.0, 1.0)
+    return np.clip(np.hstack([cdf[:, :1], cell_masses(cdf, sf), sf[:, -1:]]), 0.0, 1.0)
 
 
-def _levels(kinds: Sequence[_Part], count: int) -> np.ndarray:
+def _levels(kinds: Sequence[_Statistic], count: int) -> np.ndarray:
     """Levels of the weighted sum: near the best for the advantage if few are asked for, else beyond both laws."""
     centre = sum(part.scale * part.degrees for part in kinds)
     signal = sum(part.scale * part.typical for part in kinds)
     deviation = np.sqrt(sum(part.deviation**2 for part in kinds))
     noisy = np.sqrt(deviation**2 + 4.0 * sum(part.scale**2 * part.typical for part in kinds))
     if count < _FEW_LEVELS:
-        return np.asarray(centre + np.linspace(0.0, max(deviation, 0.7 * signal), count))
-    top = max(6.0 * deviation, signal + 3.0 * noisy)
+        return np.asarray(centre + np.linspace(0.0, max(deviation, _NEAR * signal), count))
+    top = max(_BEYOND * deviation, signal + _BEYOND_BOTH * noisy)
     return np.asarray(centre + np.append(-0.5 * deviation, np.linspace(0.0, top, count - 1)))
 
 
@@ -164,9 +170,9 @@ def _loudest(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rates of "reject where the loudest step |y_t|^2 exceeds a level": norms of different steps are independent."""
     loud = signal * (1.0 + rate * (records - 1)) ** 2
-    top = dimension + 8.0 * np.sqrt(2.0 * dimension) + loud + 6.0 * np.sqrt(loud + 1.0)
+    top = dimension + _LOUD * np.sqrt(2.0 * dimension) + loud + _LOUD_MORE * np.sqrt(loud + 1.0)
     level = np.linspace(dimension, top, levels)
-    law = _binomial.grouped(records, rate, _GROUPS, _RARE * 1e-3 * rate)
+    law = _binomial.grouped(records, rate, _GROUPS, _RARE * _RARER * rate)
     absent = np.exp(ncx2.log_sf(level, dimension, 0.0, _RTOL[0]))
     sampled = np.exp(law.log_least) @ np.exp(ncx2.log_sf(level, dimension, signal * law.low[:, None] ** 2, _RTOL[0]))
     fpr, power = (-np.expm1(steps * np.log1p(-np.minimum(one, 1.0 - EPS))) for one in (absent, sampled))

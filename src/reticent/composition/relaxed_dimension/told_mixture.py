@@ -12,8 +12,9 @@ import numpy as np
 from reticent.composition.relaxed_dimension import _binomial
 from reticent.tradeoff import ncx2
 from reticent.tradeoff._bessel import inverse_log_mean_exponential
+from reticent.tradeoff._logs import log_of
 
-_GROUPS, _FEW_GROUPS = 100, 40  # fewer where tails are slow
+_GROUPS, _FEW_GROUPS = 100, 40  # of counts; fewer where tails are slow
 _QUICK_FROM = 10  # dimensions
 _RARE = 1e-18  # counts with less probability count as no privacy
 _RTOL = 1e-10  # of the tails
@@ -52,9 +53,7 @@ def log_deltas(
     lost = np.exp(law.log_above) + np.exp(law.log_below)
     add = _delta(noncentrality, dimension, thresholds, rtol, removal=False)
     remove = _delta(noncentrality, dimension, thresholds, rtol, removal=True)
-    with np.errstate(divide="ignore"):
-        add, remove = (np.minimum(np.log(weight @ part + lost), 0.0) for part in (add, remove))
-    return add, remove
+    return np.minimum(log_of(weight @ add + lost), 0.0), np.minimum(log_of(weight @ remove + lost), 0.0)
 
 
 def _delta(

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, logsumexp
 
 from reticent.composition.relaxed_dimension import _binomial
+from reticent.tradeoff._logs import cell_masses, log_expm1, log_of
 
 _CELLS = 2500  # of <u, u'>^2
 _FIRST = 0.01  # end of the first cell, in units of its mean: the integrand is all but linear there
@@ -28,6 +29,9 @@ _GONE = 1e-250  # tails below are bounded in logarithms
 _SHARE = 1e-4  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
 _ROUNDING = 1e-12  # of a logarithm
 _LARGEST = 600.0  # exponent
+_STEEP = 30.0  # exponent from which 1 beside it is the correction
+_KNOWN = 1e3  # times its error that a mass must be for its mean to be used
+_CERTAIN = 1.0 - 1e-15  # the most that a mean of e^-x - 1 may fall
 
 
 def log_chi_square(
@@ -62,19 +66,17 @@ def _log_chords(edges: np.ndarray, dimension: int) -> tuple[np.ndarray, np.ndarr
     mass = mass + doubt
     inside = np.divide(part / dimension, mass, out=edges[1:].copy(), where=mass > 0.0)
     share = np.clip((inside - edges[:-1]) / np.diff(edges) + _SHARE, 0.0, 1.0)
-    share = np.where(mass > 1e3 * doubt, share, 1.0)
+    share = np.where(mass > _KNOWN * doubt, share, 1.0)
     gone = doubt < _GONE * _MASS
     far = (0.5 * dimension - 1.0) * np.log1p(-edges[:-1])
-    with np.errstate(divide="ignore"):
-        low, high = np.log(mass * (1.0 - share)), np.log(mass * share)
+    low, high = log_of(mass * (1.0 - share)), log_of(mass * share)
     return np.where(gone, -np.inf, low), np.where(gone, far, high)
 
 
 def _increments(edges: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
     """Mass of a beta law in each cell, from the smaller tail, and a bound on its error."""
     cdf, sf = betainc(a, b, edges), betaincc(a, b, edges)
-    mass = np.where(cdf[1:] < 0.5, np.diff(cdf), -np.diff(sf))
-    return np.maximum(mass, 0.0), _MASS * np.minimum(cdf[1:], sf[:-1])
+    return np.maximum(cell_masses(cdf, sf), 0.0), _MASS * np.minimum(cdf[1:], sf[:-1])
 
 
 def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int, steps: int) -> np.ndarray:
@@ -89,8 +91,7 @@ def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int,
     log_cosh = np.where(odd < 1.0, np.log1p(2.0 * np.sinh(0.5 * np.minimum(odd, 1.0)) ** 2),
                         odd + np.log1p(np.exp(-2.0 * odd)) - math.log(2.0))  # fmt: skip
     both = 0.5 * (up + down) + log_cosh + _ROUNDING * (np.abs(up) + np.abs(down))
-    with np.errstate(divide="ignore"):
-        return np.where(both > 40.0, both, np.log(np.expm1(np.clip(both, 0.0, 40.0))))
+    return log_expm1(np.maximum(both, 0.0))
 
 
 def _log_up(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
@@ -107,11 +108,11 @@ def _log_up(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> 
 def _log_down(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
     """Upper bound on log E exp(-J J' x): each block at its smallest count, nothing for what is outside."""
     exponent = _inner(-law.low * x[:, None], rate, records)
-    return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -1.0 + 1e-15))
+    return np.log1p(np.maximum(np.expm1(exponent) @ np.exp(law.log_least), -_CERTAIN))
 
 
 def _inner(z: np.ndarray, rate: float, records: int) -> np.ndarray:
     """log E exp(z J'), J' binomial."""
-    small = np.log1p(rate * np.expm1(np.minimum(z, 30.0)))
-    large = z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(z, 30.0)))
-    return np.asarray(records * np.where(z < 30.0, small, large))
+    small = np.log1p(rate * np.expm1(np.minimum(z, _STEEP)))
+    large = z + math.log(rate) + np.log1p((1.0 - rate) / rate * np.exp(-np.maximum(z, _STEEP)))
+    return np.asarray(records * np.where(z < _STEEP, small, large))

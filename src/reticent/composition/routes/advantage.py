@@ -13,7 +13,7 @@ import numpy as np
 
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.composition.pairs.loss_cells import LossCells
-from reticent.composition.pairs.sampled_gaussian import Moments, SampledGaussian, argument_reach, strips
+from reticent.composition.pairs.sampled_gaussian import RealMoments, SampledGaussian, argument_reach, strips
 from reticent.composition.pairs.transforms import Decay, turned
 from reticent.errors import NumericalError
 
@@ -120,7 +120,7 @@ def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> 
     raise NumericalError("certified advantage: the loss law is too close to atomic")
 
 
-def _sum(law: SampledGaussian, real: Moments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
+def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
     """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
     steps, grid = law.count, law.nodes
     count, beyond = _last(decay, steps, len(grid.x), spacing, last)

@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from reticent.composition._power import EPS
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.polygon import Polygon, mirrored, polygon_above, polygon_through, symmetric_above
 from reticent.composition.steps import Curves, Step, connected, masses
 from reticent.tradeoff import GaussianTradeOff, LogErrors, TradeOff
-from reticent.tradeoff._logs import OVERFLOW, TINY, log1mexp
+from reticent.tradeoff._logs import EPS, OVERFLOW, TINY, log1mexp
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
@@ -52,8 +52,8 @@ class CheapBounds:
         """On the safe side: Chernoff bounds on delta in both directions, and the affinity bound."""
         up, forward = self._half(self._beyond_one, self._ends[0], self._over_steps(lambda grid: grid.q_above))
         down, back = self._half(self._below_zero, self._ends[1], self._over_steps(lambda grid: grid.p_below))
-        log_delta = np.concatenate([back[:0:-1], [min(forward[0], back[0])], forward[1:]])
-        curves = [polygon_above(np.concatenate([-down[:0:-1], up]), log_delta)]
+        forward[0] = min(forward[0], back[0])
+        curves = [polygon_above(mirrored(-down, up), mirrored(back, forward))]
         # Total variation is at most sqrt(1 - rho^2) with rho the affinity, and affinities multiply.
         minus_log = -self._over_steps(_Grid.log_affinity)
         distance = math.sqrt(-math.expm1(-2.0 * minus_log)) * (1.0 + _ULPS)
@@ -68,8 +68,8 @@ class CheapBounds:
         P(S > l) <= M(c) e^(-cl) for c > 0, and Q(S <= l) <= M(c) e^((1-c) l) for c < 1. Where a step's loss
         leaves its grid the test does not reject, which only adds false negatives.
         """
-        thresholds = np.concatenate([-_THRESHOLDS[:0:-1], _THRESHOLDS])
-        between = np.sum([count * grid.log_labelled() for grid, count in self._grids], axis=0)
+        thresholds = mirrored(-_THRESHOLDS, _THRESHOLDS)
+        between = self._over_steps(_Grid.log_labelled)
         fpr = _least_chernoff(np.append(between, self._beyond_one), np.append(_SHARES, 1.0 + _EXPONENTS), thresholds)
         fnr = _least_chernoff(
             np.append(between, self._below_zero), np.append(_SHARES - 1.0, -1.0 - _EXPONENTS), thresholds
@@ -81,13 +81,14 @@ class CheapBounds:
 
     @cached_property
     def _beyond_one(self) -> np.ndarray:
-        return np.sum([count * grid.log_moments(1.0 + _EXPONENTS) for grid, count in self._grids], axis=0)
+        return self._over_steps(lambda grid: grid.log_moments(1.0 + _EXPONENTS))
 
     @cached_property
     def _below_zero(self) -> np.ndarray:
-        return np.sum([count * grid.log_moments(-_EXPONENTS) for grid, count in self._grids], axis=0)
+        return self._over_steps(lambda grid: grid.log_moments(-_EXPONENTS))
 
-    def _over_steps(self, part: Callable[[_Grid], float]) -> float:
+    def _over_steps(self, part: Callable[[_Grid], Any]) -> Any:
+        """Sum over all steps of numbers, or of arrays of one shape."""
         return sum(count * part(grid) for grid, count in self._grids)
 
     def _half(self, log_moments: np.ndarray, end: float, lost: float) -> tuple[np.ndarray, np.ndarray]:
@@ -205,5 +206,4 @@ def mask_revealed(noisy: Sequence[Step]) -> list[Polygon]:
     thresholds = mu * (0.5 * mu + _GAUSSIAN_PLACES)
     thresholds = np.unique(np.append(0.0, thresholds[thresholds > 0.0]))
     log_delta = GaussianTradeOff(mu).log_delta(thresholds) + _GAUSSIAN_ROUNDING
-    log_delta = np.minimum(np.concatenate([log_delta[:0:-1], log_delta]), 0.0)
-    return [polygon_above(np.concatenate([-thresholds[:0:-1], thresholds]), log_delta)]
+    return [symmetric_above(thresholds, np.minimum(log_delta, 0.0))]

@@ -9,15 +9,23 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
+from reticent.tradeoff._logs import EPS
 
 _WIDEST, _CELLS = 16.0, 3201  # standard deviations that the cells cover, and their number
-_EPS = 2.0**-52
+_MOST = 0.4  # survival above which differences of it lose digits
 _ULPS = 1.0 + 1e-9  # for the rounding of sums of positive terms
 
 
 @dataclass(frozen=True, slots=True)
 class SampledStep:
-    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``."""
+    """A Poisson-sampled Gaussian step that ran ``count`` times; see ``pairs.sampled_gaussian``.
+
+    Attributes:
+        noise_multiplier: s > 0, in units of the shift.
+        rate: in (0, 1).
+        antipodal: the pair of the replacement relation.
+        count: >= 1.
+    """
 
     noise_multiplier: float
     rate: float
@@ -51,7 +59,7 @@ def cut_moments(step: SampledStep, exponents: np.ndarray, log_tail: float) -> tu
     survival = (1.0 - rate) * ndtr(-x / s) + rate * ndtr((-1.0 - x) / s) if both else ndtr(-x / s)
     if not both:  # the cell below all others, down to the smallest loss
         loss, survival = np.append(math.log1p(-rate), loss), np.append(1.0, survival)
-    mass = -np.diff(survival) * _ULPS + np.where(survival[:-1] > 0.4, 4.0 * _EPS, 0.0)
+    mass = -np.diff(survival) * _ULPS + np.where(survival[:-1] > _MOST, 4.0 * EPS, 0.0)
     excess = np.expm1(np.multiply.outer(exponents, loss)) - np.multiply.outer(exponents, np.expm1(loss))
     total = np.maximum(excess[:, :-1], excess[:, 1:]) @ mass * _ULPS + np.abs(exponents) * lost / step.count
     return step.count * np.log1p(np.where(np.isfinite(total), total, np.inf)), lost

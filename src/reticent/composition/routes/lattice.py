@@ -13,15 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.composition._power import EPS, Part, Tilted, outside, power
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition._power import GridStep, Tilted, outside, power, window_end
+from reticent.composition.polygon import Polygon, Sides, polygon_above, polygon_through
 from reticent.composition.steps import Curves, connected, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import LOG_HALF, OVERFLOW, TINY
+from reticent.tradeoff._logs import EPS, LOG_HALF, OVERFLOW, TINY
+from reticent.tradeoff._thresholds import halved
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
-_MAX_POINTS = 2**22
 _MAX_TANGENTS = 2**13
 _LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
 _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
@@ -36,12 +36,13 @@ _ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search fo
 _ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
 _MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
 _CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
+_LEAST_RANGE = 1e-11  # of the losses of one step that are looked at
 _SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
 _SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _LossGrid:
     """The grid of the sum: ``offset`` + spacing * index, for ``points`` indices from ``start``.
 
     Attributes:
@@ -84,8 +85,8 @@ class _Cells:
 
 def compose_lattice(
     steps: Curves, width: float = _WIDTH, max_points: int = _POINTS, atoms_apart: float = 0.0, tail: float = _TAIL
-) -> tuple[Polygon, Polygon]:
-    """(pessimistic, optimistic) polygons around the composition of ``steps``, one direction.
+) -> Sides:
+    """Polygons around the composition of ``steps``, one direction.
 
     Args:
         steps: (curve of one step, how many times it ran); curve with H0 = absent, H1 = present.
@@ -99,27 +100,40 @@ def compose_lattice(
     Raises:
         NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
     """
-    plan = _plan(steps, width, min(max_points, _MAX_POINTS), abs(atoms_apart), tail)
-    return _pessimistic(_all_cells(steps, plan, 0.0), plan), _optimistic(_all_cells(steps, plan, -0.5), plan)
+    plan = _plan(steps, width, max_points, atoms_apart, tail)
+    return Sides(_pessimistic(steps, plan), _optimistic(steps, plan))
 
 
-def lattice_above(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
-    """The pessimistic side of ``compose_lattice`` alone; arguments and errors as there."""
-    plan = _plan(steps, width, max_points, 0.0, tail)
-    return _pessimistic(_all_cells(steps, plan, 0.0), plan)
+def lattice_above(steps: Curves, width: float, max_points: int) -> Polygon:
+    """The pessimistic side of ``compose_lattice`` alone.
+
+    Args:
+        steps, width, max_points: as for ``compose_lattice``.
+
+    Raises:
+        NumericalError: as for ``compose_lattice``.
+    """
+    return _pessimistic(steps, _plan(steps, width, max_points, 0.0, _TAIL))
 
 
-def lattice_below(steps: Curves, width: float, max_points: int, tail: float) -> Polygon:
-    """The optimistic side of ``compose_lattice`` alone; arguments and errors as there."""
-    plan = _plan(steps, width, max_points, 0.0, tail)
-    return _optimistic(_all_cells(steps, plan, -0.5), plan)
+def lattice_below(steps: Curves, width: float, max_points: int) -> Polygon:
+    """The optimistic side of ``compose_lattice`` alone.
+
+    Args:
+        steps, width, max_points: as for ``compose_lattice``.
+
+    Raises:
+        NumericalError: as for ``compose_lattice``.
+    """
+    return _optimistic(steps, _plan(steps, width, max_points, 0.0, _TAIL))
 
 
-def _all_cells(steps: Curves, plan: _Plan, shift: float) -> list[_Cells]:
+def _all_cells(steps: Curves, plan: _LossGrid, shift: float) -> list[_Cells]:
     return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
 
 
-def _pessimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
+def _pessimistic(steps: Curves, plan: _LossGrid) -> Polygon:
+    parts = _all_cells(steps, plan, 0.0)
     split = [_connect_dots(cells, plan.spacing) for cells in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     lost_q = sum(cells.count * cells.q_above for cells in parts)
@@ -157,7 +171,8 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
     return np.append(mass.sum() - shrunk.sum(), inner)
 
 
-def _optimistic(parts: list[_Cells], plan: _Plan) -> Polygon:
+def _optimistic(steps: Curves, plan: _LossGrid) -> Polygon:
+    parts = _all_cells(steps, plan, -0.5)
     p_mass = [_with_tails(c.p, c.p_below, c.p_above) for c in parts]
     q_mass = [_with_tails(c.q, c.q_below, c.q_above) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
@@ -232,26 +247,25 @@ class _Convolution:
 
 
 def _convolved(
-    parts: list[_Cells], masses: list[np.ndarray], plan: _Plan, tilt: float, offset: int = 0
+    parts: list[_Cells], masses: list[np.ndarray], plan: _LossGrid, tilt: float, offset: int = 0
 ) -> _Convolution:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
     ``offset`` grid points are added to the sum before weighting.
     """
-    on_grid: list[Part] = []
+    on_grid: list[GridStep] = []
     tilted: list[Tilted] = []
     for cells, mass in zip(parts, masses, strict=True):
         index = cells.first + np.arange(len(mass))
         losses = cells.centre + plan.spacing * index
         weights = mass * np.exp(tilt * losses)
-        on_grid.append(Part(index, weights, np.abs(tilt * losses), cells.count))
+        on_grid.append(GridStep(index, weights, np.abs(tilt * losses), cells.count))
         tilted.append(Tilted(losses, weights, cells.count))
     first = plan.start - offset  # of the window, before the offset is added
     mass, rounding = power(on_grid, plan.points, first)
     low = plan.offset + plan.spacing * first
     largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
-    wrap = outside(tilted, low + plan.spacing * (plan.points - 1), plan.up, plan.spacing, largest)
-    wrap += outside(tilted, low, -plan.down, plan.spacing, largest)
+    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up, plan.down), largest)
     scale = float(np.exp(tilt * offset * plan.spacing))
     slack = scale * (rounding + wrap)
     if not slack < _HOPELESS:
@@ -265,7 +279,7 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
     return np.append(total[1:], 0.0)
 
 
-def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float) -> _Cells:
+def _cells(curve: TradeOff, count: int, centre: float, plan: _LossGrid, shift: float) -> _Cells:
     reach = min(plan.spacing * plan.points, _LARGEST_LOSS)
     low, high = _support(curve, reach, plan.tail * _STEP_TAIL)
     first = int(np.floor((low - centre) / plan.spacing))
@@ -286,13 +300,13 @@ def _cells(curve: TradeOff, count: int, centre: float, plan: _Plan, shift: float
 
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
-    sizes = np.geomspace(_SMALLEST, max(reach, 10.0 * _SMALLEST), _SUPPORT_CELLS)
+    sizes = np.geomspace(_SMALLEST, max(reach, _LEAST_RANGE), _SUPPORT_CELLS)
     above, below = curve.errors(sizes).tpr, curve.errors(-sizes).tnr
     high, low = (rate <= np.logaddexp(rate[-1], np.log(tail)) for rate in (above, below))
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _Plan:
+def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _LossGrid:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
     count = sum(n for _, n in steps)
     coarse = [(*_planning_law(curve), n) for curve, n in steps]
@@ -311,11 +325,11 @@ def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail
     if atoms_apart >= spacing:
         spacing = atoms_apart / np.floor(atoms_apart / spacing)
     if symmetric:
-        return _Plan(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
+        return _LossGrid(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
     centres = tuple(_median(curve, of_both=atoms_apart == 0.0) for curve, _ in steps)
     offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
     start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
-    return _Plan(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
+    return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
 
 def _median(curve: TradeOff, of_both: bool) -> float:
@@ -329,11 +343,7 @@ def _median(curve: TradeOff, of_both: bool) -> float:
     sizes = np.geomspace(TINY, _LARGEST, _MEDIAN_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
     k = int(np.argmax(less(losses)))
-    low, high = losses[max(k - 1, 0)], losses[k]
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if less(np.array(middle)) else (middle, high)
-    return float(high)
+    return float(halved(lambda middle: ~less(np.array(middle)), losses[max(k - 1, 0)], losses[k], _HALVINGS)[1])
 
 
 def _planning_law(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
@@ -353,11 +363,7 @@ def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float
     """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
     logs = np.zeros(len(_CHERNOFF))
     for losses, mass, count in coarse:
-        live = np.log(mass)
-        for k, rate in enumerate(_CHERNOFF):
-            terms = live + (rate + shift) * losses
-            top = terms.max()
-            logs[k] += count * (top + np.log(np.sum(np.exp(terms - top))))
-    ends = (logs - np.log(tail)) / _CHERNOFF
-    best = int(np.nanargmin(ends))
-    return float(ends[best]), float(_CHERNOFF[best])
+        terms = np.log(mass) + np.multiply.outer(_CHERNOFF + shift, losses)
+        top = terms.max(axis=1)
+        logs += count * (top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1)))
+    return window_end(logs, _CHERNOFF, tail)

@@ -11,28 +11,25 @@ docs/composition.md.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.composition.polygon import Polygon, polygon_through
+from reticent.composition.polygon import Polygon, Sides, polygon_through
 from reticent.composition.routes.lattice import lattice_above, lattice_below
 from reticent.composition.steps import Curves, masses
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import log1mexp, log_sub
+from reticent.tradeoff._logs import log_sub
 
 _STAGE = 300  # of how many equal parts the second stage consists
 _ROOM = 2.0  # standard deviations of the sum of all small losses that one of them may have
 _FAILED = math.log(1e-10)  # log of the probability that more steps are large than are counted
 _SIZES = np.geomspace(1e-12, 30.0, 1200)
-_TAIL = 1e-15  # what one lattice may leave out
 _MOST_LARGE = 200  # large losses that are counted one by one
 
-
-class _Side(Protocol):
-    def __call__(self, steps: Curves, width: float, max_points: int, tail: float) -> Polygon: ...
+_Side = Callable[[Curves, float, int], Polygon]  # one side of a lattice: steps, aimed width, points
 
 
 class Within(TradeOff):
@@ -80,8 +77,8 @@ class Outside(TradeOff):
         return self.small.curve.errors(np.where(below, -size, np.where(above, size, ratio)))
 
 
-def compose_split(curve: TradeOff, count: int, width: float, points: int) -> tuple[Polygon, Polygon]:
-    """(pessimistic, optimistic) polygons around ``count`` steps with the one-step ``curve``, one direction.
+def compose_split(curve: TradeOff, count: int, width: float, points: int) -> Sides:
+    """Polygons around ``count`` steps with the one-step ``curve``, one direction.
 
     Args:
         curve: H0 = absent, H1 = present.
@@ -96,9 +93,9 @@ def compose_split(curve: TradeOff, count: int, width: float, points: int) -> tup
     large, most = Outside(small), _most_large(small, count)
     above = _staged(lattice_above, small, count, width, points)
     below = _staged(lattice_below, small, count - most, width, points)
-    return (
-        lattice_above([(above, 1), (large, count)], width, points, _TAIL),
-        _weakened(lattice_below([(below, 1), (large, count)], width, points, _TAIL), _FAILED),
+    return Sides(
+        lattice_above([(above, 1), (large, count)], width, points),
+        _weakened(lattice_below([(below, 1), (large, count)], width, points), _FAILED),
     )
 
 
@@ -106,10 +103,10 @@ def _staged(side: _Side, small: Within, count: int, width: float, points: int) -
     """``count`` small losses: some of them first, their sum so many times, and those that are left over."""
     first = count // _STAGE
     if first < 2:
-        return side([(small, count)], width, points, _TAIL)
-    stage = side([(small, first)], width / _STAGE, points, _TAIL)
+        return side([(small, count)], width, points)
+    stage = side([(small, first)], width / _STAGE, points)
     times, left = divmod(count, first)
-    return side([(stage, times), *([(small, left)] if left else [])], width, points, _TAIL)
+    return side([(stage, times), *([(small, left)] if left else [])], width, points)
 
 
 def _boundary(curve: TradeOff, count: int) -> float:
@@ -138,4 +135,4 @@ def _weakened(curve: Polygon, log_failure: float) -> Polygon:
     """With probability e^``log_failure`` either error more."""
     rates = curve.vertices
     fpr, fnr = (np.minimum(np.logaddexp(rate, log_failure), 0.0) for rate in (rates.fpr, rates.fnr))
-    return polygon_through(LogErrors(fpr=fpr, tnr=log1mexp(fpr), fnr=fnr, tpr=log1mexp(fnr)))
+    return polygon_through(LogErrors.of(fpr, fnr))

@@ -12,14 +12,14 @@ import numpy as np
 
 from reticent.composition.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.composition.pairs.transforms import Law, PlainGaussian
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.polygon import Polygon, Sides, mirrored, polygon_above, polygon_through
 from reticent.composition.routes.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.composition.routes.cut_moments import SampledStep, cut_moments
 from reticent.composition.steps import Step
 from reticent.errors import NumericalError
 from reticent.mechanism.pairs import AntipodalGaussianPair, GaussianPair
 from reticent.tradeoff import LogErrors
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import TINY, log1mexp
 
 _DEEPEST = -41.0  # log delta at which curves end
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
@@ -59,14 +59,23 @@ _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must 
 _PLANNED = 46.0  # digits that moments and saddle points are planned for
 _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponents are asked
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
+_FIRST_RIGHT, _FIRST, _LEAST_FURTHEST = 1.05, 0.55, 0.6  # the first of them over 1/2; distances from 1/2
+_LEAST_TOP = 1.5  # the largest exponent is at least so large
+_OUTER = 0.35  # of the way from 1/2 to the last Chernoff exponent: contours do not go further
 _AWAY = 0.25  # standard deviations of the loss between a contour and the poles 0 and 1
 _CENTRAL = 7.5  # standard deviations that the contour between the poles serves where no other fits
 _SHARED = 0.01  # standard deviations to either side of a single value whose contour serves others as well
 _OUTWARDS = 1.4  # factor from one contour to the next, for a single value that is not tight yet
 _ATTEMPTS = 5  # of these; the last in extended precision
+_INNER = 0.9  # of the outermost contour: further in, another contour would not be tighter
 _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: few are cheap
 _SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
+_STUCK, _LITTLE = 300.0, 0.9  # reach from which on more nodes must take away a tenth of the errors
+_PER_BLOCK, _SPAN = 500, 1.5  # thresholds of a block for each span; its length, in standard deviations
+_CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
+_HALF_STEPS = 200  # of a deviation, to the end of a tail
+_BELOW_ONE = 1.0 - 1e-16  # keeps a complement above 0
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
 
@@ -86,9 +95,7 @@ class SpectralComposition:
 
     steps: Sequence[SampledStep]
     plain: float = 0.0
-    _contours: dict[tuple[float, float, float, _Effort], Contour] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    _contours: dict[_Key, Contour] = field(default_factory=dict, compare=False, repr=False)
     _reaches: dict[_Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
     refused: list[str] = field(default_factory=list, compare=False, repr=False)
 
@@ -98,16 +105,11 @@ class SpectralComposition:
         return all(step.antipodal for step in self.steps)
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """Enclosure of delta(epsilon) of this direction, any real epsilon; relative, not only absolute."""
-        if epsilon < 0.0:
-            low, high = self.reversed_delta(-epsilon)
-            return -np.expm1(epsilon) + np.exp(epsilon) * low, -np.expm1(epsilon) + np.exp(epsilon) * high
+        """Enclosure of delta(epsilon) of this direction, epsilon >= 0; relative, not only absolute."""
         return self._tightest(float(epsilon), Contour.delta)
 
     def reversed_delta(self, epsilon: float) -> tuple[float, float]:
-        """The same for H0 and H1 exchanged, epsilon >= 0."""
-        if self.symmetric:
-            return self.delta(epsilon)
+        """The same for H0 and H1 exchanged, epsilon >= 0; of a symmetric composition it is ``delta``."""
         return self._tightest(-float(epsilon), Contour.reversed_delta)
 
     def _tightest(self, threshold: float, value: Callable[[Contour, np.ndarray], Enclosed]) -> tuple[float, float]:
@@ -117,7 +119,7 @@ class SpectralComposition:
         """
         lower, upper = 0.0, 1.0
         c, low, high = self._neighbourhood(threshold)
-        limit = float(self._moments.exponents[np.isfinite(self._moments.logs)][-2])
+        limit = float(self._exponents[-2])
         best = (1.0, c)
         with np.errstate(all="ignore"):
             for attempt in range(_ATTEMPTS):
@@ -132,7 +134,7 @@ class SpectralComposition:
                     continue
                 best = min(best, (float(bounds.upper[0] - bounds.lower[0]), c))
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-                if upper - lower <= _TIGHT * lower or c < 0.9 * self._rightmost:
+                if upper - lower <= _TIGHT * lower or c < _INNER * self._rightmost:
                     break
                 c = min(_OUTWARDS * c, limit)
         return lower, upper
@@ -145,22 +147,24 @@ class SpectralComposition:
         room = _SHARED * self._spread
         return self._saddle(threshold), threshold - room, threshold + room
 
-    def polygons(self, per_block: int = 500) -> tuple[Polygon, Polygon]:
-        """(pessimistic, optimistic) polygons of this direction; far tails that no contour reaches are left out."""
+    def polygons(self, per_block: int = _PER_BLOCK) -> Sides:
+        """Polygons around this direction; far tails that no contour reaches are left out.
+
+        Args:
+            per_block: thresholds for each span of a contour.
+        """
         with np.errstate(all="ignore"):
             if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
                 return _disclosed(low)
             blocks = self._computed(per_block)
-        thresholds = np.concatenate([block.thresholds for block in blocks])
-        log_delta = np.concatenate([block.log_delta for block in blocks])
-        log_rest = np.concatenate([block.log_rest for block in blocks])
-        points = LogErrors(*(np.concatenate([block.points[k] for block in blocks])[::-1] for k in range(4)))
+        *bounds, points = zip(*blocks, strict=True)
+        thresholds, log_delta, log_rest = (np.concatenate(each) for each in bounds)
+        points = LogErrors.joined(*points).at(slice(None, None, -1))
         if self.symmetric:
-            thresholds = np.concatenate([-thresholds[:0:-1], thresholds])
-            log_delta, log_rest = (np.concatenate([x[:0:-1], x]) for x in (log_delta, log_rest))
-            order = (2, 3, 0, 1)
-            points = LogErrors(*(np.concatenate([points[k], points[order[k]][-2::-1]]) for k in range(4)))
-        return polygon_above(thresholds, log_delta, log_rest), polygon_through(points)
+            thresholds = mirrored(-thresholds, thresholds)
+            log_delta, log_rest = mirrored(log_delta, log_delta), mirrored(log_rest, log_rest)
+            points = LogErrors.joined(points, points.exchanged.at(slice(-2, None, -1)))
+        return Sides(polygon_above(thresholds, log_delta, log_rest), polygon_through(points))
 
     def _computed(self, per_block: int) -> list[_Block]:
         """The blocks that can be had, among them those next to threshold 0."""
@@ -188,10 +192,10 @@ class SpectralComposition:
     def _moments(self) -> Moments:
         """Chernoff exponents on both sides, up to where rare large losses take over."""
         furthest = 0.5 + _FURTHEST / self._spread
-        top = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), 1.5)
-        low = np.linspace(-0.05, 0.5 - _FURTHEST / self._spread, 2)[1]
-        right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * 1.05, 1.0, _RIGHT)
-        left = 0.5 - np.geomspace(0.55, max(0.5 - low, 0.6), _LEFT)
+        top = max(min(furthest, min((_explosion(step) for step in self.steps), default=np.inf)), _LEAST_TOP)
+        low = 0.5 - _FURTHEST / self._spread
+        right = 0.5 + (top - 0.5) * np.geomspace(0.5 / (top - 0.5) * _FIRST_RIGHT, 1.0, _RIGHT)
+        left = 0.5 - np.geomspace(_FIRST, max(0.5 - low, _LEAST_FURTHEST), _LEFT)
         if top < 1.0 + _ROOM / self._spread:
             return self._cut_moments(furthest)
         try:
@@ -200,6 +204,11 @@ class SpectralComposition:
             return self._cut_moments(furthest)
         reached = found.exponents[np.isfinite(found.logs)].max(initial=0.0)
         return self._cut_moments(furthest) if reached < 1.0 + _ROOM / self._spread else found
+
+    @cached_property
+    def _exponents(self) -> np.ndarray:
+        """Those Chernoff exponents at which there is a bound."""
+        return self._moments.exponents[np.isfinite(self._moments.logs)]
 
     def _whole_moments(self, top: float, left: np.ndarray, right: np.ndarray) -> Moments:
         laws = self._laws(top, 0.0)
@@ -210,7 +219,7 @@ class SpectralComposition:
 
     def _cut_moments(self, furthest: float) -> Moments:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
-        right = 0.5 + np.geomspace(0.55, furthest - 0.5, _CUT)
+        right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT)
         exponents = np.concatenate([1.0 - right[::-1], right])
         left_out = _LEFT_OUT - self._small_digits - math.log(len(self.steps))
         parts = [cut_moments(step, exponents, left_out) for step in self.steps]
@@ -244,12 +253,11 @@ class SpectralComposition:
         """A contour near the saddle point of ``threshold`` that keeps away from the poles 0 and 1."""
         if self._rightmost == 0.5:
             return 0.5
-        exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
-        low, high = float(exponents[1]), self._rightmost
+        low, high = float(self._exponents[1]), self._rightmost
         for _ in range(_MOST_CONTOURS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._cumulants(middle)[0] < threshold else (low, middle)
-            if high - low < 0.05 / self._spread:
+            if high - low < _CLOSE / self._spread:
                 break
         c, away = 0.5 * (low + high), _AWAY / self._spread
         if threshold >= 0.0:
@@ -263,7 +271,7 @@ class SpectralComposition:
         1/2 where the losses are so small that no contour between the poles and that limit fits them: then
         the one between the poles serves all thresholds, at the price of many frequencies.
         """
-        finite = self._moments.exponents[np.isfinite(self._moments.logs)]
+        finite = self._exponents
         least = 1.0 + _AWAY / self._spread
         if self._moments.lost > 0.0:
             return 0.5
@@ -271,10 +279,10 @@ class SpectralComposition:
             raise NumericalError("characteristic function: rare large losses leave no room for Chernoff bounds")
         if least > finite[-2]:
             return 0.5
-        return float(max(min(finite[-2], 0.5 + 0.35 * (finite[-1] - 0.5)), least))
+        return float(max(min(finite[-2], 0.5 + _OUTER * (finite[-1] - 0.5)), least))
 
-    def _contour(self, c: float, low: float, high: float, effort: _Effort | None = None) -> Contour:
-        key = (c, low, high, effort or _CURVE)
+    def _contour(self, c: float, low: float, high: float, effort: _Effort = _CURVE) -> Contour:
+        key = (c, low, high, effort)
         if key not in self._contours:
             self._contours[key] = self._built(*key)
         return self._contours[key]
@@ -305,7 +313,7 @@ class SpectralComposition:
                 finer = build(reach)
             except NumericalError:
                 break
-            stuck, best = reach > 300.0 and finer.errors.sum() > 0.9 * best.errors.sum(), finer
+            stuck, best = reach > _STUCK and finer.errors.sum() > _LITTLE * best.errors.sum(), finer
             if stuck:
                 break
         self._reaches[effort] = reach
@@ -318,10 +326,9 @@ class SpectralComposition:
         if self._rightmost == 0.5:
             reach = _CENTRAL * self._spread
             return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
-        exponents = self._moments.exponents[np.isfinite(self._moments.logs)]
         blocks, edges = [], {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
-            limit = self._rightmost if side > 0 else exponents[1]
+            limit = self._rightmost if side > 0 else self._exponents[1]
             c, variance = 0.5 - side * _HALF_BLOCK / self._spread, self._spread**2
             for _ in range(_MOST_CONTOURS):
                 c += side * 2.0 * _HALF_BLOCK / np.sqrt(variance)
@@ -339,7 +346,7 @@ class SpectralComposition:
 
     def _tail_end(self, threshold: float, side: int) -> float:
         """The first threshold from ``threshold`` on, in steps of half a deviation, where the tail ends."""
-        for _ in range(200):
+        for _ in range(_HALF_STEPS):
             if self._log_tail(threshold, side) < _DEEPEST:
                 break
             threshold += side * 0.5 * self._spread
@@ -354,7 +361,7 @@ class SpectralComposition:
     def _block(self, c: float, low: float, high: float, count: int) -> _Block:
         contour = self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
-        spans = min(max(1, int(np.ceil((high - low) / (1.5 * self._spread)))), _MAX_SPANS)
+        spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self._spread)))), _MAX_SPANS)
         thresholds = np.linspace(low, high, spans * count + 1)
         thresholds = thresholds[:-1] if low >= 0.0 else thresholds[1:]
         if high == 0.0:
@@ -362,17 +369,20 @@ class SpectralComposition:
         fpr, tnr = (contour.fpr(thresholds), contour.tnr(thresholds))
         fnr, tpr = (contour.fnr(thresholds), contour.tpr(thresholds))
         bounds = contour.delta(thresholds) if low >= 0 else contour.reversed_delta(thresholds)
-        upper = np.clip(bounds.upper * (1.0 + _SLACK), 1e-300, 1.0)
-        rates = [np.log(np.clip(x, 1e-300, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)]
+        upper = np.clip(bounds.upper * (1.0 + _SLACK), TINY, 1.0)
+        rates = LogErrors(*(np.log(np.clip(x, TINY, 1.0)) for x in (fpr.upper, tnr.lower, fnr.upper, tpr.lower)))
         few, many = _attained(np.abs(thresholds), bounds.lower, fpr if low >= 0.0 else fnr)
-        known = [few, log1mexp(few), log1mexp(many), many]
-        known = known if low >= 0.0 else known[2:] + known[:2]
-        points = LogErrors(*(np.concatenate(pair) for pair in zip(rates, known, strict=True)))
-        return _Block(thresholds, np.log(upper), np.log1p(-upper * (1.0 - 1e-16)), points)
+        known = LogErrors(few, log1mexp(few), log1mexp(many), many)
+        points = LogErrors.joined(rates, known if low >= 0.0 else known.exchanged)
+        return _Block(thresholds, np.log(upper), np.log1p(-upper * _BELOW_ONE), points)
 
 
 def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
-    """The route for these steps; None where a step is not a sampled Gaussian."""
+    """The route for these steps; None where a step is not a sampled Gaussian.
+
+    Args:
+        noisy: kinds of steps.
+    """
     plain, sampled = 0.0, []
     for step in noisy:
         match step.pair:
@@ -387,8 +397,9 @@ def transform_of(noisy: Sequence[Step]) -> SpectralComposition | None:
     return SpectralComposition(tuple(sampled), plain)
 
 
-@dataclass(frozen=True)
-class _Block:
+class _Block(NamedTuple):
+    """What one contour says at its thresholds."""
+
     thresholds: np.ndarray
     log_delta: np.ndarray
     log_rest: np.ndarray
@@ -408,12 +419,12 @@ def _attained(thresholds: np.ndarray, delta: np.ndarray, fpr: Enclosed) -> tuple
         return few, np.minimum(few + np.logaddexp(thresholds, gain), 0.0)
 
 
-def _disclosed(advantage: float) -> tuple[Polygon, Polygon]:
+def _disclosed(advantage: float) -> Sides:
     """Where all but nothing is disclosed: no privacy at all, and the test whose errors add up to the rest."""
     sure, none = np.array([0.0]), np.array([-np.inf])
     perfect = Polygon(LogErrors(fpr=none, tnr=sure, fnr=none, tpr=sure), np.zeros(0))
     rest = np.array([1.0 - advantage])
-    return perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest)))
+    return Sides(perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest))))
 
 
 def _reach(step: SampledStep, variance: float) -> float:

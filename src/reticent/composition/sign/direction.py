@@ -17,6 +17,10 @@ from reticent.tradeoff import RelaxedGaussianTradeOff
 def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> float:
     """lambda of the optimally weighted sum: sum over releases of (sensitivity / noise)^2.
 
+    Args:
+        releases: plain Gaussian releases with noise.
+        neighbouring: between which data sets.
+
     Raises:
         UnsupportedError: a part is sampled, not Gaussian, or without noise.
     """
@@ -33,6 +37,10 @@ def common_direction(releases: Gaussian | Ledger, neighbouring: Neighbouring) ->
     """Exact add-direction curve over a common unknown direction; ``reversed`` is removal.
 
     All parts must release vectors of one dimension: the direction is that of the same vector.
+
+    Args:
+        releases: plain Gaussian releases with noise, of one dimension.
+        neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: see ``noncentrality``; or the dimensions differ.

@@ -22,29 +22,32 @@ from reticent.composition.bracket import Bracket
 from reticent.composition.compose import compose
 from reticent.composition.enclose import DISCLOSED
 from reticent.composition.pairs.whole_user import WholeUserPair
-from reticent.composition.polygon import Polygon, hull, polygon_through, safest, strictest
+from reticent.composition.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.routes.lattice import compose_lattice
 from reticent.composition.sign import lattice, transform
-from reticent.composition.sign.noise import GaussianSign
-from reticent.composition.sign.step import Pair, SignStep, tangents
+from reticent.composition.sign.noise import GaussianSign, Kinds
+from reticent.composition.sign.step import FoldedNodes
+from reticent.composition.steps import sampled
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.ledger import parts_of
-from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, Subsampled, TradeOff, symmetrised
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, TradeOff, symmetrised
+from reticent.tradeoff._logs import LOG_2, log1mexp
 
 Answer = TypeVar("Answer")
-Kinds = Sequence[tuple[GaussianSign, int]]
-_BLURS = (0.004, 0.012, 0.05)
-_LOG_2 = 0.6931471805599453
-_LEAST_NOISE = 0.1
+_BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
+_LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
 _COARSE_POINTS = 2**18  # of the lattice with the sign known
 _ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
 _FEW = 30  # steps: the transform of so few does not decay
 _MOST_KINDS = 12  # of steps: each costs as much as a run of its own
 UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
+_TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
+_TILT_SPACING = 0.01  # of the nodes for their moments
+_SHARES = np.geomspace(1e-5, 0.3, 16)  # t of ``_halved``
+_FURTHEST = 300.0  # threshold
 _DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
 
 
@@ -69,13 +72,16 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Bracket:
     add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
     if any(run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 for run in runs):
-        # No data set is known that shows as much.
-        return Bracket(above, GaussianTradeOff(0.0), add.notes)
+        return Bracket.from_above(above, add.notes)  # no data set is known that shows as much
     return Bracket(above, both_directions(add.optimistic, hull), add.notes)
 
 
 def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
-    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had."""
+    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had.
+
+    Args:
+        mechanism: one run, or several of one model.
+    """
     runs = _runs(mechanism)
     if any(run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.records > 1 for run in runs):
         return None
@@ -111,13 +117,13 @@ def common_sign(mechanism: DPSGD | Ledger) -> Bracket:
         raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
     if any(run.noise_multiplier == 0.0 for run in runs):
         raise UnsupportedError("without noise the sign is seen: use the worst case")
-    sampled, squared = _kinds(runs)
-    if not sampled:
+    drawn, squared = _kinds(runs)
+    if not drawn:
         return Bracket.exact(RelaxedGaussianTradeOff(squared, 1))
-    if len(sampled) == 1 and squared == 0.0 and sampled[0][1] == sampled[0][0].records == 1:
-        only = sampled[0][0]
-        return Bracket.exact(Subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
-    kinds = [*sampled, *([(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else [])]
+    if len(drawn) == 1 and squared == 0.0 and drawn[0][1] == drawn[0][0].records == 1:
+        only = drawn[0][0]
+        return Bracket.exact(sampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
+    kinds = [*drawn, *([(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else [])]
     known = [(_sign_known(kind), steps) for kind, steps in kinds]
     cheap = two_sided(CheapBounds(known, [(math.inf, kind.largest_decrease) for kind, _ in kinds]).below())
     if float(cheap.delta(0.0)) > DISCLOSED:
@@ -152,17 +158,11 @@ def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float
     return sorted(counts.items(), key=repr), squared
 
 
-def _step(kind: GaussianSign) -> SignStep:
-    return SignStep(kind.rate, kind.slope)
-
-
 def _sign_known(kind: GaussianSign) -> TradeOff:
     """One step for an attacker who knows the sign."""
-    if kind.rate == 1.0:
-        return GaussianTradeOff(kind.slope)
     if kind.records > 1:
         return WholeUserPair(1.0 / kind.slope, kind.rate, kind.records)
-    return Subsampled(GaussianTradeOff(kind.slope), kind.rate)
+    return sampled(GaussianTradeOff(kind.slope), kind.rate)
 
 
 def _enclosure(kinds: Kinds) -> Bracket:
@@ -173,7 +173,7 @@ def _enclosure(kinds: Kinds) -> Bracket:
         return Bracket(*latticed(kinds))
     bounds = _fourier(kinds, transform.enclose)
     try:
-        fine = latticed(kinds) if bounds is None else bounds.pair()
+        fine = latticed(kinds) if bounds is None else bounds.sides()
     except NumericalError as error:
         return Bracket(*_coarse(kinds), (UNRESOLVED.format(error),))
     if fine.above.reaches(_DEEP):
@@ -182,36 +182,44 @@ def _enclosure(kinds: Kinds) -> Bracket:
     return Bracket(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
 
 
-def _fourier(kinds: Kinds, route: Callable[[transform.Kinds, float], Answer]) -> Answer | None:
+def _fourier(kinds: Kinds, route: Callable[[Kinds, float], Answer]) -> Answer | None:
     """``route`` with the least blur that fits; None where a transform does not decay: few steps, or little noise."""
     decays = all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
     for blur in _BLURS if decays else ():
         with contextlib.suppress(NumericalError):
-            return route([(_step(kind), steps) for kind, steps in kinds], blur)
+            return route(kinds, blur)
     return None
 
 
-def latticed(kinds: lattice.Kinds, points: int = 2**21) -> Pair:
+def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
     """From the lattice of both losses.
+
+    Args:
+        kinds: one step of each kind, and how often it runs.
+        points: of the lattice, about.
 
     Raises:
         NumericalError: it cannot follow the losses.
     """
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        return lattice.enclose(kinds, points=points).pair()
+        return lattice.enclose(kinds, points=points).sides()
 
 
-def _coarse(kinds: Kinds) -> Pair:
+def _coarse(kinds: Kinds) -> Sides:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
         above, below = compose_lattice([(_sign_known(kind), steps) for kind, steps in kinds], max_points=_COARSE_POINTS)
-    return Pair(_halved(above, kinds), two_sided(below))
+    return Sides(_halved(above, kinds), two_sided(below))
 
 
 def two_sided(one_sided: Polygon) -> Polygon:
-    """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives."""
+    """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives.
+
+    Args:
+        one_sided: a curve for an attacker who knows the sign.
+    """
     corners = one_sided.vertices
-    fpr = np.minimum(corners.fpr + _LOG_2, 0.0)
+    fpr = np.minimum(corners.fpr + LOG_2, 0.0)
     return polygon_through(LogErrors(fpr, log1mexp(fpr), corners.fnr, corners.tpr))
 
 
@@ -222,30 +230,39 @@ def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
     + (x + y) 1{x, y > tK}, hence delta(l) <= delta_worst(l + log 2(1-t)) + Q+(L- > l + log 2t), and the
     last term has a Chernoff bound.
     """
-    tilts = np.geomspace(0.05, 20.0, 40)
-    moments = np.zeros(len(tilts))
+    moments = np.zeros(len(_TILTS))
     for kind, steps in kinds:
-        nodes = _step(kind).nodes(0.01)
-        moments += [steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in tilts]
+        nodes = FoldedNodes.of(kind, _TILT_SPACING)
+        moments += [steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in _TILTS]
     slopes = worst.log_slopes[np.isfinite(worst.log_slopes)]
-    ratio = np.unique(np.clip(np.concatenate([slopes, slopes - _LOG_2, [0.0]]), -300.0, 300.0))
+    ratio = np.unique(np.clip(np.concatenate([slopes, slopes - LOG_2, [0.0]]), -_FURTHEST, _FURTHEST))
     forward = np.maximum(ratio, 0.0)
     best = worst.log_delta(forward)
-    for share in np.geomspace(1e-5, 0.3, 16):
-        one_sign = worst.log_delta(forward + _LOG_2 + np.log1p(-share))
+    for share in _SHARES:
+        one_sign = worst.log_delta(forward + LOG_2 + np.log1p(-share))
         level = forward + np.log(2.0 * share)
-        both = np.min(moments[None, :] - tilts[None, :] * level[:, None], axis=1)
+        both = np.min(moments[None, :] - _TILTS[None, :] * level[:, None], axis=1)
         best = np.minimum(best, np.logaddexp(one_sign, both))
     log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
-    return tangents(ratio, log_delta)
+    return polygon_above(ratio, np.minimum(log_delta, 0.0))
 
 
 def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
-    """Both directions of ``above``, or the worst case wherever that is the smaller bound."""
+    """Both directions of ``above``, or the worst case wherever that is the smaller bound.
+
+    Args:
+        worst: the worst case, both directions.
+        above: a bound, of one direction.
+    """
     curve = both_directions(above, safest)
     return strictest([curve, worst]) if isinstance(curve, Polygon) else curve
 
 
 def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
-    """Both directions at once: the symmetrised curve."""
+    """Both directions at once: the symmetrised curve.
+
+    Args:
+        curve: of one direction.
+        join: ``hull`` for what is attained, ``safest`` for a bound.
+    """
     return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

@@ -16,11 +16,11 @@ from reticent.composition.polygon import hull
 from reticent.composition.routes.bounds import CheapBounds, loudest_step
 from reticent.composition.sign.join import UNRESOLVED, both_directions, latticed, no_more_than, two_sided
 from reticent.composition.sign.noise import LaplaceSign
-from reticent.composition.steps import curve_of
+from reticent.composition.steps import curve_of, sampled
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanism import Laplace, Neighbouring
 from reticent.mechanism.pairs import LaplacePair
-from reticent.tradeoff import RelaxedLaplaceTradeOff, Subsampled, symmetrised
+from reticent.tradeoff import RelaxedLaplaceTradeOff, symmetrised
 
 
 @lru_cache(maxsize=64)
@@ -28,6 +28,10 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
     """Enclosure of the common-sign curve, symmetrised; exact for one release.
 
     Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below; ``notes`` say why.
+
+    Args:
+        mechanism: with noise.
+        neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: no noise; or sampled releases under replacement.
@@ -39,7 +43,7 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Bracket:
         raise UnsupportedError("one unknown sign under replacement is not proven for sampled Laplace releases")
     if mechanism.releases == 1:
         one = RelaxedLaplaceTradeOff(shift)
-        return Bracket.exact(symmetrised(one if rate == 1.0 else Subsampled(one, rate)))
+        return Bracket.exact(symmetrised(sampled(one, rate)))
     worst = compose(mechanism, neighbouring).pessimistic
     pair = LaplacePair(1.0, rate, shift)
     step = [(curve_of(pair), mechanism.releases)]

@@ -16,20 +16,26 @@ import numpy as np
 from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
-from reticent.composition._power import EPS, Part, Tilted, outside, power
-from reticent.composition.sign.noise import SignNoise
+from reticent.composition._power import GridStep, Tilted, outside, power, window_end
+from reticent.composition.sign.noise import SignNoise, odd_and_even
 from reticent.composition.sign.step import Bounds
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import EPS, LOG_2, TINY
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
+_DOUBLES = 16.0  # sum of losses that costs as much rounding again, in its exponential
 _FURTHEST = 200.0  # threshold
+_COUNT, POINTS = 2000, 2**21  # thresholds; points of a lattice, where nobody says
 _NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
-_LARGEST_LOSS = 600.0
+_LARGEST_LOSS = 600.0  # of one step: beyond it e^loss is out of reach
 _LONGEST = 2**31  # points of one axis
 _APART = 1e-9  # of two thresholds
 _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
-_OVERSIZE = 1.3  # times the points aimed at
+_OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how often pitches are fitted to them
+_ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
+_MARGIN, _WALK = 8, 6.0  # cells beside it; and standard deviations of the walk to lattice points
+_CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 Kinds = Sequence[tuple[SignNoise, int]]
 """One step of each kind, and how often it runs."""
@@ -59,7 +65,7 @@ class _Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _PlaneLattice:
     """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
 
     kinds: tuple[_Kind, ...]
@@ -68,7 +74,7 @@ class _Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class _Law:
+class _PlaneLaw:
     """Masses of one step on lattice points (i, j), under "absent" and under "present with +"."""
 
     i: np.ndarray
@@ -77,7 +83,7 @@ class _Law:
     present: np.ndarray
 
 
-def enclose(kinds: Kinds, count: int = 2000, points: int = 2**21) -> Bounds:
+def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
@@ -92,16 +98,16 @@ def enclose(kinds: Kinds, count: int = 2000, points: int = 2**21) -> Bounds:
     q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
     grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
     largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
-    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / 16.0)  # relative, of every mass
+    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / _DOUBLES)  # relative, of every mass
     add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
     q, p = present.sum() - q, absent.sum() - p
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
     fpr, fnr = _tests(plan, thresholds, lost + rounding)
-    return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), fpr, fnr)
+    return Bounds(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
 
 
-def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
+def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
     """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
     laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
     distance = sum(kind.steps * each for kind, each in zip(plan.kinds, distances, strict=True))
@@ -111,14 +117,16 @@ def _tests(plan: _Plan, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray
     return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
 
 
-def _sums(plan: _Plan, laws: Sequence[_Law], distance: float = 0.0) -> tuple[np.ndarray, _Composed, _Composed]:
+def _sums(
+    plan: _PlaneLattice, laws: Sequence[_PlaneLaw], distance: float = 0.0
+) -> tuple[np.ndarray, _Composed, _Composed]:
     """After all steps: log LR of points that carry mass, B taken ``distance`` further; masses there, with slack."""
     sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
     live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
     a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
     centre = sum(kind.steps * kind.centre for kind in plan.kinds) + distance
     b = centre + plan.b.pitch * (plan.b.first + live % plan.b.size)
-    ratio = b + a + np.log1p(np.exp(-2.0 * a)) - np.log(2.0)  # b + log cosh a
+    ratio = b + a + np.log1p(np.exp(-2.0 * a)) - LOG_2  # b + log cosh a
     absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
     return ratio, absent, present
 
@@ -143,7 +151,7 @@ def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, coun
     return np.sort(np.append(chosen, 0.0))
 
 
-def _composed(plan: _Plan, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -> _Composed:
+def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[np.ndarray]) -> _Composed:
     """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
 
     The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
@@ -151,7 +159,7 @@ def _composed(plan: _Plan, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -
     parts = []
     for kind, law, mass in zip(plan.kinds, laws, masses, strict=True):
         exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(kind.centre)
-        parts.append(Part(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
+        parts.append(GridStep(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
     points = plan.a.size * plan.b.size
     composed, slack = power(parts, points, plan.a.first * plan.b.size + plan.b.first)
     for indices, window in (([law.i for law in laws], plan.a), ([law.j for law in laws], plan.b)):
@@ -160,9 +168,8 @@ def _composed(plan: _Plan, laws: Sequence[_Law], masses: Sequence[np.ndarray]) -
             _marginal(index, mass, pitch, kind.steps)
             for index, mass, kind in zip(indices, masses, plan.kinds, strict=True)
         ]
-        low, largest = pitch * window.first, _LARGEST_TILT / (pitch * window.size)
-        slack += outside(axes, low + pitch * (window.size - 1), window.up, pitch, largest)
-        slack += outside(axes, low, -window.down, pitch, largest)
+        largest = _LARGEST_TILT / (pitch * window.size)
+        slack += outside(axes, pitch * window.first, window.size, pitch, (window.up, window.down), largest)
     if not slack < _MOST_SLACK:
         raise NumericalError(f"sign lattice of {points} points: rounding and wrap-around {slack:.1e}")
     return composed, slack
@@ -175,7 +182,7 @@ def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> 
     return Tilted(pitch * (first + np.arange(len(total))), total, steps)
 
 
-def _connected(plan: _Plan, kind: _Kind) -> _Law:
+def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
     """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
@@ -199,7 +206,7 @@ def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
     return np.clip(np.expm1(loss) / np.where(length > 0.0, np.expm1(length), 1.0), 0.0, 1.0)
 
 
-def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan, centre: float) -> _Law:
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice, centre: float) -> _PlaneLaw:
     """Points (a, b) on the lattice points around them; the means of e^{b+a} and of e^{b-a} stay.
 
     a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
@@ -217,48 +224,47 @@ def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _Plan, centre:
     return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
 
 
-def _labelled(plan: _Plan, kind: _Kind) -> tuple[_Law, float]:
+def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
     """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
     noise = kind.noise
     y, weight, ends = noise.quadrature(kind.cell)
-    middle = 0.5 * (ends[1:] + ends[:-1])
-    up, down = noise.loss(middle), noise.loss(-middle)
-    a, b = 0.5 * (up - down), 0.5 * (up + down) - kind.centre
+    a, b = odd_and_even(noise, 0.5 * (ends[1:] + ends[:-1]))
+    b = b - kind.centre
     i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
     absent, present = weight.sum(axis=1), (weight * np.exp(noise.loss(y))).sum(axis=1)
     distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
     return _gathered(i, j, absent, present), distance
 
 
-def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _Law:
+def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _PlaneLaw:
     """Masses that share a lattice point, added up."""
     span = int(j.max() - j.min()) + 1
     keys, where = np.unique((i - i.min()) * span + (j - j.min()), return_inverse=True)
     absent, present = np.bincount(where, absent), np.bincount(where, present)
-    return _Law(keys // span + i.min(), keys % span + j.min(), absent, present)
+    return _PlaneLaw(keys // span + i.min(), keys % span + j.min(), absent, present)
 
 
-def _plan(kinds: Kinds, points: int) -> _Plan:
+def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
     """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
     sketches = [_Sketch.of(noise, steps) for noise, steps in kinds]
     ends = [
         [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
         for losses in ([k.a for k in sketches], [k.b for k in sketches])
     ]
-    lengths = [1.02 * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
+    lengths = [_ROOM * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
     if not np.all(np.isfinite(lengths)):
         raise NumericalError("sign lattice: no Chernoff bound")
     # Moving to lattice points spreads either sum by the root of the number of steps, in cells.
-    margin = 8 + int(6.0 * np.sqrt(sum(steps for _, steps in kinds)))
+    margin = _MARGIN + int(_WALK * np.sqrt(sum(steps for _, steps in kinds)))
     # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
     deviation = np.sqrt(sum(k.steps * float(np.exp(k.log_mass) @ k.a**2) for k in sketches))
     pitches, sizes = _pitches(lengths, min(2.0 * deviation, 1.0), margin, points)
     windows = [
-        _Window(h, -int(1.01 * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
+        _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
         for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
     ]
     planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
-    return _Plan(tuple(planned), windows[0], windows[1])
+    return _PlaneLattice(tuple(planned), windows[0], windows[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +293,7 @@ class _Sketch:
 
     def cell(self, pitches: tuple[float, float]) -> float:
         """Narrow enough for quadrature, and for cells that are smaller than those of the lattice."""
-        return min(self.noise.finest, *(0.4 * h / max(x, 1e-300) for h, x in zip(pitches, self.slopes, strict=True)))
+        return min(self.noise.finest, *(_CELL * h / max(x, TINY) for h, x in zip(pitches, self.slopes, strict=True)))
 
 
 def _pitches(
@@ -295,7 +301,7 @@ def _pitches(
 ) -> tuple[tuple[float, float], tuple[int, int]]:
     """Pitches of a and of b, ``ratio`` times as wide, and sizes of windows whose product is about ``points``."""
     pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
-    for _ in range(12):
+    for _ in range(_FITTINGS):
         pitches = pitch, pitch * ratio
         if max(x / h for x, h in zip(lengths, pitches, strict=True)) > _LONGEST:  # no transform is that long
             raise NumericalError("sign lattice: its window needs too many points")
@@ -314,7 +320,4 @@ def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float)
     for kind, loss in zip(sketches, losses, strict=True):
         law = kind.log_mass + tilt * (kind.centre + kind.b + kind.a)
         logs += kind.steps * logsumexp(law + np.multiply.outer(_CHERNOFF, loss), axis=1)
-    ends = (logs - np.log(_TAIL)) / _CHERNOFF
-    ends[np.isnan(ends)] = np.inf  # no bound
-    best = int(np.argmin(ends))
-    return float(ends[best]), float(_CHERNOFF[best])
+    return window_end(logs, _CHERNOFF, _TAIL)

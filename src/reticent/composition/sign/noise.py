@@ -7,6 +7,7 @@ Observations y are in noise scales, H0 = absent. ``loss`` is the log likelihood 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -15,11 +16,13 @@ import numpy as np
 from reticent.composition.pairs.gaussian_mixture import log_mixture
 from reticent.composition.pairs.whole_user import log_binomial
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import HALF_LOG_TWO_PI
 
 _REACH = 8.5  # standard deviations of y past the furthest shift: 1e-17 is left out per step and accounted for
-_GAUSS = np.polynomial.legendre.leggauss(5)
-_MOST_CELLS = 100_000
-_PLANNED = 4001
+_GAUSS = np.polynomial.legendre.leggauss(5)  # nodes and weights of one cell
+_MOST_CELLS = 100_000  # of y, to either side of 0
+_FINE, _OF_SHIFT = 0.02, 0.05  # widest exact cells of y: in noise scales; over the furthest shift
+_PLANNED = 4001  # observations on which a lattice is planned
 
 
 class SignNoise(Protocol):
@@ -34,18 +37,32 @@ class SignNoise(Protocol):
         """The widest cell of y whose quadrature is exact to rounding."""
 
     def loss(self, y: np.ndarray) -> np.ndarray:
-        """log dQ+/dP."""
+        """log dQ+/dP.
+
+        Args:
+            y: observations, in noise scales.
+        """
 
     def planned(self) -> tuple[np.ndarray, np.ndarray]:
         """Evenly spaced observations, and roughly the log of the P-mass at each."""
 
     def quadrature(self, cell: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells."""
+        """Nodes and P-weights, one row per cell of y of width at most ``cell``; and the ends of the cells.
+
+        Args:
+            cell: > 0, in noise scales.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianSign:
-    """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate)."""
+    """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate).
+
+    Attributes:
+        rate: p, in (0, 1]; 1 for one record only.
+        slope: m, the clip norm over the standard deviation of the noise; > 0.
+        records: of one person, >= 1.
+    """
 
     rate: float
     slope: float
@@ -53,11 +70,11 @@ class GaussianSign:
 
     @property
     def lost(self) -> float:
-        return 2.0 * math.exp(-0.5 * _REACH * _REACH - math.log(_REACH) - 0.9189385332046727)
+        return 2.0 * math.exp(-0.5 * _REACH * _REACH - math.log(_REACH) - HALF_LOG_TWO_PI)
 
     @property
     def finest(self) -> float:
-        return min(0.02, 0.05 / (self.records * self.slope))
+        return min(_FINE, _OF_SHIFT / (self.records * self.slope))
 
     @property
     def largest_decrease(self) -> float:
@@ -69,9 +86,15 @@ class GaussianSign:
         return _REACH + self.records * self.slope
 
     def loss(self, y: np.ndarray) -> np.ndarray:
+        """log dQ+/dP, of the shape of ``y``: real, or complex near the real axis for one record."""
         if self.records == 1:
             exponent = self.slope * y - 0.5 * self.slope**2
-            return exponent if self.rate == 1.0 else np.log1p(self.rate * np.expm1(exponent))
+            if self.rate == 1.0:
+                return exponent
+            if np.iscomplexobj(y):
+                with np.errstate(over="ignore"):
+                    return np.log1p(self.rate * np.expm1(exponent))
+            return log_mixture([self.rate], [exponent])
         shifts = self.slope * np.arange(1, self.records + 1)
         weights = np.exp(log_binomial(self.records, self.rate)[1:])
         return log_mixture(weights.tolist(), [shift * y - 0.5 * shift**2 for shift in shifts.tolist()])
@@ -102,7 +125,7 @@ class LaplaceSign:
 
     @property
     def finest(self) -> float:
-        return 0.02
+        return _FINE
 
     def loss(self, y: np.ndarray) -> np.ndarray:
         return np.log1p(self.rate * np.expm1(np.clip(2.0 * y - self.shift, -self.shift, self.shift)))
@@ -121,6 +144,21 @@ class LaplaceSign:
         outer = np.full_like(beyond, self.shift)
         ends = np.concatenate([ends[:1], ends, ends[-1:]])
         return np.concatenate([-outer, y, outer]), np.concatenate([beyond, weight, beyond]), ends
+
+
+Kinds = Sequence[tuple[GaussianSign, int]]
+"""Steps with Gaussian noise of each kind, and how often each runs."""
+
+
+def odd_and_even(noise: SignNoise, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(a, b) of ``step`` at observations ``y``: half the difference, and half the sum, of the losses at y and -y.
+
+    Args:
+        noise: one step.
+        y: in noise scales, any shape.
+    """
+    up, down = noise.loss(y), noise.loss(-y)
+    return 0.5 * (up - down), 0.5 * (up + down)
 
 
 def _ends(reach: float, cell: float) -> np.ndarray:

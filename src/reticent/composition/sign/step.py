@@ -15,72 +15,64 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition.pairs.gaussian_mixture import log_mixture
-from reticent.composition.polygon import Polygon, polygon_above, polygon_through
+from reticent.composition.polygon import Sides, polygon_above, polygon_through
+from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors
-from reticent.tradeoff._logs import log1mexp
+from reticent.tradeoff._logs import TINY
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
-_MOST_NODES = 4_000_000
-_MOST_CELLS = 600_000
+_MOST_NODES = 4_000_000  # of one quadrature
+_MOST_CELLS = 600_000  # of a net of frequencies
 _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
+_LEAST_WEIGHT, _LEAST_DEVIATION = 1e-320, 1e-150  # in place of 0
+_FIRST_CELL, _GROWTH = 0.02, 1.06  # of a net: times the mean absolute deviation; from one cell to the next
+_WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from so many steps on
 
 
-class Nodes(NamedTuple):
-    """Trapezoid rule on y >= 0: weights under "absent" with both signs of y folded together, and the losses there."""
+class FoldedNodes(NamedTuple):
+    """Trapezoid rule on y >= 0.
+
+    Attributes:
+        weight: masses under "absent", both signs of y folded together.
+        a, b: the losses there.
+    """
 
     weight: np.ndarray
     a: np.ndarray
     b: np.ndarray
 
-    def log_moment(self, s: float, w: float) -> float:
-        """log E e^{s b + w a} of one step under "absent", real arguments."""
-        top = s * self.b + abs(w) * np.abs(self.a)
-        shift = float(np.max(top + np.log(np.maximum(self.weight, 1e-320))))
-        terms = self.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
-        return shift + math.log(float(np.sum(terms)))
-
-
-@dataclass(frozen=True, slots=True)
-class SignStep:
-    """One Poisson-sampled step.
-
-    Attributes:
-        rate: p, in (0, 1).
-        slope: m, the clip norm over the standard deviation of the noise; > 0.
-    """
-
-    rate: float
-    slope: float
-
-    def loss(self, y: np.ndarray) -> np.ndarray:
-        """l+ at real or complex ``y``, of its shape; l- is ``loss(-y)``."""
-        exponent = self.slope * y - 0.5 * self.slope**2
-        if np.iscomplexobj(y):  # in the strip of the quadrature, near the real axis
-            with np.errstate(over="ignore"):
-                return np.log1p(self.rate * np.expm1(exponent))
-        return log_mixture([self.rate], [exponent])
-
-    def losses(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(a, b) at real or complex ``y``."""
-        up, down = self.loss(y), self.loss(-y)
-        return 0.5 * (up - down), 0.5 * (up + down)
-
-    def nodes(self, spacing: float, reach: float = REACH) -> Nodes:
+    @classmethod
+    def of(cls, step: GaussianSign, spacing: float, reach: float = REACH) -> FoldedNodes:
         """Nodes ``spacing`` apart up to ``reach`` beyond twice the slope.
+
+        Args:
+            step: with one record.
+            spacing: in standard deviations of the noise, > 0.
+            reach: in the same units.
 
         Raises:
             NumericalError: too little noise for any number of nodes that fits.
         """
-        count = (reach + 2.0 * self.slope) / spacing
+        count = (reach + 2.0 * step.slope) / spacing
         if not count < _MOST_NODES:
             raise NumericalError(f"common-sign composition: {count:.3g} nodes would be needed")
         y = np.arange(math.ceil(count) + 1) * spacing
         weight = np.exp(-0.5 * y * y) * (2.0 * spacing / math.sqrt(2.0 * math.pi))
         weight[0] *= 0.5
-        return Nodes(weight, *self.losses(y))
+        return cls(weight, *odd_and_even(step, y))
+
+    def square(self) -> float:
+        """E a^2 under "absent"."""
+        return float(self.weight @ self.a**2)
+
+    def log_moment(self, s: float, w: float) -> float:
+        """log E e^{s b + w a} of one step under "absent", real arguments."""
+        top = s * self.b + abs(w) * np.abs(self.a)
+        shift = float(np.max(top + np.log(np.maximum(self.weight, _LEAST_WEIGHT))))
+        terms = self.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
+        return shift + math.log(float(np.sum(terms)))
 
 
 class TiltedLaw(NamedTuple):
@@ -103,8 +95,14 @@ class TiltedLaw(NamedTuple):
     absolute: tuple[float, float]
 
     @classmethod
-    def of(cls, nodes: Nodes, line: float, lift: float) -> TiltedLaw:
-        """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +"."""
+    def of(cls, nodes: FoldedNodes, line: float, lift: float) -> TiltedLaw:
+        """Under e^{line b + lift (a + b)} times "absent"; ``lift`` 1 is "present with +".
+
+        Args:
+            nodes: of one step.
+            line: real part of s, < 0.
+            lift: 0 for "absent", 1 for "present".
+        """
         base = nodes.weight * np.exp((line + lift) * nodes.b)
         even, odd = base * np.cosh(lift * nodes.a), base * np.sinh(lift * nodes.a)
         total = even.sum()
@@ -123,7 +121,7 @@ class TiltedLaw(NamedTuple):
         slack = 0.5 * ((t_high - t_low) * self.absolute[0])[:, None] + 0.5 * ((w_high - w_low) * self.absolute[1])
         near = self._near(t_low, t_high, w_low, w_high, sign)
         far = (self.moduli(0.5 * (t_low + t_high), sign * 0.5 * (w_low + w_high)) + slack + _SLACK) ** 2
-        return np.asarray(np.clip(np.minimum(near, far), 1e-300, 1.0))
+        return np.asarray(np.clip(np.minimum(near, far), TINY, 1.0))
 
     def _near(
         self, t_low: np.ndarray, t_high: np.ndarray, w_low: np.ndarray, w_high: np.ndarray, sign: float
@@ -148,6 +146,49 @@ class TiltedLaw(NamedTuple):
         return np.hypot(real, imag)
 
 
+class TransformTable(NamedTuple):
+    """One kind of step, ready for its transforms.
+
+    Attributes:
+        nodes: of one step.
+        steps: how often it runs.
+        even, odd: e^b cosh a and e^b sinh a at the nodes.
+        cosines, sines: of w a, a row for each node.
+        missing: mean of 1 - cos(w a) under "absent", and weighted by ``even``.
+    """
+
+    nodes: FoldedNodes
+    steps: int
+    even: np.ndarray
+    odd: np.ndarray
+    cosines: np.ndarray
+    sines: np.ndarray
+    missing: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, nodes: FoldedNodes, steps: int, w: np.ndarray) -> TransformTable:
+        """At the frequencies ``w`` of a.
+
+        Args:
+            nodes, steps: see the class.
+            w: shape (n,).
+        """
+        angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
+        even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
+        half = 2.0 * np.sin(0.5 * angle) ** 2
+        missing = nodes.weight @ half, (nodes.weight * even) @ half
+        return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
+
+    def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """log phi^T under "absent", and under "present" with + and with -; rows ``s``, complex, columns w."""
+        weight = self.nodes.weight
+        growth = np.expm1(np.outer(s, self.nodes.b))
+        absent = (growth * weight) @ self.cosines - self.missing[0]
+        even = (growth * (weight * self.even)) @ self.cosines - self.missing[1]
+        odd = 1j * (((1.0 + growth) * (weight * self.odd)) @ self.sines)
+        return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
+
+
 def largest_outside(
     laws: Sequence[tuple[TiltedLaw, int]], box: tuple[float, float], ends: tuple[float, float]
 ) -> float:
@@ -155,10 +196,15 @@ def largest_outside(
 
     Near the origin by |E e^{iX}|^2 <= 1 - var X + (2 mu_4 + 6 var^2)/24 (cos x <= 1 - x^2/2 + x^4/24 for the
     symmetrised X); further out on a net of points, between which each modulus moves by at most the distance.
+
+    Args:
+        laws: of one step of each kind, and how often it runs.
+        box: the frequencies of b and of a that are summed.
+        ends: those that matter.
     """
-    spread = max(1e-150, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
-    widest = 12.0 if sum(steps for _, steps in laws) < 1000 else 30.0
-    nets = [_net(end, 0.02 / size, widest) for end, size in zip(ends, spread, strict=True)]
+    spread = max(_LEAST_DEVIATION, *(law.absolute[0] for law, _ in laws)), max(law.absolute[1] for law, _ in laws)
+    widest = _WIDEST if sum(steps for _, steps in laws) < _MANY else _WIDEST_MANY
+    nets = [_net(end, _FIRST_CELL / size, widest) for end, size in zip(ends, spread, strict=True)]
     cells = len(nets[0]) * len(nets[1])
     if cells > _MOST_CELLS or cells * sum(len(law.a) for law, _ in laws) > _MOST_WORK:
         return 1.0
@@ -173,19 +219,12 @@ def largest_outside(
 
 
 def _net(end: float, first: float, widest: float) -> np.ndarray:
-    """0 < ... < end with steps of ``first`` that grow by 6 % up to ``widest`` times that."""
+    """0 < ... < end with steps of ``first`` that grow up to ``widest`` times that."""
     points, width = [0.0], first
     while points[-1] < end and len(points) < _MOST_CELLS:
         points.append(points[-1] + width)
-        width = min(width * 1.06, widest * first)
+        width = min(width * _GROWTH, widest * first)
     return np.array(points)
-
-
-class Pair(NamedTuple):
-    """Polygons on both sides of the truth: never above it as a trade-off curve, never below it."""
-
-    above: Polygon
-    below: Polygon
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,15 +242,15 @@ class Bounds:
     fpr: np.ndarray
     fnr: np.ndarray
 
-    def pair(self) -> Pair:
+    def sides(self) -> Sides:
         """The tangents of ``delta`` on one side, the chords of the tests on the other."""
         with np.errstate(divide="ignore"):
-            rates = (np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
-            above = tangents(self.thresholds, np.log(self.delta))
-        return Pair(above, polygon_through(LogErrors(*(rate[::-1] for rate in rates))))
+            rates = LogErrors(np.log(self.fpr), np.log1p(-self.fpr), np.log(self.fnr), np.log1p(-self.fnr))
+        above = polygon_above(self.thresholds, np.log(self.delta))
+        return Sides(above, polygon_through(rates.at(slice(None, None, -1))))
 
 
-def tangents(thresholds: np.ndarray, log_delta: np.ndarray) -> Polygon:
-    """The curve bounded by logarithms of delta at ``thresholds``, oriented as in ``Bounds``."""
-    log_delta = np.minimum(log_delta, 0.0)
-    return polygon_above(thresholds, log_delta, log1mexp(log_delta))
+def _log1p(z: np.ndarray) -> np.ndarray:
+    x, y = z.real, z.imag
+    with np.errstate(divide="ignore"):
+        return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)

@@ -15,34 +15,52 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfc, loggamma
 
-from reticent.composition.sign.step import REACH, Bounds, Nodes, SignStep, TiltedLaw, largest_outside
+from reticent.composition.polygon import mirrored
+from reticent.composition.sign.noise import GaussianSign, Kinds, odd_and_even
+from reticent.composition.sign.step import REACH, Bounds, FoldedNodes, TiltedLaw, TransformTable, largest_outside
 from reticent.errors import NumericalError
+from reticent.tradeoff._logs import EPS, TINY
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
 _CUT = 9.0  # standard deviations of the blur in frequency
 _LOG_TINY = math.log(1e-8)  # delta at the last threshold
-_MOST_FREQUENCIES = 6_000_000
+_MOST_FREQUENCIES = 6_000_000  # pairs of them, of one box
 _MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
 _OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line, outside the box
 _FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
 _COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less than 1e-7
 _WIDENED = 1.4  # by which a box of frequencies grows that was too small
 _ROUGH_SPACING = 0.02  # of nodes for real moments
-_EPS = 2.0**-52
 _ULPS = 1e-15  # relative rounding of sums that leave this file
-_LARGEST_EXPONENT = 600.0
-Kinds = Sequence[tuple[SignStep, int]]
-"""One step of each kind, and how often it runs."""
+_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
+_COUNT, _COARSE_COUNT = 480, 48  # thresholds to either side of 0: those that are answered, those that place them
+_RISE = 1e-3  # of -log delta from one coarse threshold to the next, at least
+_CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over the deviation of A
+_FURTHEST_LINE, _HALVINGS = 1e4, 60  # the line that is looked for, in the same units, and the search for it
+_LESS, _MORE = 0.25, 4.0  # multiples of the line at which the copies up and down in B are planned
+_BESIDE = 36.0  # exponent that makes A beyond half the width negligible
+_NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
+_BOXES = 6  # that are tried
+_LOOKED = 0.03, 1.0  # shares of the blur's reach in which the decay is looked for, one after the other
+_NEAREST, _PLACES = 2e-3, 160  # the first place there, as a share, and how many
+_GUESSED = 0.1  # of _OUTSIDE, for a guess
+_FINEST_SPACING, _WIDEST_SPACING, _STRIP_SPACING = 1e-4, 0.25, 0.04  # of nodes in y; of places on the strip's edge
+_THIN, _THICK, _STRIPS = 0.01, 6.0, 16  # half widths of strips that are tried, and how many
+_SINGULAR = 0.9  # of the way to the first singularity: no strip is wider
+_BLOCK = 400_000  # frequencies at once
+_ROUNDED, _PER_EXPONENT = 40.0, 4.0  # eps of one term, and for each unit of its exponents
+_BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
+_BESIDE_TILTS = np.geomspace(0.1, 40.0, 30)  # of A in these bounds, in the same units
+_BELOW = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0])  # exponents of Chernoff bounds on copies down in B, over the line
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _FourierPlan:
     """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) of B and w_k = k dw (0 <= k < omegas) of A.
 
     Attributes:
@@ -55,7 +73,7 @@ class _Plan:
     """
 
     kinds: Kinds
-    rough: Sequence[Nodes]
+    rough: Sequence[FoldedNodes]
     blur_a: float
     blur_b: float
     line: float = 0.0
@@ -87,7 +105,7 @@ class _Plan:
         noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.blur_mean * s
         return self.total(lambda nodes: nodes.log_moment(s, w)) + noise
 
-    def total(self, of: Callable[[Nodes], float]) -> float:
+    def total(self, of: Callable[[FoldedNodes], float]) -> float:
         """Sum over all steps of what ``of`` finds on the nodes of one."""
         return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
 
@@ -96,7 +114,7 @@ class _Plan:
         return self.line + 1j * self.dtau * np.arange(self.taus)
 
 
-def enclose(kinds: Kinds, blur: float, count: int = 480) -> Bounds:
+def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
     """Certified bounds at ``count`` thresholds per direction.
 
     Args:
@@ -108,17 +126,22 @@ def enclose(kinds: Kinds, blur: float, count: int = 480) -> Bounds:
     """
     plan = _plan(kinds, blur)
     transforms = _transforms(plan)
-    coarse = np.concatenate([np.linspace(-plan.low, 0.0, 48)[:-1], np.linspace(0.0, plan.high, 48)])
+    low, high = np.linspace(-plan.low, 0.0, _COARSE_COUNT), np.linspace(0.0, plan.high, _COARSE_COUNT)
+    coarse = np.concatenate([low[:-1], high])
     thresholds = _even_thresholds(coarse, _invert(plan, transforms, coarse)[0], count)
     put, fpr, fnr = _invert(plan, transforms, thresholds)
     # Put-call parity where l >= 0; the rounding of what is left is added.
     above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
     delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
-    return Bounds(thresholds, np.clip(delta, 1e-300, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
+    return Bounds(thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
 
 
 def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
     """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
+
+    Args:
+        kinds: sampled steps.
+        blur: as for ``enclose``.
 
     Raises:
         NumericalError: the frequencies needed do not fit the budget.
@@ -146,13 +169,13 @@ def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarr
         log_delta = np.log(np.clip(delta, math.exp(_LOG_TINY), 1.0))
         last = int(np.argmin(log_delta)) or 1
         depth = np.maximum.accumulate(-log_delta[: last + 1])
-        depth = depth - depth[0] + 1e-3 * np.arange(last + 1)
+        depth = depth - depth[0] + _RISE * np.arange(last + 1)
         halves.append(np.interp(np.linspace(0.0, depth[-1], count), depth, size[: last + 1]))
-    return np.concatenate([-halves[1][:0:-1], halves[0]])
+    return mirrored(-halves[1], halves[0])
 
 
 def _invert(
-    plan: _Plan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
+    plan: _FourierPlan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """E_P (e^l - LR)_+ and both errors of the tests "LR > e^l" at ``ratio``, with every error on the safe side."""
     absent, present, size = transforms
@@ -168,35 +191,29 @@ def _invert(
     )
 
 
-def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _Plan:
-    plan = _Plan(kinds, [step.nodes(_ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
-    scale = math.sqrt(plan.total(_square))
+def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
+    plan = _FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
+    scale = math.sqrt(plan.total(FoldedNodes.square))
     spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
     plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + _log_cosh_variance(scale)))
-    cumulant, grid = plan.cumulant, np.geomspace(1e-3, 1e3, 61) / scale
+    cumulant, grid = plan.cumulant, _CHERNOFF / scale
     high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
     low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
-    left, right = 0.0, 1e4 / scale
-    for _ in range(60):
-        line = 0.5 * (left + right)
-        left, right = (line, right) if cumulant(-line, 0.0) + line * high < _LOG_MAGNITUDE else (left, line)
-    line = left
-    period = (cumulant(-4.0 * line, 0.0) + 4.0 * line * high + _ALIAS) / (3.0 * line)
-    period = max(period, (_ALIAS + line * high) / (0.75 * line))
-    width = 2.0 * min((cumulant(0.0, t) + 36.0) / t for t in grid)
+    line, right = 0.0, _FURTHEST_LINE / scale
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (line + right)
+        line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
+    period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
+    period = max(period, (_ALIAS + line * high) / ((1.0 - _LESS) * line))
+    width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
     width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
     dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
     return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
 
 
-def _square(nodes: Nodes) -> float:
-    """E a^2 of one step."""
-    return float(nodes.weight @ nodes.a**2)
-
-
 def _log_cosh_variance(scale: float) -> float:
     """Variance of log cosh of a centred normal."""
-    x = scale * np.linspace(-8.0, 8.0, 161)
+    x = scale * _NORMAL
     weight = np.exp(-0.5 * (x / scale) ** 2)
     value = np.abs(x) + np.log1p(np.exp(-2.0 * np.abs(x)))
     mean = weight @ value / weight.sum()
@@ -210,10 +227,10 @@ def _commensurate(dtau: float, dw: float) -> tuple[float, float]:
     return dw * math.floor(dtau / dw), dw
 
 
-def _boxed(plan: _Plan, prove: bool) -> _Plan:
+def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
     """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
     tau, omega = _decay(plan)
-    for _ in range(6):
+    for _ in range(_BOXES):
         taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
         omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
         if taus * omegas > _MOST_FREQUENCIES:
@@ -230,22 +247,22 @@ def _boxed(plan: _Plan, prove: bool) -> _Plan:
     raise NumericalError(f"common-sign composition at {which} needs more than {_MOST_FREQUENCIES} frequencies")
 
 
-def _decay(plan: _Plan) -> tuple[float, float]:
+def _decay(plan: _FourierPlan) -> tuple[float, float]:
     """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
-    for share in (0.03, 1.0):
+    for share in _LOOKED:
         reach = share * plan.ends[0], share * plan.ends[1]
         nodes, found, inside = _coarse_nodes(plan, reach), [], True
         if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
             raise NumericalError(f"common-sign composition: {needed} nodes would be needed")
         for lift in (0.0, 1.0):
-            t, w = (np.geomspace(2e-3 * end, end, 160) for end in reach)
+            t, w = (np.geomspace(_NEAREST * end, end, _PLACES) for end in reach)
             logs = np.zeros((2, len(t)))
             for each, (_, steps) in zip(nodes, plan.kinds, strict=True):
                 law = TiltedLaw.of(each, plan.line, lift)
                 moduli = law.moduli(t, np.zeros(1))[:, 0], law.moduli(np.zeros(1), w)[0]
-                logs += steps * np.log(np.maximum(moduli, 1e-300))
+                logs += steps * np.log(np.maximum(moduli, TINY))
             for axis, log_modulus in zip((t, w), logs, strict=True):
-                above = np.flatnonzero(log_modulus > math.log(0.1 * _OUTSIDE))
+                above = np.flatnonzero(log_modulus > math.log(_GUESSED * _OUTSIDE))
                 last = int(above[-1]) if len(above) else 0
                 inside &= last < len(axis) - 1
                 found.append(float(axis[min(last + 1, len(axis) - 1)]))
@@ -254,15 +271,15 @@ def _decay(plan: _Plan) -> tuple[float, float]:
     return max(found[0], found[2]), max(found[1], found[3])
 
 
-def _coarse_nodes(plan: _Plan, frequencies: tuple[float, float]) -> list[Nodes]:
+def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
     """Enough for moduli to 1e-5 (see ``TiltedLaw``), for each kind of step."""
     return [
-        step.nodes(_node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
+        FoldedNodes.of(step, _node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
         for step, _ in plan.kinds
     ]
 
 
-def _outside(plan: _Plan) -> float:
+def _outside(plan: _FourierPlan) -> float:
     """Bound on |phi/phi(c, 0)|^T outside the box but within the reach of the blur, for both laws."""
     coarse, counts = _coarse_nodes(plan, plan.ends), [steps for _, steps in plan.kinds]
     laws = ([TiltedLaw.of(nodes, plan.line, lift) for nodes in coarse] for lift in (0.0, 1.0))
@@ -270,57 +287,29 @@ def _outside(plan: _Plan) -> float:
 
 
 def _node_spacing(
-    plan: _Plan, step: SignStep, frequencies: tuple[float, float], exponent: float, reach: float = REACH
+    plan: _FourierPlan, step: GaussianSign, frequencies: tuple[float, float], exponent: float, reach: float = REACH
 ) -> float:
     """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
     slope = step.slope
-    y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, 0.04)
-    best = 1e-4
-    for d in np.geomspace(0.01, min(6.0, 0.9 * math.pi / slope), 16):
-        a, b = step.losses(y + 1j * d)
+    y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, _STRIP_SPACING)
+    best = _FINEST_SPACING
+    for d in np.geomspace(_THIN, min(_THICK, _SINGULAR * math.pi / slope), _STRIPS):
+        a, b = odd_and_even(step, y + 1j * d)
         level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
         level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
         best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
-    return min(best, 0.25)
+    return min(best, _WIDEST_SPACING)
 
 
-class _Table(NamedTuple):
-    """One kind of step: its nodes, e^b cosh a and e^b sinh a there, cos(w a) and sin(w a), and 1 - cos in the mean."""
-
-    nodes: Nodes
-    steps: int
-    even: np.ndarray
-    odd: np.ndarray
-    cosines: np.ndarray
-    sines: np.ndarray
-    missing: tuple[np.ndarray, np.ndarray]
-
-    @classmethod
-    def of(cls, nodes: Nodes, steps: int, w: np.ndarray) -> _Table:
-        angle, grown = np.outer(nodes.a, w), np.exp(nodes.b)
-        even, odd = grown * np.cosh(nodes.a), grown * np.sinh(nodes.a)
-        half = 2.0 * np.sin(0.5 * angle) ** 2
-        missing = nodes.weight @ half, (nodes.weight * even) @ half
-        return cls(nodes, steps, even, odd, np.cos(angle), np.sin(angle), missing)
-
-    def log_powers(self, s: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """log phi^T under "absent", and under "present" with + and with -; rows s, columns w."""
-        weight = self.nodes.weight
-        growth = np.expm1(np.outer(s, self.nodes.b))
-        absent = (growth * weight) @ self.cosines - self.missing[0]
-        even = (growth * (weight * self.even)) @ self.cosines - self.missing[1]
-        odd = 1j * (((1.0 + growth) * (weight * self.odd)) @ self.sines)
-        return self.steps * _log1p(absent), self.steps * _log1p(even + odd), self.steps * _log1p(even - odd)
-
-
-def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
+def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
     tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
-    tables = [_Table.of(step.nodes(_node_spacing(plan, step, plan.box, _FINE)), steps, w) for step, steps in plan.kinds]
+    nodes = [FoldedNodes.of(step, _node_spacing(plan, step, plan.box, _FINE)) for step, _ in plan.kinds]
+    tables = [TransformTable.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
     gamma = _GammaTable(plan)
     absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
     total = 0.0
-    block = max(1, 400_000 // plan.omegas)
+    block = max(1, _BLOCK // plan.omegas)
     for start in range(0, plan.taus, block):
         part = slice(start, min(start + block, plan.taus))
         s = plan.line + 1j * tau[part]
@@ -337,16 +326,16 @@ def _transforms(plan: _Plan) -> tuple[np.ndarray, np.ndarray, float]:
     return absent, present, total * plan.dw * plan.dtau / math.pi**2
 
 
-def _doubt(tables: Sequence[_Table], s: np.ndarray) -> np.ndarray:
+def _doubt(tables: Sequence[TransformTable], s: np.ndarray) -> np.ndarray:
     """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
     powers = sum(
         table.steps * np.abs(s) * float(table.nodes.weight @ np.abs(table.nodes.b)) + table.steps**0.5
         for table in tables
     )
-    return (40.0 * len(tables) + 4.0 * np.abs(loggamma(-s)) + 4.0 * powers) / np.abs(s)
+    return (_ROUNDED * len(tables) + _PER_EXPONENT * np.abs(loggamma(-s)) + _PER_EXPONENT * powers) / np.abs(s)
 
 
-def _sum_over(terms: np.ndarray, plan: _Plan) -> np.ndarray:
+def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
     """Trapezoid in w over the whole axis, from w >= 0."""
     return (terms.sum(axis=1) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
 
@@ -354,7 +343,7 @@ def _sum_over(terms: np.ndarray, plan: _Plan) -> np.ndarray:
 class _GammaTable:
     """log of K_s(w) = 2^{-s-1} Gamma((iw-s)/2) Gamma((-iw-s)/2) / Gamma(-s) on a commensurate grid."""
 
-    def __init__(self, plan: _Plan) -> None:
+    def __init__(self, plan: _FourierPlan) -> None:
         base = min(plan.dtau, plan.dw)
         self._per_tau, per_w = round(plan.dtau / base), round(plan.dw / base)
         self._w = per_w * np.arange(plan.omegas)
@@ -372,13 +361,7 @@ class _GammaTable:
         return np.where(index < 0, value.conj(), value)
 
 
-def _log1p(z: np.ndarray) -> np.ndarray:
-    x, y = z.real, z.imag
-    with np.errstate(divide="ignore"):
-        return 0.5 * np.log1p(np.maximum(x * (2.0 + x) + y * y, -1.0)) + 1j * np.arctan2(y, 1.0 + x)
-
-
-def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
+def _error(plan: _FourierPlan, size: float, thresholds: np.ndarray) -> np.ndarray:
     """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
 
     Times e^l it bounds that of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
@@ -391,47 +374,47 @@ def _error(plan: _Plan, size: float, thresholds: np.ndarray) -> np.ndarray:
     kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
     level = math.exp(kernel + moment) / (2.0 * math.pi**2 * abs(plan.line))
     truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
-    return np.exp(-plan.line * thresholds) * (truncation + _EPS * size)
+    return np.exp(-plan.line * thresholds) * (truncation + EPS * size)
 
 
-def _log_size(plan: _Plan, lift: float) -> float:
+def _log_size(plan: _FourierPlan, lift: float) -> float:
     """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
     c = plan.line
     blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
     return plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + blur
 
 
-def _alias(plan: _Plan, thresholds: np.ndarray) -> np.ndarray:
+def _alias(plan: _FourierPlan, thresholds: np.ndarray) -> np.ndarray:
     """Upper bound on what the shifted copies of (A, B) add to P(log LR <= l); they are all >= 0."""
     period, width = 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
     beside = _beside(plan, width, thresholds)
     return beside + _above_in_b(plan, period, width, thresholds) + _below_in_b(plan, period, width, thresholds)
 
 
-def _beside(plan: _Plan, width: float, thresholds: np.ndarray) -> np.ndarray:
+def _beside(plan: _FourierPlan, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
-    scale = math.sqrt(plan.total(_square) + plan.blur_a**2)
+    scale = math.sqrt(plan.total(FoldedNodes.square) + plan.blur_a**2)
     best = np.full_like(thresholds, np.inf)
-    for theta in np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) / scale:
+    for theta in _BESIDE_EXPONENTS / scale:
         back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
-        reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in np.geomspace(0.1, 40.0, 30) / scale)
+        reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in _BESIDE_TILTS / scale)
         far, near = (math.exp(min(x, _LARGEST_EXPONENT)) for x in (reach, plan.cumulant(-theta, 0.0)))
         value = 2.0 * _copies(theta, width) * far + back * near
         best = np.minimum(best, np.exp(np.minimum(theta * thresholds, _LARGEST_EXPONENT)) * value)
     return best
 
 
-def _above_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+def _above_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies up in B, each smaller by e^{c period}; Chernoff at a quarter of the line."""
-    line, theta = -plan.line, -0.25 * plan.line
+    line, theta = -plan.line, -_LESS * plan.line
     fence = _copies(theta, width) * math.exp(plan.cumulant(-theta, 0.0))
     return fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
 
 
-def _below_in_b(plan: _Plan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+def _below_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
     """Copies down in B, each larger by e^{-c period} and further out; Chernoff beyond the line."""
     line, best = -plan.line, np.full_like(thresholds, np.inf)
-    for theta in line * np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0]):
+    for theta in line * _BELOW:
         log_size = plan.cumulant(-theta, 0.0) + theta * thresholds
         fence = _copies(theta, width) * _geometric((theta - line) * period)
         best = np.minimum(best, fence * np.exp(np.minimum(log_size, _LARGEST_EXPONENT)))
