@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import re
 import sys
@@ -111,6 +113,8 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None:  # The process ends with this call. Python then looks for garbage in all that was imported, several
+        atexit.register(gc.freeze)  # times: a tenth of a short call. What is frozen is left out; the system takes it.
     try:
         code = whole(args=words, standalone_mode=False)
         sys.stdout.flush()

@@ -16,7 +16,7 @@ import numpy as np
 
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import OVERFLOW, SMALL, log1mexp, log_sub
+from reticent.tradeoff._logs import OVERFLOW, SMALL, log1mexp, log_difference, log_sub
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
 _MAX_PASSES = 60  # of chords over threshold 0
@@ -100,8 +100,7 @@ class _DeltaHull:
         log_delta, log_rest = np.minimum.accumulate(log_delta), np.maximum.accumulate(log_rest)
         self.thresholds, self.log_delta, self.log_rest = thresholds, log_delta, log_rest
         while len(self.thresholds) > 1:
-            run, drop = self._increments()
-            kept = convex_chain(run, drop)
+            kept = convex_chain(*self._increments())
             if len(kept) == len(self.thresholds):
                 break
             self.thresholds, self.log_delta, self.log_rest = (
@@ -112,8 +111,7 @@ class _DeltaHull:
         """log of how far e^l rises, and of how far delta falls, from each threshold to the next."""
         log_delta, log_rest = self.log_delta, self.log_rest
         run = self.thresholds[1:] + log1mexp(-np.diff(self.thresholds))
-        by_delta, by_rest = log_sub(log_delta[:-1], log_delta[1:]), log_sub(log_rest[1:], log_rest[:-1])
-        return run, np.where(log_delta[:-1] < SMALL, by_delta, by_rest)
+        return run, log_difference(log_delta[:-1], log_delta[1:], log_rest[1:], log_rest[:-1])
 
     @property
     def log_fpr(self) -> np.ndarray:
@@ -185,10 +183,8 @@ def polygon_through(points: LogErrors) -> Polygon:
             those that are not numbers are left out.
     """
     fpr, tnr, fnr, tpr = points.at(~np.any(np.isnan(points), axis=0))
-    # Of a rate and its complement the smaller one is known to all digits, and decides.
-    few, rare = fpr < -1.0, tpr < -1.0
-    tnr, fpr = np.where(few, log1mexp(fpr), tnr), np.where(few, fpr, log1mexp(tnr))
-    fnr, tpr = np.where(rare, log1mexp(tpr), fnr), np.where(rare, tpr, log1mexp(fnr))
+    fpr, tnr = _complementary(fpr, tnr)
+    tpr, fnr = _complementary(tpr, fnr)
     ordered = LogErrors(fpr, tnr, fnr, tpr).at(np.lexsort((fpr, -tnr)))
     vertices = _undominated(LogErrors.joined(_NEVER, ordered, _ALWAYS))
     while True:
@@ -197,6 +193,13 @@ def polygon_through(points: LogErrors) -> Polygon:
         if len(kept) == len(vertices.fpr):
             return Polygon(vertices, rise - run)
         vertices = vertices.at(kept)
+
+
+def _complementary(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log of rates and of their complements: the smaller of both is known to all digits, and decides."""
+    few = rate < -1.0
+    other = log1mexp(np.where(few, rate, rest))
+    return np.where(few, rate, other), np.where(few, other, rest)
 
 
 def _undominated(vertices: LogErrors) -> LogErrors:
@@ -211,9 +214,7 @@ def _undominated(vertices: LogErrors) -> LogErrors:
 def _increments(vertices: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """log of how far the false positives rise, and the false negatives fall, from each vertex to the next."""
     a, b = vertices.at(slice(-1)), vertices.at(slice(1, None))
-    run = np.where(b.fpr < SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
-    rise = np.where(b.tpr < SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
-    return run, rise
+    return log_difference(b.fpr, a.fpr, a.tnr, b.tnr), log_difference(b.tpr, a.tpr, a.fnr, b.fnr)
 
 
 def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
@@ -331,6 +332,6 @@ def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = No
 
 def _log_deltas(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
     """What decides which curve leads: log delta above 0, log of the reversed delta below."""
-    above = log_sub(rates.tpr, slopes + rates.fpr)
-    below = log_sub(rates.tnr, rates.fnr - slopes)
-    return np.where(slopes >= 0, above, below)
+    above = slopes >= 0
+    gain = np.where(above, rates.tpr, rates.tnr)
+    return log_sub(gain, np.where(above, slopes + rates.fpr, rates.fnr - slopes))
