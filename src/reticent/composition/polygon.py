@@ -99,13 +99,12 @@ class _DeltaHull:
     def __init__(self, thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> None:
         log_delta, log_rest = np.minimum.accumulate(log_delta), np.maximum.accumulate(log_rest)
         self.thresholds, self.log_delta, self.log_rest = thresholds, log_delta, log_rest
-        while len(self.thresholds) > 1:
-            kept = convex_chain(*self._increments())
-            if len(kept) == len(self.thresholds):
-                break
+        self._run, self._drop = self._increments()
+        while len(kept := convex_chain(self._run, self._drop)) < len(self.thresholds):
             self.thresholds, self.log_delta, self.log_rest = (
                 x[kept] for x in (self.thresholds, self.log_delta, self.log_rest)
             )
+            self._run, self._drop = self._increments()
 
     def _increments(self) -> tuple[np.ndarray, np.ndarray]:
         """log of how far e^l rises, and of how far delta falls, from each threshold to the next."""
@@ -116,8 +115,7 @@ class _DeltaHull:
     @property
     def log_fpr(self) -> np.ndarray:
         """log of minus the slope of delta as a function of e^l, between neighbours; then 0, where it is flat."""
-        run, drop = self._increments()
-        return np.append(drop - run, -np.inf)
+        return np.append(self._drop - self._run, -np.inf)
 
     def vertices(self) -> LogErrors:
         """Where neighbouring tangents meet; then alpha = 0."""
