@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import re
@@ -118,8 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None:  # the process is ours
-        gc.disable()
-        atexit.register(gc.freeze)
+        gc.disable()  # until the verb starts: see ``_loaded``
     try:
         code = whole(args=words, standalone_mode=False)
         sys.stdout.flush()
@@ -147,8 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _loaded(verb: Callable[..., None]) -> Callable[..., None]:
     """``verb``, from whose start on Python looks for garbage again, but not among what was loaded for it.
 
-    That stays. To look through it again and again while modules are imported, and twice when the process ends, would cost
-    an eighth of a short call.
+    That stays. To look through it again and again while modules are imported, and when the process ends, would cost an
+    eighth of a short call.
     """
 
     @wraps(verb)
