@@ -60,7 +60,7 @@ class Listing(TyperGroup):
         if not args[0].startswith("-") and args[0] not in self.lines():
             ctx.fail(f"{args[0]!r} is not {one_of(args[0], self.lines())}")
         name, command, rest = super().resolve_command(ctx, args)
-        if command.callback is not None:
+        if command is not None and command.callback is not None:
             command.callback = _loaded(command.callback)
         return name, command, rest
 
