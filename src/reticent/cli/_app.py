@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _loaded(verb: Callable[..., None]) -> Callable[..., None]:
+def _loaded(verb: Callable[..., Any]) -> Callable[..., Any]:
     """``verb``, from whose start on Python looks for garbage again, but not among what was loaded for it.
 
     That stays. To look through it again and again while modules are imported, and when the process ends, would cost an
@@ -150,11 +150,11 @@ def _loaded(verb: Callable[..., None]) -> Callable[..., None]:
     """
 
     @wraps(verb)
-    def begun(**given: Any) -> None:
+    def begun(**given: Any) -> Any:
         if not gc.isenabled():  # by ``main``
             gc.freeze()
             gc.enable()
-        verb(**given)
+        return verb(**given)
 
     return begun
 
