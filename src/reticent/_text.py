@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import textwrap
 import unicodedata
@@ -113,9 +114,9 @@ def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
 
 def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
     """Name, value and explanation in rows, escaped; values that are None are left out."""
-    cells = ["".join(f"<td>{_in_html(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
+    cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
     body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f"<table><caption>{_in_html(printable(title))}</caption><tbody>{body}</tbody></table>"
+    return f"<table><caption>{html.escape(printable(title))}</caption><tbody>{body}</tbody></table>"
 
 
 class Brief:
@@ -132,13 +133,7 @@ class Brief:
         return repr(self)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{_in_html(repr(self))}</pre>"
-
-
-def _in_html(text: str) -> str:
-    from html import escape  # with a long table of entities; only notebooks ask for it
-
-    return escape(text)
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def _escaped(character: str) -> str:
