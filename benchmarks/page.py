@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGE = ROOT / "benchmarks" / "results", ROOT / "docs" / "performance.md"
-NAMES = ("accounting", "calibration", "attribute", "glir", "shadow", "verbs", "watch", "planted_bugs")
+NAMES = ("accounting", "calibration", "attribute", "glir", "shadow", "verbs", "starts", "watch", "planted_bugs")
 _BLOCK = "<!-- rows of {name} -->\n{text}<!-- end of rows -->\n"
 
 

@@ -40,6 +40,24 @@ def test_import_loads_nothing_and_costs_little():
     assert float(spent) < 0.15
 
 
+def test_an_assessment_loads_no_other_verb():
+    code = (
+        "import reticent as rt, sys; rt.assess(rt.Gaussian(2.0)).to_json()\n"
+        "others = ('calibrate', 'audit', 'watch', 'certificate.schema', 'api.documents', 'api.noise')\n"
+        "print([m for m in others if f'reticent.{m}' in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_verb_of_the_front_door_is_there():
+    from reticent import api
+
+    assert all(getattr(api, name).__name__ == name for name in api.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'asess'"):
+        _ = api.asess
+
+
 def test_a_package_imported_first_can_still_be_called():
     """Both in one process, which forgets the library in between: numpy and scipy are loaded once."""
     code = (

@@ -21,17 +21,44 @@ MAY = {
         "pydantic",
     },
 }
-NEVER = ("scipy.stats", "scipy.integrate", "scipy.optimize", "scipy.interpolate", "scipy.signal")
+NEVER = ("stats", "integrate", "optimize", "interpolate", "signal", "fft", "linalg", "sparse")  # of scipy
+
+
+def _run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def _loaded(code: str) -> set[str]:
+    """Names of all modules at the end of ``code``, in a process of its own."""
+    found = _run(f"import sys, atexit; atexit.register(lambda: print('LOADED', *sys.modules)); {code}")
+    return set(found.partition("LOADED")[2].split())
 
 
 @pytest.mark.parametrize("code", MAY, ids=["import", "help", "risk-help", "risk"])
 def test_a_call_loads_no_more_than_it_needs(code: str) -> None:
-    watch = f"import sys, atexit; atexit.register(lambda: print('LOADED', *sys.modules)); {code}"
-    done = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.partition("LOADED")[2].split())
+    loaded = _loaded(code)
     assert "reticent" in loaded
     assert loaded & HEAVY <= MAY[code]
-    assert not loaded & set(NEVER)
+    assert not loaded & {f"scipy.{part}" for part in NEVER}
+
+
+def test_risk_loads_what_its_libraries_load_and_nothing_else() -> None:
+    alone = "import numpy, scipy.special, typer, typer._adapters; from pydantic import BaseModel"
+    ours = "from reticent.cli import main; main('risk dpsgd --noise-multiplier 2 --sample-rate .1 --steps 9'.split())"
+    libraries, loaded = ({name.partition(".")[0] for name in _loaded(code)} for code in (alone, ours))
+    assert loaded - libraries - set(sys.stdlib_module_names) == {"reticent"}
+
+
+def test_a_call_looks_for_no_garbage_among_what_it_loaded() -> None:
+    """In a process of its own. Where somebody calls ``main`` with arguments the process is theirs, and stays so."""
+    seen = "gc.get_freeze_count(), gc.get_stats()[2]['collections'], gc.isenabled()"
+    own = "import sys; sys.argv = 'reticent risk gaussian --noise-multiplier 2'.split(); main()"
+    theirs = "main('risk gaussian --noise-multiplier 2'.split())"
+    for code in (own, theirs):
+        ours = f"import atexit, gc; atexit.register(lambda: print('GC', {seen})); from reticent.cli import main; {code}"
+        frozen, thorough, enabled = _run(ours).partition("GC")[2].split()
+        assert enabled == "True"
+        assert (int(frozen) > 50_000, int(thorough) == 0) == ((True, True) if code == own else (False, False))
 
 
 @pytest.mark.parametrize("words", [[], ["risk"], ["compare"]])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -19,7 +19,6 @@ from reticent.mechanism import Mechanism, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
 from reticent.threat import Assessment, Claim, Method, assess_answerable
 from reticent.threat import assess as assess_each
-from reticent.tradeoff import TradeOff
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,13 +96,13 @@ class Assessments(Table, Sequence[Assessment]):
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
-        measures: list[Callable[[TradeOff], float]] = [
-            advantage,
-            *(partial(tpr_at_fpr, fpr=fpr) for fpr in self.questions.fprs),
-            *(partial(epsilon_at_delta, delta=delta) for delta in self.questions.deltas),
+        measures: list[tuple[Any, ...]] = [
+            (advantage,),
+            *((tpr_at_fpr, fpr) for fpr in self.questions.fprs),
+            *((epsilon_at_delta, delta) for delta in self.questions.deltas),
         ]
         return [
-            (one.adversary.name, one.neighbouring.value, one.claim.value, *(one.measure(m).value for m in measures))
+            (one.adversary.name, one.neighbouring.value, one.claim.value, *(one.measure(*m).value for m in measures))
             for one in self.assessments
         ]
 

@@ -157,11 +157,11 @@ def assessment_record(
 def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
     """Every risk number of the curve, by field of ``AssessmentRecord``."""
 
-    def number(risk: Callable[[TradeOff], float]) -> Number:
-        return Number.of(assessment.measure(risk))
+    def number(risk: Callable[..., float], *at: float) -> Number:
+        return Number.of(assessment.measure(risk, *at))
 
     def numbers(risk: Callable[[TradeOff, float], float], points: Sequence[float]) -> dict[str, Number]:
-        return {repr(float(x)): number(lambda curve, x=x: risk(curve, x)) for x in points}  # type: ignore[misc]
+        return {repr(float(x)): number(risk, x) for x in points}
 
     return {
         "advantage": number(advantage),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
 from reticent import _check
 from reticent.tradeoff._logs import OVERFLOW
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _FAR = 40.0  # standard deviations: beyond, both densities are 0
 
 
@@ -66,7 +66,14 @@ def _one_step(s: float, p: float) -> float:
     left = brentq(log_ratio, low, 0.5) if log_ratio(low) > 0.0 else low
     right = brentq(log_ratio, 0.5, high) if log_ratio(high) > 0.0 else high
     half = 0.5 * (right - left)
-    x = 0.5 * (left + right) + half * _NODES
+    nodes, weights = _gauss()
+    x = 0.5 * (left + right) + half * nodes
     gain = np.log1p(p * np.expm1(np.minimum((x - 0.5) / s**2, OVERFLOW))) - p * (x - 0.5 * p) / s**2
     density = np.exp(-0.5 * ((x - p) / s) ** 2) / (s * math.sqrt(2.0 * math.pi))
-    return float(-half * (_WEIGHTS @ (density * np.expm1(gain))))
+    return float(-half * (weights @ (density * np.expm1(gain))))
+
+
+@cache
+def _gauss() -> tuple[np.ndarray, np.ndarray]:
+    """200 nodes and weights on [-1, 1]: milliseconds, that only this formula costs."""
+    return np.polynomial.legendre.leggauss(200)

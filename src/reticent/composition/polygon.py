@@ -17,7 +17,7 @@ import numpy as np
 
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors, TradeOff
-from reticent.tradeoff._logs import OVERFLOW, SMALL, log1mexp, log_sub
+from reticent.tradeoff._logs import OVERFLOW, SMALL, log1mexp, log_difference, log_sub
 from reticent.tradeoff.piecewise import PolygonTradeOff
 
 _MAX_PASSES = 60  # of chords over threshold 0
@@ -139,27 +139,23 @@ class _DeltaHull:
     def __init__(self, thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.ndarray) -> None:
         log_delta, log_rest = np.minimum.accumulate(log_delta), np.maximum.accumulate(log_rest)
         self.thresholds, self.log_delta, self.log_rest = thresholds, log_delta, log_rest
-        while len(self.thresholds) > 1:
-            run, drop = self._increments()
-            kept = convex_chain(run, drop)
-            if len(kept) == len(self.thresholds):
-                break
+        self._run, self._drop = self._increments()
+        while len(kept := convex_chain(self._run, self._drop)) < len(self.thresholds):
             self.thresholds, self.log_delta, self.log_rest = (
                 x[kept] for x in (self.thresholds, self.log_delta, self.log_rest)
             )
+            self._run, self._drop = self._increments()
 
     def _increments(self) -> tuple[np.ndarray, np.ndarray]:
         """log of how far e^l rises, and of how far delta falls, from each threshold to the next."""
         log_delta, log_rest = self.log_delta, self.log_rest
         run = self.thresholds[1:] + log1mexp(-np.diff(self.thresholds))
-        by_delta, by_rest = log_sub(log_delta[:-1], log_delta[1:]), log_sub(log_rest[1:], log_rest[:-1])
-        return run, np.where(log_delta[:-1] < SMALL, by_delta, by_rest)
+        return run, log_difference(log_delta[:-1], log_delta[1:], log_rest[1:], log_rest[:-1])
 
     @property
     def log_fpr(self) -> np.ndarray:
         """log of minus the slope of delta as a function of e^l, between neighbours; then 0, where it is flat."""
-        run, drop = self._increments()
-        return np.append(drop - run, -np.inf)
+        return np.append(self._drop - self._run, -np.inf)
 
     def vertices(self) -> LogErrors:
         """Where neighbouring tangents meet; then alpha = 0."""
@@ -225,10 +221,8 @@ def polygon_through(points: LogErrors) -> Polygon:
             those that are not numbers are left out.
     """
     fpr, tnr, fnr, tpr = points.at(~np.any(np.isnan(points), axis=0))
-    # Of a rate and its complement the smaller one is known to all digits, and decides.
-    few, rare = fpr < -1.0, tpr < -1.0
-    tnr, fpr = np.where(few, log1mexp(fpr), tnr), np.where(few, fpr, log1mexp(tnr))
-    fnr, tpr = np.where(rare, log1mexp(tpr), fnr), np.where(rare, tpr, log1mexp(fnr))
+    fpr, tnr = _complementary(fpr, tnr)
+    tpr, fnr = _complementary(tpr, fnr)
     ordered = LogErrors(fpr, tnr, fnr, tpr).at(np.lexsort((fpr, -tnr)))
     vertices = _undominated(LogErrors.joined(_NEVER, ordered, _ALWAYS))
     while True:
@@ -237,6 +231,13 @@ def polygon_through(points: LogErrors) -> Polygon:
         if len(kept) == len(vertices.fpr):
             return Polygon(vertices, rise - run)
         vertices = vertices.at(kept)
+
+
+def _complementary(rate: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """log of rates and of their complements: the smaller of both is known to all digits, and decides."""
+    few = rate < -1.0
+    other = log1mexp(np.where(few, rate, rest))
+    return np.where(few, rate, other), np.where(few, other, rest)
 
 
 def _undominated(vertices: LogErrors) -> LogErrors:
@@ -251,9 +252,7 @@ def _undominated(vertices: LogErrors) -> LogErrors:
 def _increments(vertices: LogErrors) -> tuple[np.ndarray, np.ndarray]:
     """log of how far the false positives rise, and the false negatives fall, from each vertex to the next."""
     a, b = vertices.at(slice(-1)), vertices.at(slice(1, None))
-    run = np.where(b.fpr < SMALL, log_sub(b.fpr, a.fpr), log_sub(a.tnr, b.tnr))
-    rise = np.where(b.tpr < SMALL, log_sub(b.tpr, a.tpr), log_sub(a.fnr, b.fnr))
-    return run, rise
+    return log_difference(b.fpr, a.fpr, a.tnr, b.tnr), log_difference(b.tpr, a.tpr, a.fnr, b.fnr)
 
 
 def convex_chain(log_run: np.ndarray, log_rise: np.ndarray) -> np.ndarray:
@@ -371,6 +370,6 @@ def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = No
 
 def _log_deltas(slopes: np.ndarray, rates: LogErrors) -> np.ndarray:
     """What decides which curve leads: log delta above 0, log of the reversed delta below."""
-    above = log_sub(rates.tpr, slopes + rates.fpr)
-    below = log_sub(rates.tnr, rates.fnr - slopes)
-    return np.where(slopes >= 0, above, below)
+    above = slopes >= 0
+    gain = np.where(above, rates.tpr, rates.tnr)
+    return log_sub(gain, np.where(above, slopes + rates.fpr, rates.fnr - slopes))

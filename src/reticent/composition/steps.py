@@ -23,7 +23,7 @@ from reticent.mechanism.pairs import (
     WholeUserGaussianPair,
 )
 from reticent.tradeoff import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
-from reticent.tradeoff._logs import SMALL, log_sub
+from reticent.tradeoff._logs import log_difference
 
 Curves = Sequence[tuple[TradeOff, int]]
 """Kinds of steps as routes take them: the curve of one step, H0 = absent, and how many times it ran."""
@@ -118,8 +118,7 @@ def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     Returns:
         Masses of the cells between them, shape (n - 1,).
     """
-    by_tail = np.exp(log_sub(above[:-1], above[1:]))
-    return np.where(above[:-1] < SMALL, by_tail, np.exp(log_sub(below[1:], below[:-1])))
+    return np.exp(log_difference(above[:-1], above[1:], below[1:], below[:-1]))
 
 
 def connected(grid: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh_tridiagonal
 from scipy.special import log_ndtr
 
 from reticent import _check
@@ -77,6 +76,8 @@ class SusceptibilityLaw:
         Raises:
             ParameterError: an argument is outside its domain.
         """
+        from scipy.linalg import eigh_tridiagonal  # costly to import, and only this asks for it
+
         order, degrees = _check.count(nodes=nodes), _check.count(dimension=dimension)
         k, shape = np.arange(order, dtype=float), 0.5 * degrees - 1.0
         points, vectors = eigh_tridiagonal(2.0 * k + shape + 1.0, np.sqrt(k[1:] * (k[1:] + shape)))

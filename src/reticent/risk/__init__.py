@@ -2,6 +2,7 @@
 
 from reticent.risk.conversions import advantage_bound, least_epsilon
 from reticent.risk.measures import (
+    GROWING,
     MU_FLOOR,
     advantage,
     auc,
@@ -16,6 +17,7 @@ from reticent.risk.measures import (
 )
 
 __all__ = [
+    "GROWING",
     "MU_FLOOR",
     "advantage",
     "advantage_bound",

@@ -229,6 +229,20 @@ def reconstruction_success(curve: TradeOff, baseline: float) -> float:
     return tpr_at_fpr(curve, _check.fraction(baseline=baseline))
 
 
+GROWING: tuple[Callable[..., float], ...] = (
+    advantage,
+    success,
+    tpr_at_fpr,
+    delta_at_epsilon,
+    epsilon_at_delta,
+    mu,
+    mu_above,
+    auc,
+    reconstruction_success,
+)
+"""The numbers that grow with risk; nobody has to try them on a curve to know."""
+
+
 class _Same:
     """A curve as a key: the same object, not one like it."""
 

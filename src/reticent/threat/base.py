@@ -111,18 +111,18 @@ class Assessment(Brief):
         value = f"{digits(self.measure(risk.advantage).value, up=up)} ({self.claim})"
         return [f"{self.adversary.name}, {self.neighbouring}: advantage {strength} {value}"]
 
-    def measure(self, number: Callable[[TradeOff], float]) -> Interval:
-        """Read a risk number off the curve, with its enclosure from ``truth``; infinite ends without one.
+    def measure(self, number: Callable[..., float], *at: float) -> Interval:
+        """Read ``number(curve, *at)`` off the curve, with its enclosure from ``truth``; infinite ends without one.
 
         Where the two ends differ by rounding only they are one number. Where they contradict each other by
         more, nothing is enclosed.
         """
-        value = float(number(self.curve))
+        value = float(number(self.curve, *at))
         if self.truth is None:
             return Interval(-math.inf, value, math.inf)
         same = self.truth.pessimistic is self.curve
-        ends = float(number(self.truth.optimistic)), value if same else float(number(self.truth.pessimistic))
-        lower, upper = ends[::-1] if _falls(number) else ends
+        ends = float(number(self.truth.optimistic, *at)), value if same else float(number(self.truth.pessimistic, *at))
+        lower, upper = ends[::-1] if _falls(number, *at) else ends
         if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=_LEAST):
             return Interval(-math.inf, value, math.inf)
         return Interval(min(lower, upper), value, upper)
@@ -145,10 +145,12 @@ class Assessment(Brief):
         return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
 
 
-def _falls(number: Callable[[TradeOff], float]) -> bool:
+def _falls(number: Callable[..., float], *at: float) -> bool:
     """Whether a number is smaller where there is more risk, as Bayes security is."""
+    if any(number is known for known in risk.GROWING):
+        return False
     with np.errstate(all="ignore"):
-        return float(number(no_privacy())) < float(number(from_advantage(0.0)))
+        return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
 
 
 class Adversary(ABC):

@@ -31,10 +31,17 @@ def log_expm1(x: np.ndarray) -> np.ndarray:
 
 
 def log1mexp(x: np.ndarray) -> np.ndarray:
-    """log(1 - e^x) for x <= 0, accurate at both ends (Maechler's switch at -log 2)."""
+    """log(1 - e^x) for x <= 0, accurate at both ends (Maechler's switch at -log 2); each entry is computed one way."""
     x = np.asarray(x, dtype=float)
+    near = x > LOG_HALF
+    far, result = ~near, np.empty_like(x)
     with np.errstate(divide="ignore"):
-        return np.where(x > LOG_HALF, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+        np.expm1(x, out=result, where=near)
+        np.exp(x, out=result, where=far)
+        np.negative(result, out=result)
+        np.log(result, out=result, where=near)
+        np.log1p(result, out=result, where=far)
+    return result
 
 
 def cell_masses(cdf: np.ndarray, sf: np.ndarray) -> np.ndarray:
@@ -44,7 +51,18 @@ def cell_masses(cdf: np.ndarray, sf: np.ndarray) -> np.ndarray:
 
 def log_sub(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """log(e^a - e^b), with -inf wherever the difference is not positive."""
-    a, b = np.broadcast_arrays(np.asarray(a, dtype=float), np.asarray(b, dtype=float))
-    positive = a > b
-    gap = np.where(positive, np.where(positive, b, 0.0) - np.where(positive, a, 1.0), -1.0)
-    return np.where(positive, np.where(positive, a, 0.0) + log1mexp(gap), -np.inf)
+    positive = np.greater(a, b)
+    with np.errstate(invalid="ignore"):  # infinite less infinite: not positive
+        gap = np.where(positive, np.subtract(b, a), -1.0)
+    return np.where(positive, a + log1mexp(gap), -np.inf)
+
+
+def log_difference(large: np.ndarray, small: np.ndarray, over_small: np.ndarray, over_large: np.ndarray) -> np.ndarray:
+    """log(e^large - e^small) of two probabilities, taken of them or of their complements: of what is smaller.
+
+    Args:
+        large, small: logs of the probabilities, of one shape.
+        over_small, over_large: logs of 1 minus each, in the order of a difference: that of the small one comes first.
+    """
+    few = large < SMALL
+    return log_sub(np.where(few, large, over_small), np.where(few, small, over_large))

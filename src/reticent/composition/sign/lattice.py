@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import next_fast_len
 from scipy.special import logsumexp
 
 from reticent.composition._power import GridStep, Tilted, outside, power, window_end
@@ -300,6 +299,8 @@ def _pitches(
     lengths: list[float], ratio: float, margin: int, points: int
 ) -> tuple[tuple[float, float], tuple[int, int]]:
     """Pitches of a and of b, ``ratio`` times as wide, and sizes of windows whose product is about ``points``."""
+    from scipy.fft import next_fast_len  # costly to import, and only this asks for it
+
     pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
     for _ in range(_FITTINGS):
         pitches = pitch, pitch * ratio

@@ -1,0 +1,28 @@
+"""Which numbers grow with risk: ends of enclosures are told apart by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from reticent import risk
+from reticent.tradeoff import GaussianTradeOff, from_advantage, no_privacy
+
+AT = {
+    risk.success: 0.3,
+    risk.tpr_at_fpr: 0.01,
+    risk.delta_at_epsilon: 1.0,
+    risk.epsilon_at_delta: 1e-5,
+    risk.reconstruction_success: 0.1,
+}
+
+
+@pytest.mark.parametrize("number", risk.GROWING, ids=lambda number: number.__name__)
+@pytest.mark.parametrize("weaker", [from_advantage(0.0), GaussianTradeOff(0.5)], ids=["nothing", "gaussian"])
+def test_a_number_that_is_said_to_grow_grows(number, weaker) -> None:
+    at = (AT[number],) if number in AT else ()
+    assert number(weaker, *at) < number(no_privacy(), *at)
+
+
+def test_bayes_security_falls() -> None:
+    assert risk.bayes_security not in risk.GROWING
+    assert risk.bayes_security(from_advantage(0.0)) > risk.bayes_security(no_privacy())
