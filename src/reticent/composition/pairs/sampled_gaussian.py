@@ -184,18 +184,21 @@ class SampledGaussian:
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted, steady = grid.tilted(c), self.real(np.array([c]))
-        turn = self._turned(frequencies, tilted)
-        excess = (steady.excess[0] + turn).astype(complex)
+        real, imaginary = self._turned(frequencies, tilted)
+        excess = (steady.excess[0] + real).astype(complex)
+        excess.imag = imaginary
         rule = self.rule(c, frequencies)
         error = rule + steady.rest[0] + self.turning(tilted) * frequencies
         return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
 
-    def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
-        """Sum of tilted weights times e^(itL) - 1."""
+    def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Real and imaginary part of tilted weights times e^(itL) - 1, summed."""
         loss, count = self.nodes.loss, len(frequencies)
         if count > 1 and np.array_equal(frequencies, frequencies[1] * np.arange(count)):
             return turned(float(frequencies[1]), 0, count, loss, tilted)
-        return np.concatenate([turned(part, 1, 1, loss, tilted)[:, 0] for part in chunks(frequencies, len(loss))])
+        parts = [turned(part, 1, 1, loss, tilted) for part in chunks(frequencies, len(loss))]
+        real, imaginary = np.concatenate(parts, axis=1)[..., 0]
+        return real, imaginary
 
     def turning(self, tilted: np.ndarray) -> float:
         """Rounding of e^(itL) summed over ``tilted`` weights, for each unit of frequency."""

@@ -126,11 +126,10 @@ def _sum(law: SampledGaussian, real: Moments, decay: Decay, spacing: float, last
     count, beyond = _last(decay, steps, len(grid.x), spacing, last)
     t = spacing * np.arange(count)
     tilted = grid.tilted(0.5)
-    change = turned(spacing, 0, count, grid.loss, tilted)
-    excess = real.excess[0] + change.real
+    turn, imaginary = turned(spacing, 0, count, grid.loss, tilted)
+    excess = real.excess[0] + turn
     size = excess * (2.0 + excess)
     if grid.mirrored is None:
-        imaginary = change.imag
         size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
     else:
         imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)
