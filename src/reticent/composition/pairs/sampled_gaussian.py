@@ -28,7 +28,7 @@ _MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_PLACES = np.linspace(-12.0, 12.0, 97)
+_PLACES = np.linspace(-12.0, 12.0, 49)
 _ROOT_TWO = 1.4142135623730951
 
 
@@ -133,14 +133,14 @@ class SampledGaussian:
     def real(self, exponents: np.ndarray) -> Moments:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
-        powers = np.append(exponents, [0.0, 1.0])
+        powers = np.concatenate([exponents, [0.0, 1.0]])
         outside = np.array([self.left_out(c) for c in powers.tolist()])
         cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=1)
         factors = self.log_strip_factor(powers[:, None], self.angles).min(axis=1)
         rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
         unit = float(rule[-1] + rule[-2] + outside[-1] + outside[-2])
         rule, outside = rule[:-2], outside[:-2]
-        grown, size = np.expm1(np.multiply.outer(exponents, grid.loss)), np.abs(exponents)
+        grown, size = np.expm1(exponents[:, None] * grid.loss), np.abs(exponents)
         steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
         excess = grown @ grid.weight - exponents * (self._growth @ grid.weight)
         for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
@@ -214,7 +214,7 @@ class SampledGaussian:
         where no strip was planned.
         """
         places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
-        marks = frequencies[places[np.append(True, places[1:] > places[:-1])]]
+        marks = frequencies[places[np.concatenate([[True], places[1:] > places[:-1]])]]
         best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
@@ -279,7 +279,7 @@ class SampledGaussian:
 
         The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
         """
-        turn = np.append(argument(self._odds, angle), angle)
+        turn = np.concatenate([argument(self._odds, angle), [angle]])
         if not self.antipodal:
             return turn
         back, far = argument(self._mirrored_odds, angle), len(_FAR) + 1
@@ -298,10 +298,10 @@ class SampledGaussian:
     def _cells(self, exponents: np.ndarray) -> np.ndarray:
         """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
         grid = self.nodes
-        power = np.multiply.outer(exponents, grid.mixture)
+        power = exponents[:, None] * grid.mixture
         inner = self._peaks + _largest(power)
         if grid.mirrored is not None:
-            power = np.multiply.outer(1.0 - exponents, grid.mirrored)
+            power = (1.0 - exponents)[:, None] * grid.mirrored
             inner = inner + _largest(power)
         return inner
 

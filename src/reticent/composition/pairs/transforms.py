@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 _EPS = 2.0**-52
-_FEW = 4000  # sines below which nothing is to be saved
+_FEW = 2800  # sines below which nothing is to be saved
 
 
 class Transform(NamedTuple):
