@@ -23,6 +23,7 @@ from reticent.composition import closed_forms
 from reticent.composition.compose import certified_advantage
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.composition.pairs.transforms import turned
+from reticent.composition.tangents import Grid, first_grid, power_of
 from reticent.mechanism import Neighbouring
 
 
@@ -56,17 +57,7 @@ _LEAST_NOISE = 0.05  # below, an advantage is certified instead
 _WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analytic
 _ROOT_EIGHT = 2.8284271247461903
 _SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, and its ends of cells
-_WIDE, _NARROW, _ZOOMS = 40, 12, 2  # cells of the grids around an optimum, on either side of 0 and then; and how often
 _FLAT = 1e-12  # slope of log delta where it does not fall
-_NO_RATE = 4.0  # what is larger is no true positive rate
-_NEXT = 1e-6  # of the largest threshold: next to 0
-_FIRST = np.concatenate([[0.0, _NEXT], np.linspace(0.0, 1.0, _WIDE + 1)[1:]])
-_ZOOM = np.linspace(0.0, 1.0, _NARROW + 1)
-_FIVE = np.arange(-2, 3)
-_DERIVATIVES = (  # of the polynomial through values at these, from the zeroth to the fourth, in the middle
-    np.array([[0, 0, 12, 0, 0], [1, -8, 0, 8, -1], [-1, 16, -30, 16, -1], [-6, 12, 0, -12, 6], [12, -48, 72, -48, 12]]).T
-    / 12.0
-)
 _LEAST = 2.0**-53 - 1.0  # |psi|^2 - 1 where rounding leaves nothing of |psi|
 _BLOCK = 500_000  # elements of one array
 _CLOSER = 4  # nodes for one, where aliases are in doubt
@@ -76,9 +67,6 @@ _FINEST = 100.0  # its points per standard deviation of the loss
 _STEERED_REACH = 8.0
 _LARGEST = 40.0  # threshold
 _LATTICE_NODES = 1000.0, 20_000.0
-
-
-_Grid = tuple[np.ndarray, np.ndarray]  # thresholds from 0, delta
 
 
 class WorstCaseProfile:
@@ -178,8 +166,8 @@ class WorstCaseProfile:
         return _on_a_lattice(self._pair, self._steps, self.largest)
 
     @cached_property
-    def _grid(self) -> _Grid:
-        return _first_grid(self.delta, self.largest)
+    def _grid(self) -> Grid:
+        return first_grid(self.delta, self.largest)
 
     def epsilon(self, delta: float) -> tuple[float, float]:
         """(least epsilon with at most ``delta``, -d log delta / d epsilon there); (0, 1) where none is needed."""
@@ -208,53 +196,6 @@ class WorstCaseProfile:
     def power(self, fpr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(true positive rates at ``fpr``, thresholds of their tangents); all of shape (n,)."""
         return power_of(self.delta, fpr, self.largest, self._grid)
-
-
-def _first_grid(delta: Callable[[np.ndarray], np.ndarray], largest: float) -> _Grid:
-    grid = largest * _FIRST
-    return grid, delta(grid)
-
-
-def power_of(
-    delta: Callable[[np.ndarray], np.ndarray], fpr: np.ndarray, largest: float, known: _Grid | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """(true positive rates at ``fpr``, thresholds l of their tangents): the least of delta(l) + e^l fpr over l.
-
-    That is convex in e^l, and smooth but for a bend at 0: one grid for all, ``known`` where it was asked before,
-    narrower ones for each, a polynomial of degree four at last.
-    """
-
-    def tangents(grid: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-        grown = np.exp(grid)
-        values = np.where(grid < 0.0, 1.0 - grown + grown * deltas, deltas) + grown * fpr[:, None]
-        return np.minimum(values, _NO_RATE)
-
-    half, deltas = known or _first_grid(delta, largest)
-    grid = np.concatenate([-half[:0:-1], half])
-    place = tangents(grid, np.concatenate([deltas[:0:-1], deltas])).argmin(axis=1)
-    bend = place == _WIDE + 1  # its neighbours are next to 0: otherwise 0 is not inside of where to look
-    left, right = grid[np.maximum(place - 1, 0)], grid[np.minimum(place + 1, len(grid) - 1)]
-    for _ in range(_ZOOMS):
-        grid = left[:, None] + (right - left)[:, None] * _ZOOM
-        values = tangents(grid, delta(np.abs(grid).ravel()).reshape(grid.shape))
-        place = np.maximum(np.minimum(values.argmin(axis=1), _NARROW - 2), 2)
-        middle, width = left + place * (right - left) / _NARROW, (right - left) / _NARROW
-        left, right = middle - width, middle + width
-    shift, least = _least_of_five(np.take_along_axis(values, place[:, None] + _FIVE, axis=1))
-    return np.minimum(np.where(bend, deltas[0] + fpr, least), 1.0), np.where(bend, 0.0, middle + shift * width)
-
-
-def _least_of_five(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(place, value) of the least of polynomials through ``values``, shape (n, 5), at -2 to 2; the place within +-1.
-
-    From the parabola's least one step of Newton: convex functions of little curvature are asked.
-    """
-    at, slope, curve, third, fourth = (values @ _DERIVATIVES).T
-    curve = np.maximum(curve, 1e-300)
-    x = np.maximum(np.minimum(-slope / curve, 1.0), -1.0)
-    gradient, bent = slope + x * (curve + x * (0.5 * third + x * fourth / 6.0)), curve + x * (third + 0.5 * x * fourth)
-    x = np.maximum(np.minimum(x - gradient / np.maximum(bent, 0.5 * curve), 1.0), -1.0)
-    return x, at + x * (slope + x * (0.5 * curve + x * (third / 6.0 + x * fourth / 24.0)))
 
 
 class _Turns(NamedTuple):
