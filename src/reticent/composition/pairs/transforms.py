@@ -96,7 +96,7 @@ def turned(
         spacing: of frequencies; one for each law, or one for all.
         losses, weights: nodes along the last axis, several laws along the first.
     """
-    unit = (0.5 * np.asarray(spacing))[..., None] * losses
+    unit = (0.5 * spacing if isinstance(spacing, float) else 0.5 * spacing[..., None]) * losses
     if count * losses.shape[-1] < _FEW:
         tangent, share = _halves(unit, np.arange(first, first + count, dtype=float))
         weights = 2.0 * weights[..., None, :]
