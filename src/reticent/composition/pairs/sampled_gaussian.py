@@ -151,7 +151,7 @@ class SampledGaussian:
 
     @cached_property
     def _unit_in_last_place(self) -> float:
-        return float(np.finfo(self.nodes.x.dtype).eps)
+        return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         result, loss = np.full(len(exponents), np.inf), self.nodes.loss
