@@ -146,7 +146,7 @@ class WorstCaseProfile:
         """delta(0)."""
         if not self.reliable:
             return float(self.delta(np.zeros(1))[0])
-        return min(max(1.0 + 2.0 * self._images - float(self._kernel.real.sum()), 0.0), 1.0)
+        return min(max(1.0 + 2.0 * self._images - float(np.add.reduce(self._kernel.real)), 0.0), 1.0)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Larger of both directions at ``epsilon`` >= 0, shape (n,); 0 beyond ``largest``."""
@@ -267,7 +267,7 @@ class _Law(NamedTuple):
         variance = np.vecdot(weight, square) / total
         peak = np.vecdot(weight, square * square) / (total * variance * variance * steps)
         spread = np.sqrt(steps * variance)
-        heavy = np.minimum(2.0 * peak**0.75 * spread, 2.5 * (loss[..., -1] - loss[..., 0]))
+        heavy = np.minimum(3.0 * peak**0.75 * spread, 2.5 * (loss[..., -1] - loss[..., 0]))
         window = precision.room * spread + steps * np.abs(mean) + heavy
         return cls(weight, loss, missing, steps, pair.antipodal, spread, peak - 3.0 / steps, window)
 
@@ -290,14 +290,15 @@ def _needed(decay: float, kurtosis: float | np.ndarray) -> np.ndarray:
 
     log |psi^steps| is about -u / 2 + kurtosis u^2 / 24 at the square u of that place; nearly atomic laws fall later.
     """
-    slower = np.minimum(np.maximum(kurtosis, 0.0) * decay / 6.0, 1.0)
+    slower = abs(kurtosis) / (abs(kurtosis) + 3.0 / decay)
     place: np.ndarray = np.sqrt(2.0 * decay * (1.0 + slower))
     return place
 
 
 def _last(log_size: np.ndarray) -> np.ndarray:
     """The largest of the last frequencies: nearly atomic laws dip and come back."""
-    last: np.ndarray = np.maximum.reduce(log_size[..., -max(log_size.shape[-1] // 8, 1) :], axis=-1)
+    count = log_size.shape[-1] // 8
+    last: np.ndarray = log_size[..., -count:].max(axis=-1) if count > 1 else log_size[..., -1]
     return last
 
 

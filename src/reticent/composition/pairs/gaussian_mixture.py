@@ -27,8 +27,8 @@ def log_mixture(weights: Sequence[float | np.ndarray], exponents: Sequence[np.nd
         exponents: y, of one shape.
     """
     if len(weights) == 1 and exponents[0].max() <= _OVERFLOW:
-        gain = weights[0] * np.expm1(exponents[0])
-        if gain.min() >= _CANCELS:
+        weight, gain = weights[0], weights[0] * np.expm1(exponents[0])
+        if (isinstance(weight, float) and weight <= -_CANCELS) or gain.min() >= _CANCELS:
             return np.log1p(gain)
     pairs = list(zip(weights, exponents, strict=True))
     gain = sum(w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs)
