@@ -109,7 +109,7 @@ class WorstCaseProfile:
     def _transform(self, precision: Precision) -> None:
         """Frequencies until the transform has decayed, and what each adds to the overlap of P and e^-l Q."""
         self._spacing = spacing = 2.0 * math.pi / self.window
-        needed = float(_needed(precision.decay, self.kurtosis)) / self.spread / spacing + 2.0
+        needed = float(_needed(precision.decay, self._law.kurtosis)) / self.spread / spacing + 2.0
         self.reliable = needed < precision.frequencies
         start, end, parts = 0, int(needed) if self.reliable else 0, []
         end += end // 7 if end >= 16 else 0
@@ -124,7 +124,7 @@ class WorstCaseProfile:
             parts.append(np.exp(log_size + 1j * phase))
             if decayed:
                 break
-            start, end = end, end + end // 2 + 1
+            start, end = end, 2 * end
             self.reliable = start <= precision.frequencies
         else:
             return
@@ -285,7 +285,7 @@ class _Law(NamedTuple):
         return log_size, self.steps * np.arctan2(imaginary, 1.0 + real)
 
 
-def _needed(decay: float, kurtosis: float | np.ndarray) -> np.ndarray:
+def _needed(decay: float, kurtosis: np.ndarray) -> np.ndarray:
     """Where the composed transform falls below e^-decay, in units of 1 / spread.
 
     log |psi^steps| is about -u / 2 + kurtosis u^2 / 24 at the square u of that place; nearly atomic laws fall later.

@@ -28,7 +28,7 @@ _MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.
 _OVERFLOWN = 1e299
 _MAX_NODES = 10_000
 _FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
-_PLACES = np.linspace(-12.0, 12.0, 49)
+_PLACES = np.linspace(-12.0, 12.0, 97)
 _ROOT_TWO = 1.4142135623730951
 
 
