@@ -57,6 +57,7 @@ _LEAST_NOISE = 0.05  # below, an advantage is certified instead
 _WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analytic
 _ROOT_EIGHT = 2.8284271247461903
 _SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, and its ends of cells
+_DIPS = 1.0  # kurtosis from which the transform may fall and rise again
 _FLAT = 1e-12  # slope of log delta where it does not fall
 _LEAST = 2.0**-53 - 1.0  # |psi|^2 - 1 where rounding leaves nothing of |psi|
 _BLOCK = 500_000  # elements of one array
@@ -113,14 +114,15 @@ class WorstCaseProfile:
         self.reliable = needed < precision.frequencies
         start, end, parts = 0, int(needed) if self.reliable else 0, []
         end += end // 7 if end >= 16 else 0
+        share = 8 if self.kurtosis < _DIPS else 2
         while self.reliable:
             log_size, phase = self._law.transform(spacing, start, end - start)
-            decayed = _last(log_size) < -precision.decay
+            decayed = _last(log_size, share) < -precision.decay
             if not decayed and log_size[: -len(log_size) // 8].min() < -precision.decay:
                 # It was small and comes back: by aliases of nodes too far apart, or in truth.
                 closer = _Law.of(self._pair, self._steps, precision, _CLOSER)
                 log_size, phase = closer.transform(spacing, start, end - start)
-                decayed = _last(log_size) < -precision.decay
+                decayed = _last(log_size, share) < -precision.decay
             parts.append(np.exp(log_size + 1j * phase))
             if decayed:
                 break
@@ -295,9 +297,9 @@ def _needed(decay: float, kurtosis: np.ndarray) -> np.ndarray:
     return place
 
 
-def _last(log_size: np.ndarray) -> np.ndarray:
-    """The largest of the last frequencies: nearly atomic laws dip and come back."""
-    count = log_size.shape[-1] // 8
+def _last(log_size: np.ndarray, share: int = 8) -> np.ndarray:
+    """The largest of the last frequencies, one in ``share``: nearly atomic laws dip and come back."""
+    count = log_size.shape[-1] // share
     last: np.ndarray = log_size[..., -count:].max(axis=-1) if count > 1 else log_size[..., -1]
     return last
 
