@@ -376,7 +376,7 @@ def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbour
 def advantage_map(
     noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as those.
+    """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as there.
 
     Nodes are shared by a row of the grid. Where the transform does not decay within 4096 frequencies (few
     sampled steps, little noise) the upper end of a certified enclosure is given: slower, and safe.
