@@ -23,6 +23,8 @@ def _one(kwargs: dict[str, Any]) -> tuple[str, Any]:
 
 
 def _real(name: str, value: object, allowed: str) -> float:
+    if type(value) is float:  # nearly always: what follows takes a microsecond
+        return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ParameterError(name, value, allowed)
     return float(value)
@@ -85,6 +87,8 @@ def rate(**kwargs: Any) -> float:
 def count(**kwargs: Any) -> int:
     """A whole number >= 1, and at most 1e15: whole numbers beyond are not exact in floating point."""
     name, value = _one(kwargs)
+    if type(value) is int and 1 <= value <= _LARGEST_COUNT:
+        return value
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral) or int(value) < 1:
         raise ParameterError(name, value, "a whole number >= 1")
     if int(value) > _LARGEST_COUNT:

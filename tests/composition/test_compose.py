@@ -10,13 +10,13 @@ from scipy.special import erf, ndtr, ndtri
 from reticent.composition import Composed, WorstCaseProfile, advantage, certified_advantage, compose
 from reticent.composition.closed_forms import clt_mu
 from reticent.composition.pairs import AntipodalPair
-from reticent.composition.profile import power_of
 from reticent.composition.routes import transform
 from reticent.composition.routes.bounds import loudest_step
 from reticent.composition.routes.contour import Enclosed
 from reticent.composition.routes.cut_moments import SampledStep
 from reticent.composition.routes.transform import SpectralComposition
 from reticent.composition.steps import steps_of
+from reticent.composition.tangents import power_of
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable

@@ -108,6 +108,18 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
 
 
 @pytest.mark.parametrize("antipodal", [False, True])
+def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
+    """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
+    exact = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    monkeypatch.setattr(advantage, "_NEGLIGIBLE", 1e-4)
+    monkeypatch.setattr(advantage, "_MANY_SINES", 0)
+    lower, upper = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    assert lower <= exact[0] <= exact[1] <= upper
+    assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
+    assert upper - lower < 0.1
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
 def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monkeypatch):
     """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
     exact = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)

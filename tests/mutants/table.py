@@ -72,6 +72,7 @@ MUTANTS = (
     Mutant("laws: what a cut contour leaves", CORE + "pairs/sampled_gaussian.py", "np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]", "np.cumsum(along[:, top:], axis=1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
     Mutant("transform: a test asked less often", CORE + "routes/transform.py", "nan)) - np.log(fpr.upper)", "nan)) - np.log(fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
     Mutant("certified: rule", CORE + "routes/advantage.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
+    Mutant("certified: nodes without sines", CORE + "routes/advantage.py", "law.turning(tilted) * t + left_out", "law.turning(tilted) * t", TERMS + "::test_nodes_without_sines_are_paid_for"),
     Mutant("certified: alias", CORE + "routes/advantage.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
     Mutant("affinity: radius", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return 0.0 * (right + left)"),
     Mutant("affinity: truncated tails", CORE + "pairs/affinity.py", "    return trapezoid + 2.0 * (right + left)", "    return trapezoid"),

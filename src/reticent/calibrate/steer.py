@@ -14,9 +14,9 @@ from reticent.calibrate.scale import NoiseScale, log_clt_mu, scale_near
 from reticent.calibrate.targets import Mu, Target
 from reticent.calibrate.unknowns import NoiseMultiplier, Unknown
 from reticent.composition import WorstCaseProfile, closed_forms
-from reticent.composition.profile import power_of
 from reticent.composition.relaxed_dimension import relaxed_estimate
 from reticent.composition.sign import common_sign_estimate
+from reticent.composition.tangents import power_of
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.threat import Relaxed
 

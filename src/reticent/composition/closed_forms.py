@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr
 
-from reticent.composition.pairs.affinity import Affinity, Enclosure, affinity
+from reticent.composition.pairs.affinity import Affinity, Enclosure, affinity, minus_log_affinity
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.tradeoff._logs import TINY
@@ -135,7 +135,7 @@ def rho_form_mu(
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
-    return np.sqrt(8.0 * count * affinity(noise, rate, neighbouring).minus_log.upper)
+    return np.sqrt(8.0 * count * minus_log_affinity(noise, rate, neighbouring).upper)
 
 
 def rho_form(
@@ -220,9 +220,9 @@ def proven_bracket(
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
     noise, rate, count = _arguments(noise_multiplier, sample_rate, steps)
-    one = affinity(noise, rate, neighbouring)
-    lower = -np.expm1(-count * one.minus_log.lower)
-    upper = np.sqrt(-np.expm1(-2.0 * count * one.minus_log.upper)) * _ULPS
+    minus_log = minus_log_affinity(noise, rate, neighbouring)
+    lower = -np.expm1(-count * minus_log.lower)
+    upper = np.sqrt(-np.expm1(-2.0 * count * minus_log.upper)) * _ULPS
     return Enclosure(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
 
 
@@ -252,7 +252,7 @@ def proven_upper(parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
     log_rho = log_never = energy = 0.0
     for part in parts:
         noise, rate, steps = part.noise_multiplier, part.sample_rate, part.steps
-        log_rho -= steps * float(affinity(np.array(noise), np.array(rate), neighbouring).minus_log.upper)
+        log_rho -= steps * float(minus_log_affinity(np.array(noise), np.array(rate), neighbouring).upper)
         log_never += steps * math.log1p(-rate) if rate < 1.0 else -math.inf
         energy += rate * steps / noise**2
     upper = math.sqrt(-math.expm1(2.0 * log_rho)) * _ULPS

@@ -23,6 +23,7 @@ from reticent.composition import closed_forms
 from reticent.composition.compose import certified_advantage
 from reticent.composition.pairs.gaussian_mixture import GaussianMixture
 from reticent.composition.pairs.transforms import turned
+from reticent.composition.tangents import Grid, first_grid, power_of
 from reticent.mechanism import Neighbouring
 
 
@@ -51,21 +52,21 @@ FINE = Precision(9.5, 72.0, 32.0, 13.0, 4096)
 
 _LOUDEST = 100.0  # standard deviation of the composed loss: all is disclosed
 _ROUGHEST = 5.0  # kurtosis of the loss from which the lattice is closer
-_FURTHEST = 40.0  # largest threshold, in standard deviations of the loss
+_FURTHEST = 20.0, 40.0  # largest threshold, in standard deviations of the loss: of a nearly normal one, of others
 _LEAST_NOISE = 0.05  # below, an advantage is certified instead
 _WIDEST_ANGLE = 0.92 * math.pi  # of the strip in which the integrand is analytic
 _ROOT_EIGHT = 2.8284271247461903
-_SEARCHES, _PLACES = 4, 20  # of a grid around a root, and its cells
-_WIDE, _NARROW, _ZOOMS = 40, 12, 3  # cells of the grids around an optimum, on either side of 0 and then; and how often
+_SEARCHES, _CELL = 3, np.linspace(0.0, 1.0, 21)  # of a grid around a root, and its ends of cells
+_DIPS = 1.0  # kurtosis from which the transform may fall and rise again
 _FLAT = 1e-12  # slope of log delta where it does not fall
-_NO_RATE = 4.0  # what is larger is no true positive rate
-_NEXT = 1e-6  # of the largest threshold: next to 0
+_LEAST = 2.0**-53 - 1.0  # |psi|^2 - 1 where rounding leaves nothing of |psi|
 _BLOCK = 500_000  # elements of one array
 _CLOSER = 4  # nodes for one, where aliases are in doubt
 
 _SPACING, _POINTS = 0.01, 1 << 16  # of the lattice
 _FINEST = 100.0  # its points per standard deviation of the loss
 _STEERED_REACH = 8.0
+_LARGEST = 40.0  # threshold
 _LATTICE_NODES = 1000.0, 20_000.0
 
 
@@ -77,7 +78,7 @@ class WorstCaseProfile:
         largest: the largest epsilon that will be asked for; None follows the run.
 
     Attributes:
-        largest: the same, at most 40 standard deviations of the loss.
+        largest: the same, at most 20 standard deviations of the loss, more if it is far from normal.
         spread: standard deviation of the composed loss under sqrt(PQ).
         kurtosis: excess of the composed loss; large where few sampled steps matter.
         reliable: whether the transform decays. Values come from a lattice otherwise: relative errors of 1e-5.
@@ -98,7 +99,9 @@ class WorstCaseProfile:
         self._pair, self._steps = GaussianMixture(noise, (rate,), antipodal=self.symmetric), steps
         self._law = _Law.of(self._pair, steps, precision)
         self.spread, self.kurtosis = float(self._law.spread), float(self._law.kurtosis)
-        self.largest = min(largest, (1.0 + max(self.kurtosis, 0.0)) * _FURTHEST * self.spread)
+        peaked = max(self.kurtosis, 0.0)
+        furthest = min(_FURTHEST[0] * (1.0 + 10.0 * peaked), _FURTHEST[1] * (1.0 + peaked))
+        self.largest = min(largest, furthest * self.spread)
         self.window = self.largest + float(self._law.window)
         self.reliable = 0.0 < self.spread < _LOUDEST
         if self.reliable:
@@ -106,28 +109,30 @@ class WorstCaseProfile:
 
     def _transform(self, precision: Precision) -> None:
         """Frequencies until the transform has decayed, and what each adds to the overlap of P and e^-l Q."""
-        spacing = 2.0 * math.pi / self.window
-        needed = math.sqrt(2.0 * precision.decay) / self.spread / spacing + 2.0
-        if not needed < precision.frequencies:
-            self.reliable = False
-            return
-        start, end, parts = 0, int(needed), []
-        while True:
+        self._spacing = spacing = 2.0 * math.pi / self.window
+        needed = float(_needed(precision.decay, self._law.kurtosis)) / self.spread / spacing + 2.0
+        self.reliable = needed < precision.frequencies
+        start, end, parts = 0, int(needed) if self.reliable else 0, []
+        end += end // 7 if end >= 16 else 0
+        share = 8 if self.kurtosis < _DIPS else 2
+        while self.reliable:
             log_size, phase = self._law.transform(spacing, start, end - start)
-            if log_size.min() < -precision.decay <= _last(log_size):
+            decayed = _last(log_size, share) < -precision.decay
+            if not decayed and log_size[: -len(log_size) // 8].min() < -precision.decay:
                 # It was small and comes back: by aliases of nodes too far apart, or in truth.
                 closer = _Law.of(self._pair, self._steps, precision, _CLOSER)
                 log_size, phase = closer.transform(spacing, start, end - start)
+                decayed = _last(log_size, share) < -precision.decay
             parts.append(np.exp(log_size + 1j * phase))
-            if _last(log_size) < -precision.decay:
+            if decayed:
                 break
             start, end = end, 2 * end
-            if start > precision.frequencies:
-                self.reliable = False
-                break
-        values = np.concatenate(parts)
-        self._spacing = spacing
-        self._kernel = values * (spacing / math.pi) / ((spacing * np.arange(len(values))) ** 2 + 0.25)
+            self.reliable = start <= precision.frequencies
+        else:
+            return
+        values = np.concatenate(parts) if start else parts[0]
+        t = spacing * np.arange(len(values))
+        self._kernel = values * (spacing / math.pi / (t * t + 0.25))
         self._kernel[0] *= 0.5
 
     @property
@@ -143,16 +148,16 @@ class WorstCaseProfile:
         """delta(0)."""
         if not self.reliable:
             return float(self.delta(np.zeros(1))[0])
-        return min(max(1.0 + 2.0 * self._images - float(self._kernel.real.sum()), 0.0), 1.0)
+        return min(max(1.0 + 2.0 * self._images - float(np.add.reduce(self._kernel.real)), 0.0), 1.0)
 
     def delta(self, epsilon: np.ndarray) -> np.ndarray:
         """Larger of both directions at ``epsilon`` >= 0, shape (n,); 0 beyond ``largest``."""
         epsilon = np.atleast_1d(epsilon)
         if not (self.reliable and self.kurtosis < _ROUGHEST):
             return self._lattice(epsilon)
-        overlap = self._turns.sums(epsilon, both=not self.symmetric)
-        values = 1.0 - np.exp(0.5 * epsilon) * overlap + (1.0 + np.exp(epsilon)) * self._images
-        return np.where(epsilon <= self.largest, np.clip(values, 0.0, 1.0), 0.0)
+        root = np.exp(0.5 * epsilon)
+        values = 1.0 - root * self._turns.overlap(epsilon) + (1.0 + root * root) * self._images
+        return np.where(epsilon <= self.largest, np.maximum(np.minimum(values, 1.0), 0.0), 0.0)
 
     @property
     def _images(self) -> float:
@@ -162,90 +167,76 @@ class WorstCaseProfile:
     def _lattice(self) -> Callable[[np.ndarray], np.ndarray]:
         return _on_a_lattice(self._pair, self._steps, self.largest)
 
+    @cached_property
+    def _grid(self) -> Grid:
+        return first_grid(self.delta, self.largest)
+
     def epsilon(self, delta: float) -> tuple[float, float]:
         """(least epsilon with at most ``delta``, -d log delta / d epsilon there); (0, 1) where none is needed."""
-        low, high, slope, wanted = 0.0, self.largest, 1.0, math.log(delta)
-        for _ in range(_SEARCHES):
-            grid = np.linspace(low, high, _PLACES + 1)
-            logs = np.log(np.maximum(self.delta(grid), 1e-300))
+        (grid, deltas), low, width, slope, wanted = self._grid, 0.0, 1.0, 1.0, math.log(delta)
+        for search in range(_SEARCHES):
+            if search:
+                grid = low + width * _CELL
+                deltas = self.delta(grid)
+            logs = np.log(np.maximum(deltas, 1e-300))
             if logs[0] <= wanted:
                 return low, slope
-            place = int(np.argmax(logs <= wanted)) or _PLACES
-            low, high = float(grid[place - 1]), float(grid[place])
-            slope = max(float(logs[place - 1] - logs[place]) / (high - low), _FLAT)
-        return low + float(logs[place - 1] - wanted) / slope, slope
+            place = int((logs <= wanted).argmax()) or len(grid) - 1
+            low, width = float(grid[place - 1]), float(grid[place] - grid[place - 1])
+            slope = max(float(logs[place - 1] - logs[place]) / width, _FLAT)
+        # The parabola through three of the last points, at their middle one
+        middle = min(max(place, 1), len(grid) - 2)
+        before, at, after = logs[middle - 1 : middle + 2].tolist()
+        fall, bend = 0.5 * (before - after), before - 2.0 * at + after
+        root = fall * fall + 2.0 * bend * (wanted - at)
+        share = 2.0 * (at - wanted) / (fall + math.sqrt(root)) if fall > 0.0 <= root else math.nan
+        share += middle - place + 1
+        if not 0.0 <= share <= 1.0:
+            share = float(logs[place - 1] - wanted) / (slope * width)
+        return low + share * width, slope
 
     def power(self, fpr: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(true positive rates at ``fpr``, thresholds of their tangents); all of shape (n,)."""
-        return power_of(self.delta, fpr, self.largest)
-
-
-def power_of(
-    delta: Callable[[np.ndarray], np.ndarray], fpr: np.ndarray, largest: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """(true positive rates at ``fpr``, thresholds l of their tangents): the least of delta(l) + e^l fpr over l.
-
-    That is convex in e^l, and smooth but for a bend at 0: one grid for all, narrower ones for each, a parabola at last.
-    """
-
-    def tangents(grid: np.ndarray, deltas: np.ndarray) -> np.ndarray:
-        grown = np.exp(grid)
-        values = np.where(grid < 0.0, 1.0 - grown + grown * deltas, deltas) + grown * fpr[:, None]
-        return np.minimum(values, _NO_RATE)
-
-    rows, shares = np.arange(len(fpr)), np.linspace(0.0, 1.0, _NARROW + 1)
-    half = largest * np.append([0.0, _NEXT], np.linspace(0.0, 1.0, _WIDE + 1)[1:])
-    grid, deltas = np.append(-half[:0:-1], half), delta(half)
-    place = np.argmin(tangents(grid, np.append(deltas[:0:-1], deltas)), axis=1)
-    bend = place == _WIDE + 1  # its neighbours are next to 0: otherwise 0 is not inside of where to look
-    left, right = grid[np.maximum(place - 1, 0)], grid[np.minimum(place + 1, len(grid) - 1)]
-    for _ in range(_ZOOMS):
-        grid = left[:, None] + (right - left)[:, None] * shares
-        values = tangents(grid, delta(np.abs(grid).ravel()).reshape(grid.shape))
-        place = np.clip(np.argmin(values, axis=1), 1, _NARROW - 1)
-        left, right = grid[rows, place - 1], grid[rows, place + 1]
-    below, at, above = (values[rows, place + k] for k in (-1, 0, 1))
-    curved = np.maximum(below - 2.0 * at + above, 1e-300)
-    shift = np.clip(0.5 * (below - above) / curved, -1.0, 1.0)
-    least = at + 0.5 * shift * (above - below + shift * curved)
-    best = grid[rows, place] + 0.5 * shift * (right - left)
-    return np.minimum(np.where(bend, deltas[0] + fpr, least), 1.0), np.where(bend, 0.0, best)
+        return power_of(self.delta, fpr, self.largest, self._grid)
 
 
 class _Turns(NamedTuple):
-    """Sums of kernel_k e^(-ikhl) over k: k is a coarse number plus a fine one, so few exponentials are taken.
+    """Sums of kernel_k e^(ikhl) over k: k is a fine number plus a coarse one, so few exponentials are taken.
 
     Attributes:
-        fine, coarse: -ih times these numbers.
-        kernel: fine numbers along the first axis, coarse ones along the second.
+        size: of the fine numbers.
+        numbers: ih times these, and -ih times the coarse ones.
+        kernel: fine numbers along the first axis; along the second the coarse ones, for the real part, then for the
+            imaginary one.
     """
 
-    fine: np.ndarray
-    coarse: np.ndarray
+    size: int
+    numbers: np.ndarray
     kernel: np.ndarray
 
     @classmethod
     def of(cls, spacing: float, kernel: np.ndarray) -> _Turns:
         size = math.isqrt(len(kernel) - 1) + 1
-        padded = np.zeros(size * -(-len(kernel) // size), dtype=complex)
-        padded[: len(kernel)] = kernel
-        table = padded.reshape(-1, size)
-        return cls(-1j * spacing * np.arange(size), -1j * spacing * size * np.arange(len(table)), table.T)
+        coarse = -(-len(kernel) // size)
+        table = np.zeros((2, coarse * size), dtype=complex)
+        table[0, : len(kernel)], table[1, : len(kernel)] = kernel.real, kernel.imag
+        numbers = 1j * spacing * np.concatenate([np.arange(size), -size * np.arange(coarse)])
+        return cls(size, numbers, table.reshape(2 * coarse, size).T)
 
-    def sums(self, thresholds: np.ndarray, both: bool) -> np.ndarray:
-        """The real part at each threshold l; with ``both`` the smaller of those at l and -l."""
-        fine, coarse = (np.exp(np.multiply.outer(thresholds, turns)) for turns in (self.fine, self.coarse))
-        ahead = ((fine @ self.kernel) * coarse).real.sum(axis=1)
-        if not both:
-            return ahead
-        return np.minimum(ahead, ((fine @ self.kernel.conj()) * coarse).real.sum(axis=1))
+    def overlap(self, thresholds: np.ndarray) -> np.ndarray:
+        """The smaller real part of the sums at l and at -l, for each threshold l."""
+        turns = np.exp(np.multiply.outer(thresholds, self.numbers))
+        sums, coarse = turns[:, : self.size] @ self.kernel, turns[:, self.size :]
+        even, odd = sums[:, : coarse.shape[1]], sums[:, coarse.shape[1] :]
+        smaller: np.ndarray = np.vecdot(coarse, even).real - np.abs(np.vecdot(coarse, odd).imag)
+        return smaller
 
 
 class _Law(NamedTuple):
     """Losses of one step under sqrt(PQ) on nodes, the last axis; several laws along the first.
 
     Attributes:
-        weight, loss: masses, 1 less the affinity's deficit in total.
+        weight, loss: masses, 1 less what is ``missing`` in total, which is the affinity.
         steps: how often.
         symmetric: the antipodal pair: the transform is real.
         spread, kurtosis: of the composed loss.
@@ -254,6 +245,7 @@ class _Law(NamedTuple):
 
     weight: np.ndarray
     loss: np.ndarray
+    missing: np.ndarray
     steps: float
     symmetric: bool
     spread: np.ndarray
@@ -267,33 +259,49 @@ class _Law(NamedTuple):
         # The rule's error is about e^(angle s)^2/2 e^(-2 pi angle s^2/dx) in a strip of that angle.
         angle = min(_WIDEST_ANGLE, math.sqrt(2.0 * precision.rule) / s)
         dx = min(0.5 * s, 2.0 * math.pi * angle * s * s / (precision.rule + 0.5 * (angle * s) ** 2))
-        nodes = pair.around(precision.reach, dx / closer)
-        weight, loss = nodes.tilted(0.5), nodes.loss
-        total = weight.sum(axis=-1)
-        mean = np.vecdot(weight, loss) / total
-        square = (loss - mean[..., None]) ** 2
+        loss, weight = pair.halfway(precision.reach, dx / closer)
+        growth = np.sinh(0.25 * loss)
+        missing = 2.0 * np.vecdot(growth * growth, weight)
+        total = 1.0 - missing
+        mean = 0.0 * total if pair.antipodal else np.vecdot(weight, loss) / total
+        square = loss - mean[..., None]
+        square *= square
         variance = np.vecdot(weight, square) / total
-        kurtosis = (np.vecdot(weight, square * square) / total / variance**2 - 3.0) / steps
+        peak = np.vecdot(weight, square * square) / (total * variance * variance * steps)
         spread = np.sqrt(steps * variance)
-        heavy = 2.0 * np.maximum(kurtosis + 3.0 / steps, 0.0) ** 0.75 * spread
-        window = precision.room * spread + np.abs(steps * mean) + np.minimum(heavy, 2.5 * np.abs(loss).max(axis=-1))
-        return cls(weight, loss, steps, pair.antipodal, spread, kurtosis, window)
+        heavy = np.minimum(3.0 * peak**0.75 * spread, 2.5 * (loss[..., -1] - loss[..., 0]))
+        window = precision.room * spread + steps * np.abs(mean) + heavy
+        return cls(weight, loss, missing, steps, pair.antipodal, spread, peak - 3.0 / steps, window)
 
     def transform(self, spacing: float | np.ndarray, first: int, count: int) -> tuple[np.ndarray, np.ndarray]:
         """log |psi^steps| and its argument at ``count`` frequencies, from ``first`` times the spacing."""
-        growth = 2.0 * np.sinh(0.25 * self.loss)
-        missing = 0.5 * np.vecdot(growth * growth, self.weight)
-        change = turned(spacing, first, count, self.loss, self.weight)
-        real = change.real - missing[..., None]
-        imaginary = 0.0 * real if self.symmetric else change.imag
-        with np.errstate(divide="ignore"):  # it may be zero
-            log_size = 0.5 * self.steps * np.log1p(np.maximum(real * (2.0 + real) + imaginary * imaginary, -1.0))
+        real, imaginary = turned(spacing, first, count, self.loss, self.weight)
+        real = real - self.missing[..., None]
+        if self.symmetric:
+            imaginary = 0.0 * real
+        if self.steps >= 2.0:  # |psi|^2 - 1 keeps the digits that many steps ask for, half of those of a small |psi|
+            size = np.maximum(real * (2.0 + real) + imaginary * imaginary, _LEAST)
+            log_size = 0.5 * self.steps * np.log1p(size)
+        else:
+            log_size = self.steps * np.log(np.maximum(np.hypot(1.0 + real, imaginary), 1e-300))
         return log_size, self.steps * np.arctan2(imaginary, 1.0 + real)
 
 
-def _last(log_size: np.ndarray) -> np.ndarray:
-    """The largest of the last frequencies: nearly atomic laws dip and come back."""
-    return log_size[..., -max(log_size.shape[-1] // 8, 1) :].max(axis=-1)
+def _needed(decay: float, kurtosis: np.ndarray) -> np.ndarray:
+    """Where the composed transform falls below e^-decay, in units of 1 / spread.
+
+    log |psi^steps| is about -u / 2 + kurtosis u^2 / 24 at the square u of that place; nearly atomic laws fall later.
+    """
+    slower = abs(kurtosis) / (abs(kurtosis) + 3.0 / decay)
+    place: np.ndarray = np.sqrt(2.0 * decay * (1.0 + slower))
+    return place
+
+
+def _last(log_size: np.ndarray, share: int = 8) -> np.ndarray:
+    """The largest of the last frequencies, one in ``share``: nearly atomic laws dip and come back."""
+    count = log_size.shape[-1] // share
+    last: np.ndarray = log_size[..., -count:].max(axis=-1) if count > 1 else log_size[..., -1]
+    return last
 
 
 def _on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -307,7 +315,7 @@ def _on_a_lattice(pair: GaussianMixture, steps: float, largest: float) -> Callab
     nodes = pair.around(_STEERED_REACH, span / count)
     # Without the target the loss is next to an atom: the lattice starts there.
     start = 0.0 if pair.antipodal else float(np.log1p(-pair.weights[0]))
-    cap = min(largest, _FURTHEST) + 20.0
+    cap = min(largest, _LARGEST) + 20.0
     loss = np.clip(nodes.loss - start, -cap, cap)
     spread = math.sqrt(steps * float(nodes.tilted(0.5) @ nodes.loss**2))
     room = 4.0 * float(np.max(np.abs(loss))) + 20.0 * spread
@@ -368,7 +376,7 @@ def advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbour
 def advantage_map(
     noise_multipliers: np.ndarray, sample_rates: np.ndarray, steps: int, neighbouring: Neighbouring
 ) -> np.ndarray:
-    """``advantage`` on a grid; shape (noise multipliers, sample rates), estimates with error below 1e-8.
+    """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as there.
 
     Nodes are shared by a row of the grid. Where the transform does not decay within 4096 frequencies (few
     sampled steps, little noise) the upper end of a certified enclosure is given: slower, and safe.
@@ -401,7 +409,7 @@ def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring
     pair = GaussianMixture(noise, (rates[:, None],), antipodal=neighbouring is Neighbouring.REPLACE)
     law = _Law.of(pair, steps, QUICK)
     result = np.full(len(rates), np.nan)
-    needed = math.sqrt(2.0 * QUICK.decay) * law.window / (2.0 * np.pi * law.spread) + 2.0
+    needed = 8.0 / 7.0 * _needed(QUICK.decay, law.kurtosis) * law.window / (2.0 * np.pi * law.spread) + 2.0
     counts = np.exp2(np.ceil(2.0 * np.log2(needed)) / 2.0).astype(int)  # few different ones
     todo = np.flatnonzero((law.spread > 0.0) & (law.spread < _LOUDEST) & (counts <= FINE.frequencies))
     while len(todo):
@@ -409,7 +417,9 @@ def _row(noise: float, rates: np.ndarray, steps: int, neighbouring: Neighbouring
         for count in np.unique(counts[todo]):
             same = todo[counts[todo] == count]
             for part in np.array_split(same, max(1, len(same) * int(count) * law.loss.shape[-1] // _BLOCK)):
-                some = law._replace(**{name: getattr(law, name)[part] for name in ("weight", "loss", "window")})
+                some = law._replace(
+                    **{name: getattr(law, name)[part] for name in ("weight", "loss", "missing", "window")}
+                )
                 value, settled = _advantages(some, int(count))
                 result[part[settled]] = value[settled]
                 again.append(part[~settled])

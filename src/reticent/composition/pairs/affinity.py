@@ -50,23 +50,38 @@ class Affinity(NamedTuple):
 
 def affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) -> Affinity:
     """Affinity and cumulants for broadcast ``noise`` >= 0 and ``rate`` in (0, 1]."""
+    low, high, mean, variance, third, fourth = _by_size(noise, rate, neighbouring, 6)
+    return Affinity(Enclosure(low, high), mean, variance, third, fourth)
+
+
+def minus_log_affinity(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring) -> Enclosure:
+    """``affinity(...).minus_log`` alone, in half of the time."""
+    return Enclosure(*_by_size(noise, rate, neighbouring, 2))
+
+
+def _by_size(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring, rows: int) -> np.ndarray:
+    """The first ``rows`` numbers of each law, those with like numbers of nodes together; shape (rows, ...)."""
     replace = neighbouring is Neighbouring.REPLACE
-    noise, rate = np.broadcast_arrays(np.asarray(noise, dtype=float), np.asarray(rate, dtype=float))
-    shape = noise.shape
-    out = np.empty((6, noise.size))
+    noise, rate = np.asarray(noise, dtype=float), np.asarray(rate, dtype=float)
+    if noise.shape != rate.shape:
+        noise, rate = np.broadcast_arrays(noise, rate)
     flat_noise, flat_rate = np.maximum(noise.reshape(-1), _LEAST_NOISE), rate.reshape(-1)
     width, step = _grid(flat_noise, replace)
     count = np.ceil(width / step).astype(int) + 1
-    size = 1 << np.ceil(np.log2(count)).astype(int)
-    for nodes in np.unique(size):
-        members = np.flatnonzero(size == nodes)
-        block = max(1, _NODES_AT_ONCE // int(nodes))
-        for start in range(0, len(members), block):
-            index = members[start : start + block]
-            out[:, index] = _evaluate(flat_noise[index], flat_rate[index], int(count[index].max()), replace)
+    if noise.size == 1:
+        out = _evaluate(flat_noise, flat_rate, int(count[0]), replace, rows)
+    else:
+        out = np.empty((rows, noise.size))
+        size = 1 << np.ceil(np.log2(count)).astype(int)
+        for nodes in np.unique(size):
+            members = np.flatnonzero(size == nodes)
+            block = max(1, _NODES_AT_ONCE // int(nodes))
+            for start in range(0, len(members), block):
+                index = members[start : start + block]
+                most = int(count[index].max())
+                out[:, index] = _evaluate(flat_noise[index], flat_rate[index], most, replace, rows)
     _mend_limits(out, noise.reshape(-1), flat_rate, replace)
-    low, high, mean, variance, third, fourth = (row.reshape(shape) for row in out)
-    return Affinity(Enclosure(low, high), mean, variance, third, fourth)
+    return out.reshape(rows, *noise.shape)
 
 
 def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -76,23 +91,30 @@ def _grid(noise: np.ndarray, replace: bool) -> tuple[np.ndarray, np.ndarray]:
     return 2.0 / noise + (_REACH if replace else 2.0 * _REACH), step
 
 
-def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool) -> np.ndarray:
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")  # the smaller of two bounds is taken
+def _evaluate(noise: np.ndarray, rate: np.ndarray, nodes: int, replace: bool, rows: int) -> np.ndarray:
     n, p = noise[:, None], rate[:, None]
     width, _ = _grid(n, replace)
     step = width / (nodes - 1)
     z = np.arange(nodes) * step - (0.0 if replace else _REACH)
-    weight = np.where(np.arange(nodes) == 0, 0.5, 1.0) * (2.0 * step) if replace else step
-    log_a = log_mixture([p], [z / n - 0.5 / n**2])
-    log_b = log_mixture([p], [-z / n - 0.5 / n**2]) if replace else np.zeros_like(log_a)
+    shift, scaled = 0.5 / (n * n), z / n
     log_phi = -0.5 * z * z - HALF_LOG_TWO_PI
-    loss = log_a - log_b
+    loss = log_a = log_mixture([p], [scaled - shift])
+    log_b: np.ndarray | float = 0.0
+    weight = step
+    if replace:  # even: the nodes above 0 count twice
+        log_b, twice = log_mixture([p], [-scaled - shift]), np.full(nodes, 2.0)
+        twice[0] = 1.0
+        loss, weight = log_a - log_b, step * twice
     root = np.exp(0.5 * (np.maximum(log_a, log_b) + log_phi)) * np.expm1(-0.5 * np.abs(loss))
-    deficit = 0.5 * np.sum(weight * root * root, axis=1)
-    law = weight * np.exp(0.5 * (log_a + log_b) + log_phi)
+    root *= root
+    deficit = 0.5 * (weight * root).sum(axis=1)
     radius = _radius(noise, rate, step[:, 0], replace) + _ROUNDING * deficit
-    with np.errstate(divide="ignore"):
-        low = -np.log1p(-np.clip(deficit - radius, 0.0, 1.0))
-        high = -np.log1p(-np.clip(deficit + radius, 0.0, 1.0))
+    low = -np.log1p(-np.maximum(deficit - radius, 0.0))
+    high = -np.log1p(-np.minimum(deficit + radius, 1.0))
+    if rows == 2:
+        return np.array([low, high])
+    law = weight * np.exp(0.5 * (log_a + log_b) + log_phi)
     return np.stack([low, high, *_cumulants(law, loss, replace)])
 
 
@@ -112,14 +134,12 @@ def _radius(noise: np.ndarray, rate: np.ndarray, step: np.ndarray, replace: bool
     s = noise**-2.0
     a = np.minimum(np.pi * noise * (1.0 - 1e-12), 2.0 * np.pi / step)
     angle = a / noise
-    with np.errstate(over="ignore"):
-        size = _off_axis_replace(rate, s, angle) if replace else _off_axis_add(rate, s, angle)
+    size = _off_axis_replace(rate, s, angle) if replace else _off_axis_add(rate, s, angle)
     trapezoid = size * np.exp(0.5 * a * a - 2.0 * np.pi * a / step) / -np.expm1(-2.0 * np.pi * a / step)
     far = 2.0 / noise + _REACH - step
     # (sqrt A - sqrt B)^2 <= |A - B| <= p (r + 1) beyond the peaks, and likewise p r_- + p r_+.
     linear = rate * (ndtr(1.0 / noise - far) + ndtr(-far))
-    with np.errstate(over="ignore", invalid="ignore"):
-        square = rate**2 * (np.exp(s) * ndtr(2.0 / noise - far) + ndtr(-far)) / np.maximum(1.0 - rate, 1e-300)
+    square = rate**2 * (np.exp(s) * ndtr(2.0 / noise - far) + ndtr(-far)) / np.maximum(1.0 - rate, 1e-300)
     right = np.fmin(linear, square)
     left = right if replace else rate**2 * ndtr(step - _REACH)
     return trapezoid + 2.0 * (right + left)

@@ -7,6 +7,7 @@ few, a certificate plans them and bounds what they miss (``sampled_gaussian``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,12 +26,14 @@ def log_mixture(weights: Sequence[float | np.ndarray], exponents: Sequence[np.nd
         weights: one for each exponent, in (0, 1], at most 1 in total; they broadcast against it.
         exponents: y, of one shape.
     """
+    if len(weights) == 1 and exponents[0].max() <= _OVERFLOW:
+        weight, gain = weights[0], weights[0] * np.expm1(exponents[0])
+        if (isinstance(weight, float) and weight <= -_CANCELS) or gain.min() >= _CANCELS:
+            return np.log1p(gain)
     pairs = list(zip(weights, exponents, strict=True))
-    gains = [w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs]
-    gain, largest = (gains[0], exponents[0]) if len(pairs) == 1 else (sum(gains), np.maximum.reduce(exponents))
+    gain = sum(w * np.expm1(np.minimum(y, _OVERFLOW)) for w, y in pairs)
+    largest = np.maximum.reduce(exponents)
     apart = (gain < _CANCELS) | (largest > _OVERFLOW)
-    if not apart.any():
-        return np.log1p(gain)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.log1p(-np.minimum(sum(weights), 1.0))
         for w, y in pairs:
@@ -90,13 +93,13 @@ class GaussianMixture:
 
     def log_mixture(self, x: np.ndarray) -> np.ndarray:
         """log of the mixture over N(0, s^2) at observations x."""
-        variance = x.dtype.type(self.noise_multiplier) ** 2
-        return log_mixture(self.weights, [shift * (x - 0.5 * shift) / variance for shift in self.shifts])
+        s = x.dtype.type(self.noise_multiplier)
+        return log_mixture(self.weights, [(x - 0.5 * shift) * (shift / (s * s)) for shift in self.shifts])
 
     def log_normal(self, x: np.ndarray) -> np.ndarray:
         """log density of N(0, s^2)."""
         s = self.noise_multiplier
-        return -0.5 * (x / s) ** 2 - (HALF_LOG_TWO_PI + np.log(s))
+        return x * x * (-0.5 / (s * s)) - (HALF_LOG_TWO_PI + math.log(s))
 
     def loss(self, x: np.ndarray) -> np.ndarray:
         """L = log dQ/dP at observations x, increasing."""
@@ -112,6 +115,22 @@ class GaussianMixture:
 
     def around(self, reach: float, dx: float) -> Nodes:
         """Nodes from ``reach`` standard deviations below the lowest mean to as far above the highest."""
-        far = reach * self.noise_multiplier
-        low, high = -far - (self.shifts[-1] if self.antipodal else 0.0), self.shifts[-1] + far
+        high = self.shifts[-1] + reach * self.noise_multiplier
+        low = -high if self.antipodal else self.shifts[-1] - high
         return self.nodes(low + dx * np.arange(int((high - low) / dx) + 2), dx)
+
+    def halfway(self, reach: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
+        """(L, density of sqrt(PQ) times dx) on such nodes, for sums of even functions of L.
+
+        That density of the antipodal pair is even, so nodes above 0 stand for their mirror images as well.
+        """
+        high = self.shifts[-1] + reach * self.noise_multiplier
+        if self.antipodal:
+            x = dx * (np.arange(int(high / dx) + 2) + 0.5)
+            mixture, mirrored = self.log_mixture(x), self.log_mixture(-x)
+            loss, exponent, dx = mixture - mirrored, mixture + mirrored, 2.0 * dx
+        else:
+            low = self.shifts[-1] - high
+            x = low + dx * np.arange(int((high - low) / dx) + 2)
+            loss = exponent = self.log_mixture(x)
+        return loss, np.exp(0.5 * exponent + (self.log_normal(x) + math.log(dx)))

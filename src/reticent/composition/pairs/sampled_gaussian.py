@@ -133,14 +133,14 @@ class SampledGaussian:
     def real(self, exponents: np.ndarray) -> RealMoments:
         """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
         grid = self.nodes
-        powers = np.append(exponents, [0.0, 1.0])
+        powers = np.concatenate([exponents, [0.0, 1.0]])
         outside = np.array([self.left_out(c) for c in powers.tolist()])
         cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=1)
         factors = self.log_strip_factor(powers[:, None], self.angles).min(axis=1)
         rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
         unit = float(rule[-1] + rule[-2] + outside[-1] + outside[-2])
         rule, outside = rule[:-2], outside[:-2]
-        grown, size = np.expm1(np.multiply.outer(exponents, grid.loss)), np.abs(exponents)
+        grown, size = np.expm1(exponents[:, None] * grid.loss), np.abs(exponents)
         steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
         excess = grown @ grid.weight - exponents * (self._growth @ grid.weight)
         for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
@@ -151,7 +151,7 @@ class SampledGaussian:
 
     @cached_property
     def _unit_in_last_place(self) -> float:
-        return float(np.finfo(self.nodes.x.dtype).eps)
+        return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
 
     def log_moment(self, exponents: np.ndarray) -> np.ndarray:
         result, loss = np.full(len(exponents), np.inf), self.nodes.loss
@@ -184,18 +184,21 @@ class SampledGaussian:
         if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
             raise NumericalError("characteristic function: e^(cL) overflows")
         tilted, steady = grid.tilted(c), self.real(np.array([c]))
-        turn = self._turned(frequencies, tilted)
-        excess = (steady.excess[0] + turn).astype(complex)
+        real, imaginary = self._turned(frequencies, tilted)
+        excess = (steady.excess[0] + real).astype(complex)
+        excess.imag = imaginary
         rule = self.rule(c, frequencies)
         error = rule + steady.rest[0] + self.turning(tilted) * frequencies
         return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
 
-    def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> np.ndarray:
-        """Sum of tilted weights times e^(itL) - 1."""
+    def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Real and imaginary part of tilted weights times e^(itL) - 1, summed."""
         loss, count = self.nodes.loss, len(frequencies)
         if count > 1 and np.array_equal(frequencies, frequencies[1] * np.arange(count)):
             return turned(float(frequencies[1]), 0, count, loss, tilted)
-        return np.concatenate([turned(part, 1, 1, loss, tilted)[:, 0] for part in chunks(frequencies, len(loss))])
+        parts = [turned(part, 1, 1, loss, tilted) for part in chunks(frequencies, len(loss))]
+        real, imaginary = np.concatenate(parts, axis=1)[..., 0]
+        return real, imaginary
 
     def turning(self, tilted: np.ndarray) -> float:
         """Rounding of e^(itL) summed over ``tilted`` weights, for each unit of frequency."""
@@ -211,7 +214,7 @@ class SampledGaussian:
         where no strip was planned.
         """
         places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
-        marks = frequencies[places[np.append(True, places[1:] > places[:-1])]]
+        marks = frequencies[places[np.concatenate([[True], places[1:] > places[:-1]])]]
         best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
         no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
         for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
@@ -276,7 +279,7 @@ class SampledGaussian:
 
         The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
         """
-        turn = np.append(argument(self._odds, angle), angle)
+        turn = np.concatenate([argument(self._odds, angle), [angle]])
         if not self.antipodal:
             return turn
         back, far = argument(self._mirrored_odds, angle), len(_FAR) + 1
@@ -295,10 +298,10 @@ class SampledGaussian:
     def _cells(self, exponents: np.ndarray) -> np.ndarray:
         """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
         grid = self.nodes
-        power = np.multiply.outer(exponents, grid.mixture)
+        power = exponents[:, None] * grid.mixture
         inner = self._peaks + _largest(power)
         if grid.mirrored is not None:
-            power = np.multiply.outer(1.0 - exponents, grid.mirrored)
+            power = (1.0 - exponents)[:, None] * grid.mirrored
             inner = inner + _largest(power)
         return inner
 

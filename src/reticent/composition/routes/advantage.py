@@ -26,6 +26,7 @@ _FURTHER = np.array([1.0, 1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])  # of the frequ
 _MOST_FREQUENCIES = 2048
 _MOST_WORK = 1_000_000  # nodes times frequencies
 _LEAST_NOISE = 0.05
+_NEGLIGIBLE, _MANY_SINES = 1e-20, 1500  # tilted weight of a node that only exponents beyond 1/2 ask for, and when
 _LOUDEST = 60.0  # standard deviation of the composed loss
 
 
@@ -126,16 +127,20 @@ def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, 
     count, beyond = _last(decay, steps, len(grid.x), spacing, last)
     t = spacing * np.arange(count)
     tilted = grid.tilted(0.5)
-    change = turned(spacing, 0, count, grid.loss, tilted)
-    excess = real.excess[0] + change.real
+    first, end, left_out = 0, len(tilted), 0.0
+    if count * end > _MANY_SINES:
+        near = np.flatnonzero(tilted > _NEGLIGIBLE)
+        first, end = int(near[0]), int(near[-1]) + 1  # |e^(itL) - 1| is at most 2 at the others
+        left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
+    turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])
+    excess = real.excess[0] + turn
     size = excess * (2.0 + excess)
     if grid.mirrored is None:
-        imaginary = change.imag
         size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
     else:
         imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)
     modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), 0.5 * np.log1p(size))
-    off = law.rule(0.5, t) + real.rest[0] + law.turning(tilted) * t
+    off = law.rule(0.5, t) + real.rest[0] + law.turning(tilted) * t + left_out
     # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
     logarithm = np.abs(modulus) + np.abs(phase) / steps
     relative = steps * (np.log1p(off * np.exp(-modulus)) + 8 * _EPS * logarithm)
