@@ -26,7 +26,7 @@ def test_a_mechanism_is_shown_in_80_columns_and_can_be_typed_again(run: Mechanis
     shown = repr(run)
     assert max(map(len, shown.splitlines())) <= 80
     assert "None" not in shown
-    assert eval(shown, {name: getattr(rt, name) for name in rt.__all__}) == run
+    assert eval(shown, {name: getattr(rt, name) for name in rt.__all__}) == run  # noqa: S307
 
 
 def test_defaults_are_left_out() -> None:

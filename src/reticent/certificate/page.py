@@ -212,7 +212,8 @@ def _merged(
         found.setdefault((record.neighbouring, record.claim, cells), []).append(record)
     usual = records[0].neighbouring
     return tuple(
-        (", ".join(r.adversary for r in same) + _relation(same[0], usual), cells) for (_, _, cells), same in found.items()
+        (", ".join(record.adversary for record in same) + _relation(same[0], usual), cells)
+        for (_, _, cells), same in found.items()
     )
 
 
