@@ -124,9 +124,9 @@ class Verified(Table):
         return self.accepted
 
     def title(self) -> str:
-        """The verdict and how many leaves agree."""
+        """The verdict and how many numbers and sentences agree."""
         verdict = "accepted" if self.accepted else "REFUSED"
-        return f"{verdict}: {self.verification.equal} leaves derived again and equal"
+        return f"{verdict}: {self.verification.equal} numbers and sentences derived again and equal"
 
     def columns(self) -> tuple[str, ...]:
         """What differs."""
