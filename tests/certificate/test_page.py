@@ -126,7 +126,8 @@ def test_an_attacker_has_one_name_in_every_table_picture_and_note(certificate: C
     heads = re.findall(r'<th scope="row">([^<]+)<', page)
     legend = re.findall(r"</svg> ([^<]+)</li>", page)[:-1]
     about = re.findall(r'<span class="small">\(([^)]+)\)</span></li>', page)
-    assert heads and legend
+    assert heads
+    assert legend
     assert about
     for found in (*heads, *legend, *about):
         each = re.split("[,;] ", re.sub(r" \((add-remove|replace|zero-out)\)", "", found))

@@ -101,7 +101,7 @@ class Certified(Table):
         return write_certificate(self.certificate, Path(folder), key=key, include_private=include_private)
 
     def verify(self) -> Verified:
-        """Derive the whole document again and compare every leaf."""
+        """Derive the whole document again and compare every number and sentence."""
         return verify(self.certificate)
 
 
@@ -200,7 +200,7 @@ def certify(
 
 @hinting
 def verify(certificate: Certified | Certificate | Path | str, *, tolerance: float = 0.0) -> Verified:
-    """Derive a certificate again and compare every leaf.
+    """Derive a certificate again and compare every number and sentence.
 
     Args:
         certificate: the document, or the path of its JSON file or page.
