@@ -12,6 +12,7 @@ import pytest
 
 import reticent as rt
 from reticent._text import digits
+from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
@@ -391,3 +392,27 @@ def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
 def test_what_was_meant_is_named(wrong, named):
     with pytest.raises(ParameterError, match=re.escape(named)):
         wrong()
+
+
+def test_a_notebook_shows_long_text_whole_and_no_table_without_rows() -> None:
+    class Long(Table):
+        def title(self):
+            return "one title"
+
+        def columns(self):
+            return ("name", "reason")
+
+        def rows(self):
+            return [("a", "word " * 50)] * self.count
+
+    one, none = Long(), Long()
+    one.count, none.count = 1, 0
+    assert ("word " * 50).strip() in one._repr_html_()
+    assert "<table" not in none._repr_html_()
+    assert "one title" in none._repr_html_()
+
+
+def test_what_is_not_known_is_not_got() -> None:
+    skipped = rt.assess(rt.DPSGD(1.1, 0.01, 10), "all").skipped
+    assert "known" in skipped["membership-game"]
+    assert "None" not in skipped["membership-game"]

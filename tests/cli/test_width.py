@@ -50,3 +50,10 @@ def test_an_audit_of_a_loop_says_its_verdict_first_and_marks_what_failed(capsys)
     assert max(map(len, found)) <= 80
     assert found.index("REFUTED at significance 0.01.") < found.index(" p-value")
     assert [line for line in found if "FAILED" in line] == [line for line in found if line.startswith("   1e-09 ")]
+
+
+def test_a_report_at_a_folder_is_one_line(capsys) -> None:
+    np.savez("scores.npz", member=np.arange(40.0), non_member=np.arange(40.0))
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", "scores.npz", "--html", "."])
+    assert (ended.value.code, capsys.readouterr().err) == (2, "reticent: .: is a folder; give the name of a file\n")

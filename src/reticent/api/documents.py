@@ -22,6 +22,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger, first_problem
 from reticent.mechanism.watched_run import WatchedRun
+from reticent.threat import Claim
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -75,6 +76,10 @@ class Certified(Table):
             for record in self.certificate.assessments
         ]
 
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Numbers that are bounds are rounded up."""
+        return [True if row[2] == Claim.BOUND else None] * len(row)
+
     def notes(self) -> list[str]:
         """The warnings, and what stands behind the document."""
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
@@ -117,7 +122,7 @@ class Verified(Table):
 
     @property
     def accepted(self) -> bool:
-        """Every leaf agrees, and a page shows what its document says."""
+        """Every number and sentence agrees, and a page shows what its document says."""
         return self.verification.accepted and not self.problems
 
     def __bool__(self) -> bool:
@@ -130,7 +135,7 @@ class Verified(Table):
 
     def columns(self) -> tuple[str, ...]:
         """What differs."""
-        return ("leaf", "state", "stated", "derived")
+        return ("where", "state", "stated", "derived")
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """The differences."""
