@@ -96,6 +96,16 @@ def test_tables_know_which_side_is_safe() -> None:
     assert secure.ways(())[3:] == [False, False]
 
 
+def test_a_certificate_in_python_shows_no_less_than_its_bounds() -> None:
+    made = rt.certify(rt.DPSGD(1.1, 0.01, 1000), created="2026-01-01", adversary="worst-case")
+    row = next(line for line in repr(made).splitlines() if line.startswith("worst-case "))
+    advantage_of, first_rate = row.split()[3:5]
+    record = made.certificate.assessments[0]
+    assert float(advantage_of) >= (record.advantage.value or 0.0)
+    assert float(first_rate) >= (next(iter(record.tpr_at_fpr.values())).value or 0.0)
+    assert advantage_of == "0.1404"
+
+
 def test_certificate_pages_and_verdicts_round_outwards() -> None:
     wide = Number(lower=0.12346, value=0.23454, upper=0.23454)
     assert _number(wide, up=True) == "0.2346 [0.1234, 0.2346]"

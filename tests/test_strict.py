@@ -128,3 +128,12 @@ def test_an_error_shows_no_control_character_of_a_strangers_file() -> None:
     assert str(ArtifactError("sensitivity.json: unexpected key '\x1b[2J\u202e'\nmore")) == (
         "sensitivity.json: unexpected key '\\x1b[2J\\u202e'\\nmore"
     )
+
+
+@pytest.mark.parametrize("where", ["", ".", "folder"])
+def test_a_folder_in_place_of_a_file_is_one_line(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ArtifactError, match="give the name of a file"):
+        _strict.write_atomic(Path(where), b"x")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

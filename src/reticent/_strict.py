@@ -123,7 +123,12 @@ def sha256_file(path: Path) -> str:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write ``data`` beside ``path`` and rename it into place: readers see all of it or none."""
+    """Write ``data`` beside ``path`` and rename it into place: readers see all of it or none.
+
+    Raises:
+        ArtifactError: ``path`` is a folder, or empty.
+    """
+    refuse_folder(path)
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:
         with partial.open("wb") as stream:
@@ -133,6 +138,16 @@ def write_atomic(path: Path, data: bytes) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def refuse_folder(path: Path) -> None:
+    """A file is to be written there.
+
+    Raises:
+        ArtifactError: ``path`` is a folder, or empty.
+    """
+    if path.is_dir():
+        raise ArtifactError(f"{path}: is a folder; give the name of a file")
 
 
 @contextmanager

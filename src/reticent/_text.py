@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import math
 import textwrap
@@ -9,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from difflib import get_close_matches
+from enum import Enum
 
 Column = tuple[str, list[str]]
 """A heading, with its line breaks, and one cell for each row."""
@@ -119,6 +121,20 @@ def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
     return f"<table><caption>{html.escape(printable(title))}</caption><tbody>{body}</tbody></table>"
 
 
+class Short:
+    """A dataclass with ``repr=False``, shown by the fields that differ from their defaults, in lines that fit."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{field.name}={_written(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.default is dataclasses.MISSING or getattr(self, field.name) != field.default
+        ]
+        return "\n".join(wrapped(f"{type(self).__name__}({', '.join(shown)})", indent=2))
+
+
 class Brief:
     """Shown in a few lines instead of every field; in a notebook too, escaped."""
 
@@ -134,6 +150,11 @@ class Brief:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _written(value: object) -> str:
+    """As in Python, on one line."""
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value).replace("\n  ", " ")
 
 
 def _escaped(character: str) -> str:

@@ -28,7 +28,7 @@ class ParameterError(ReticentError, ValueError):
     def got(self, shown: str) -> str:
         """What was given, behind the rest of the message; nothing where the rest says it."""
         said = self.allowed.startswith(("left out", "given together")) or (
-            self.value is None and self.allowed.startswith("given")
+            self.value is None and self.allowed.startswith(("given", "known"))
         )
         return "" if said else f", got {shown}"
 

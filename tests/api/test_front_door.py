@@ -13,6 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent._text import digits
+from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
@@ -415,3 +416,27 @@ def test_what_was_meant_is_named(wrong, named):
 def test_the_annotations_are_for_users_too() -> None:
     """PEP 561: without this empty file type checkers take every name of an installed package for Any."""
     assert (files("reticent") / "py.typed").is_file()
+
+
+def test_a_notebook_shows_long_text_whole_and_no_table_without_rows() -> None:
+    class Long(Table):
+        def title(self):
+            return "one title"
+
+        def columns(self):
+            return ("name", "reason")
+
+        def rows(self):
+            return [("a", "word " * 50)] * self.count
+
+    one, none = Long(), Long()
+    one.count, none.count = 1, 0
+    assert ("word " * 50).strip() in one._repr_html_()
+    assert "<table" not in none._repr_html_()
+    assert "one title" in none._repr_html_()
+
+
+def test_what_is_not_known_is_not_got() -> None:
+    skipped = rt.assess(rt.DPSGD(1.1, 0.01, 10), "all").skipped
+    assert "known" in skipped["membership-game"]
+    assert "None" not in skipped["membership-game"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import re
+from decimal import Decimal
 from html.parser import HTMLParser
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from reticent.certificate.build import certify, public
 from reticent.certificate.page import embedded, first_difference, is_page, render_html
 from reticent.certificate.schema import Certificate, Declaration
+from reticent.certificate.sentences import _above
 from reticent.certificate.text import inert
 from reticent.certificate.words import GLOSSARY
 from reticent.errors import ArtifactError
@@ -43,7 +45,7 @@ class Reader(HTMLParser):
 
 
 def test_under_which_of_two_records_nobody_wants_to_know_whether_this_record_was_used(page: str) -> None:
-    _, heading, rows = page.partition(">Which of two records was used?<")
+    _, heading, rows = page.partition(">Which of two records was used? <span")
     assert heading
     assert "Wants to know which of two records was used." in rows
     assert "Wants to know whether this record was used" not in rows
@@ -117,6 +119,40 @@ def test_it_names_every_attacker_and_every_reason(certificate: Certificate, page
     for pointer in ("EDPB Opinion 28/2024", "NIST SP 800-226", "GDPR Article 35"):
         assert pointer in text
     assert "errata" not in text
+
+
+def test_an_attacker_has_one_name_in_every_table_picture_and_note(certificate: Certificate, page: str) -> None:
+    names = {record.adversary for record in certificate.assessments}
+    heads = re.findall(r'<th scope="row">([^<]+)<', page)
+    legend = re.findall(r"</svg> ([^<]+)</li>", page)[:-1]
+    about = re.findall(r'<span class="small">\(([^)]+)\)</span></li>', page)
+    assert heads
+    assert legend
+    assert about
+    for found in (*heads, *legend, *about):
+        each = re.split("[,;] ", re.sub(r" \((add-remove|replace|zero-out)\)", "", found))
+        assert set(each) <= names | {"all attackers"}, found
+
+
+@pytest.mark.parametrize(
+    ("blind", "share", "shown"),
+    [
+        (0.9, 0.9, "90%"),
+        (0.9, 0.90000001, "90.000001%"),
+        (0.9, 0.900000011, "90.000002%"),
+        (0.9, 0.90000413, "90.0005%"),
+        (0.9, 0.9042, "90.5%"),
+        (1.0 - 0.07, 0.93000001, "93.000001%"),
+        (0.01, 0.010000001, "1.0000001%"),
+        (0.01, 0.0225, "2.3%"),
+        (0.999, 1.0, "100%"),
+    ],
+)
+def test_a_small_gain_over_the_blind_guess_is_shown_small_and_never_too_small(
+    blind: float, share: float, shown: str
+) -> None:
+    assert _above(blind, share) == shown
+    assert Decimal(shown.rstrip("%")) / 100 >= Decimal(repr(share))
 
 
 def test_private_numbers_are_marked(certificate: Certificate, page: str) -> None:

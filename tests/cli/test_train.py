@@ -38,7 +38,7 @@ def test_writes_a_run_and_says_what_it_did(config, tmp_path, capsys):
     code, out, err = call(capsys, "train", config, "--out", tmp_path / "run")
     assert code == 0
     assert err == ""
-    assert "5 noisy updates on 200 records of digits" in out
+    assert "5 noisy updates on 200 records of digits" in " ".join(out.split())
     assert "! size-treated-as-public: " in out
     assert load_run(tmp_path / "run").trace() is None
 

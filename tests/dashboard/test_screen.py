@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reticent.dashboard.comparing import _ticks
 from reticent.dashboard.exploring import explore
 from reticent.dashboard.readings import FPRS
 from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
@@ -142,3 +143,13 @@ def test_tails_and_tables_wait_for_the_proof(view: str) -> None:
     first = asked(Turns(), "first", noise_multiplier="2.72", steps="78", attackers="", view=view)
     assert first["parts"]["accuracy"].startswith("Certificate accuracy")
     assert Claim.BOUND.value in first["figure"]["data"][-1]["name"]
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [((0.0031, 0.04), ["0.005", "0.01", "0.02"]), ((0.3, 5.6), ["0.5", "1", "2", "5"]), ((1e-7, 1e-3), None)],
+)
+def test_marks_of_a_logarithmic_axis_are_written_in_full(values: tuple[float, ...], texts: list[str] | None) -> None:
+    found = _ticks(values)
+    assert found["ticktext"] == (texts or ["1e-07", "1e-06", "1e-05", "0.0001", "0.001"])
+    assert [float(text) for text in found["ticktext"]] == found["tickvals"]

@@ -22,6 +22,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger, first_problem
 from reticent.mechanism.watched_run import WatchedRun
+from reticent.threat import Claim
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -75,6 +76,10 @@ class Certified(Table):
             for record in self.certificate.assessments
         ]
 
+    def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
+        """Numbers that are bounds are rounded up."""
+        return [True if row[2] == Claim.BOUND else None] * len(row)
+
     def notes(self) -> list[str]:
         """The warnings, and what stands behind the document."""
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
@@ -101,7 +106,7 @@ class Certified(Table):
         return write_certificate(self.certificate, Path(folder), key=key, include_private=include_private)
 
     def verify(self) -> Verified:
-        """Derive the whole document again and compare every leaf."""
+        """Derive the whole document again and compare every number and sentence."""
         return verify(self.certificate)
 
 
@@ -117,20 +122,20 @@ class Verified(Table):
 
     @property
     def accepted(self) -> bool:
-        """Every leaf agrees, and a page shows what its document says."""
+        """Every number and sentence agrees, and a page shows what its document says."""
         return self.verification.accepted and not self.problems
 
     def __bool__(self) -> bool:
         return self.accepted
 
     def title(self) -> str:
-        """The verdict and how many leaves agree."""
+        """The verdict and how many numbers and sentences agree."""
         verdict = "accepted" if self.accepted else "REFUSED"
-        return f"{verdict}: {self.verification.equal} leaves derived again and equal"
+        return f"{verdict}: {self.verification.equal} numbers and sentences derived again and equal"
 
     def columns(self) -> tuple[str, ...]:
         """What differs."""
-        return ("leaf", "state", "stated", "derived")
+        return ("where", "state", "stated", "derived")
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """The differences."""
@@ -200,7 +205,7 @@ def certify(
 
 @hinting
 def verify(certificate: Certified | Certificate | Path | str, *, tolerance: float = 0.0) -> Verified:
-    """Derive a certificate again and compare every leaf.
+    """Derive a certificate again and compare every number and sentence.
 
     Args:
         certificate: the document, or the path of its JSON file or page.

@@ -53,14 +53,16 @@ class Table:
             lines += [line for block in blocks(names, numbers, gap=2) for line in _aligned([*names, *block])]
         return "\n".join([*lines, *(part for note in self.notes() for part in wrapped(printable(note), indent=2))])
 
-    def _shown(self, row: tuple[Cell, ...]) -> list[str]:
-        return [shown(cell, up) for cell, up in zip(row, self.ways(row), strict=True)]
+    def _shown(self, row: tuple[Cell, ...], longest: int = 60) -> list[str]:
+        return [shown(cell, up, longest) for cell, up in zip(row, self.ways(row), strict=True)]
 
     def _repr_html_(self) -> str:
         """A table without colours or styles of its own: it looks right on a light and on a dark page."""
         head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in self.columns())
-        body = "".join(_html_row(self._shown(row)) for row in self.rows())
+        body = "".join(_html_row(self._shown(row, 2000)) for row in self.rows())
         notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes())
+        if not body:
+            return f"<p>{_safe(self.title())}</p>{notes}"
         caption = f"<caption>{_safe(self.title())}</caption>"
         return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
@@ -77,13 +79,16 @@ class Table:
         return pd.DataFrame(list(self.rows()), columns=list(self.columns()))
 
 
-def shown(cell: Cell, up: bool | None = None) -> str:
-    """A cell for people: four significant digits (``up``: see ``digits``), ``inf`` where there is no finite number."""
+def shown(cell: Cell, up: bool | None = None, longest: int = 60) -> str:
+    """A cell for people: four significant digits (``up``: see ``digits``), ``inf`` where there is no finite number.
+
+    Text beyond ``longest`` characters is cut.
+    """
     if cell is None:
         return ""
     if isinstance(cell, float):
         return digits(cell, up=up) if math.isfinite(cell) else str(cell)
-    return printable(cell, 60)
+    return printable(cell, longest)
 
 
 def _aligned(columns: Sequence[Column]) -> list[str]:

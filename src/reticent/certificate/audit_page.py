@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reticent._strict import write_atomic
+from reticent._strict import refuse_folder, write_atomic
 from reticent._text import digits
 from reticent.audit import AuditReport, ConfidenceInterval, Design, Finding
 from reticent.certificate.audit_power import POWER, Detectable, detectable
@@ -61,6 +61,7 @@ def write_audit_page(
     Raises:
         ArtifactError: a file cannot be written.
     """
+    refuse_folder(path)
     files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
     figure = audit_figure(report, claims)
     drawn = svg(figure)

@@ -37,13 +37,13 @@ class Row:
     """One line of the answer: an attacker, and from where to where the guess goes.
 
     Attributes:
-        record: the assessment.
-        name: in people's words.
+        record: the assessment; its attacker has the same name in every table, picture and note.
+        title: that attacker in people's words.
         guesses: pairs (blind guess, with the model), in the order of the columns.
     """
 
     record: CertifiedAssessment
-    name: str
+    title: str
     guesses: tuple[tuple[str, str], ...]
 
 
@@ -76,18 +76,17 @@ def render_html(certificate: Certificate) -> str:
         lstrip_blocks=True,
     )
     environment.filters["percent"] = percent
-    first, records = certificate.assessments[0].neighbouring, persons(certificate.mechanism)
-    names = [
-        ADVERSARIES[a.adversary].title
-        + ("" if a.neighbouring == first else f" [{words.relation(Neighbouring(a.neighbouring), records)}]")
-        for a in certificate.assessments
-    ]
+    records = persons(certificate.mechanism)
+    usual = certificate.assessments[0].neighbouring
+    names = [record.adversary + _relation(record, usual) for record in certificate.assessments]
     return environment.get_template("certificate.html.j2").render(
         c=certificate,
         private=bool(certificate.do_not_publish),
         groups=_groups(certificate),
         columns=_columns(certificate),
-        left_out=[(kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped],
+        left_out=[
+            (n, kind.title, certificate.skipped[n]) for n, kind in ADVERSARIES.items() if n in certificate.skipped
+        ],
         words=words,
         persons=records,
         about=lambda text: about(text, records),
@@ -153,14 +152,19 @@ def _columns(certificate: Certificate) -> list[tuple[str, str]]:
     return found
 
 
-def _groups(certificate: Certificate) -> list[tuple[str, list[Row]]]:
-    """The rows of the answer by relation."""
+def _relation(record: CertifiedAssessment, usual: str) -> str:
+    """What follows the name of an attacker where the relation is not the usual one of the page."""
+    return "" if record.neighbouring == usual else f" ({record.neighbouring})"
+
+
+def _groups(certificate: Certificate) -> list[tuple[str, str, list[Row]]]:
+    """The rows of the answer by relation: its question, its name, the rows."""
     records = persons(certificate.mechanism)
     found: dict[str, list[Row]] = {}
     for record in certificate.assessments:
         row = Row(record, ADVERSARIES[record.adversary].title, _guesses(certificate, record))
-        found.setdefault(words.relation(Neighbouring(record.neighbouring), records), []).append(row)
-    return list(found.items())
+        found.setdefault(record.neighbouring, []).append(row)
+    return [(words.relation(Neighbouring(name), records), name, rows) for name, rows in found.items()]
 
 
 def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tuple[str, str], ...]:
@@ -202,14 +206,14 @@ def _merged(
     records: Sequence[CertifiedAssessment], reads: Sequence[Callable[[CertifiedAssessment], Number]]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """One row for all attackers of one relation who have the same numbers."""
-    found: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], list[CertifiedAssessment]] = {}
     for record in records:
         cells = tuple(_number(number, _way(record, number)) for number in (read(record) for read in reads))
-        found.setdefault((record.neighbouring, record.claim, cells), []).append(record.adversary)
+        found.setdefault((record.neighbouring, record.claim, cells), []).append(record)
     usual = records[0].neighbouring
     return tuple(
-        (", ".join(names) + ("" if relation == usual else f" ({relation})"), cells)
-        for (relation, _, cells), names in found.items()
+        (", ".join(record.adversary for record in same) + _relation(same[0], usual), cells)
+        for (_, _, cells), same in found.items()
     )
 
 
@@ -240,7 +244,8 @@ def _notes(certificate: Certificate) -> list[tuple[str, str]]:
             names = found.setdefault(note, [])
             if record.adversary not in names:
                 names.append(record.adversary)
-    return [(note, ", ".join(names)) for note, names in found.items()]
+    everybody = {record.adversary for record in certificate.assessments}
+    return [(note, "all attackers" if set(names) == everybody else ", ".join(names)) for note, names in found.items()]
 
 
 _FACTS = {

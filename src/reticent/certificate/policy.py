@@ -153,8 +153,9 @@ def check(
 def _verified(outcome: Verification) -> Check:
     refused = [difference for difference in outcome.differences if outcome.refuses(difference)]
     if not refused:
-        return Check("the certificate verifies", True, f"{outcome.equal} leaves derived again")
-    return Check("the certificate verifies", False, f"{len(refused)} leaves differ, first {inert(refused[0].leaf)}")
+        return Check("the certificate verifies", True, f"{outcome.equal} numbers and sentences derived again")
+    first = inert(refused[0].leaf)
+    return Check("the certificate verifies", False, f"{len(refused)} numbers or sentences differ, first {first}")
 
 
 def _dates(certificate: Certificate, policy: Policy, now: datetime) -> list[Check]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from reticent.certificate.numbers import AssessmentRecord, Number
@@ -110,18 +111,32 @@ def right_guess(record: AssessmentRecord, prior: float) -> tuple[str, str]:
         prior: how likely the secret is beforehand. Without the model the better answer is right with
             probability ``max(prior, 1 - prior)``.
     """
-    number = record.success_at_prior[repr(float(prior))]
-    return percent(max(prior, 1.0 - prior)), _stated(record, number)
+    blind = max(prior, 1.0 - prior)
+    return percent(blind), _stated(record, record.success_at_prior[repr(float(prior))], blind)
 
 
 def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
     """Share of members found by an attacker who accuses ``fpr`` of all others wrongly: blindly, and with the model."""
-    return percent(fpr), _stated(record, record.tpr_at_fpr[repr(float(fpr))])
+    return percent(fpr), _stated(record, record.tpr_at_fpr[repr(float(fpr))], fpr)
 
 
-def _stated(record: AssessmentRecord, number: Number) -> str:
-    claim = Claim(record.claim)
-    return f"{_STRENGTH[claim].removeprefix('to ')} {percent(_finite(number), up=claim is Claim.BOUND)}"
+def _stated(record: AssessmentRecord, number: Number, blind: float) -> str:
+    claim, share = Claim(record.claim), _finite(number)
+    shown = _above(blind, share) if claim is Claim.BOUND else percent(share)
+    return f"{_STRENGTH[claim].removeprefix('to ')} {shown}"
+
+
+def _above(blind: float, share: float) -> str:
+    """At least ``share`` in per cent: one decimal, or as many as show by how little it exceeds the blind guess.
+
+    A rare secret stays hidden almost always: 0.90000001 is 90.000001%, where one decimal would make it 90.1%.
+    """
+    start = Decimal(repr(round(blind, 12)))
+    gain = Decimal(repr(share)) - start
+    if not 0 < gain < Decimal("0.001"):
+        return percent(share, up=True)
+    digit = Decimal((0, (1,), gain.adjusted()))
+    return f"{(100 * (start + gain.quantize(digit, ROUND_CEILING))).normalize():f}%"
 
 
 def percent(x: float, *, up: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Anybody can check a certificate: the whole document is derived again and every leaf is compared."""
+"""Anybody can check a certificate: the whole document is derived again and every number and sentence is compared."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Verification:
 def verify(
     certificate: Certificate, *, tolerance: float = 0.0, progress: Callable[[str], None] | None = None
 ) -> Verification:
-    """Derive the whole document again and compare every leaf.
+    """Derive the whole document again and compare every number and sentence.
 
     Numbers must agree in every digit that is stated (see ``reticent.certificate.rounding``), text must be equal,
     and nothing may be missing or added. What is declared is listed; what is measured on private data is taken

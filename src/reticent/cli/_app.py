@@ -31,7 +31,7 @@ VERBS = {
     "train": ("train", "Train with DP-SGD and record what really ran."),
     "certify": ("certify", "Certify a run under every attacker."),
     "keygen": ("certify", "Make a key pair for signing certificates."),
-    "verify": ("verify", "Derive a certificate again and compare every leaf."),
+    "verify": ("verify", "Derive a certificate again and compare everything."),
     "lint": ("lint", "Name every fault of a training loop or a run."),
     "gate": ("gate", "Stop a release whose certificate breaches a policy."),
     "audit": ("audit", "Attack a run, or judge scores, against the claims."),

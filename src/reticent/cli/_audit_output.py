@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from reticent._text import digits, printable
-from reticent.audit import AuditReport, ConfidenceInterval, Plan, ThresholdRule, Unit
+from reticent._text import by_whom, digits, printable
+from reticent.audit import AuditReport, Plan, ThresholdRule, Unit
+from reticent.cli._tables import print_table, say
 from reticent.tradeoff import TradeOff
 
 
@@ -21,25 +20,19 @@ def strict_json(document: Mapping[str, object]) -> None:
 
 
 def print_audit(report: AuditReport) -> None:
-    """Bounds, rates and verdicts, then what a reader must know."""
-    console = Console(emoji=False)
+    """What was audited, the verdicts, bounds and rates, then what a reader must know."""
     members, others = len(report.scores.member), len(report.scores.non_member)
     for key, lead in (("subject", "This audits "), ("release", "The release: ")):
         if key in report.scores.meta:
-            console.print(f"{lead}{printable(report.scores.meta[key], 400)}.", markup=False, highlight=False)
+            say(f"{lead}{printable(report.scores.meta[key], 400)}.")
     title = f"{printable(report.scores.meta.get('attack', 'scores'), 100)}: {members} members, {others} non-members"
-    console.print(f"{title}; design: {report.scores.design}", markup=False, highlight=False)
-    console.print(_bounds(report))
-    console.print(_rates(report))
+    say(f"{title}; design: {report.scores.design}")
     for name, verdict in report.verdicts.items():
-        console.print(f"{name}: {verdict.finding.upper()}. {verdict.reason}", markup=False, highlight=False)
-    notes: dict[str, list[str]] = {}
-    for bound in report.bounds:
-        for note in bound.notes:
-            notes.setdefault(note, []).append(bound.title)
-    for note, about in notes.items():
-        who = "" if len(about) == len(report.bounds) else f"{', '.join(about)}: "
-        console.print(f"{who}{note}", style="dim", highlight=False, markup=False)
+        say(f"{name}: {verdict.finding.upper()}. {verdict.reason}")
+    _print_bounds(report)
+    _print_rates(report)
+    for line in by_whom((bound.title, bound.notes) for bound in report.bounds):
+        say(line)
 
 
 def write_page(
@@ -55,36 +48,35 @@ def write_page(
 def print_plan(plan: Plan) -> None:
     """One or two sentences."""
     halves = "each included by a fair coin" if plan.unit is Unit.ONE_RUN else "half with the target and half without"
-    typer.echo(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
+    say(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
     if plan.level is not None:
         typer.echo(f"threshold rule: ranks:{plan.level:.4g}")
 
 
-def _bounds(report: AuditReport) -> Table:
-    table = Table(title=f"Lower bounds at confidence {report.confidence:g}", title_justify="left")
-    table.add_column("quantity")
-    table.add_column("at least", justify="right")
-    table.add_column("perfect leakage would give", justify="right")
-    table.add_column("by")
-    for bound in report.bounds:
-        table.add_row(bound.title, digits(bound.value, up=False), digits(bound.ceiling, up=True), bound.rule)
-    return table
+def _print_bounds(report: AuditReport) -> None:
+    names = [("lower bound", [bound.title for bound in report.bounds])]
+    rules = dict.fromkeys(bound.rule for bound in report.bounds)
+    if len(rules) > 1:
+        names.append(("thresholds", [bound.rule for bound in report.bounds]))
+    numbers = [
+        ("at least", [digits(bound.value, up=False) for bound in report.bounds]),
+        ("perfect\nleakage", [digits(bound.ceiling, up=True) for bound in report.bounds]),
+    ]
+    which = f", thresholds {next(iter(rules))}" if len(rules) == 1 else ""
+    print_table(f"at confidence {report.confidence:g}{which}", names, numbers)
 
 
-def _rates(report: AuditReport) -> Table:
-    table = Table(title=f"The attack, with intervals at confidence {report.confidence:g}", title_justify="left")
-    table.add_column("number")
-    table.add_column("estimate", justify="right")
-    table.add_column("interval", justify="right")
-    table.add_column("by")
-    table.add_row("AUC", *_cells(report.auc))
-    if report.auc_asymptotic is not None:
-        table.add_row("AUC, asymptotic", *_cells(report.auc_asymptotic))
-    for fpr, interval in report.tpr.items():
-        table.add_row(f"TPR at FPR {fpr:g}", *_cells(interval))
-    return table
-
-
-def _cells(interval: ConfidenceInterval) -> tuple[str, str, str]:
-    ends = f"{digits(interval.lower, up=False)} to {digits(interval.upper, up=True)}"
-    return f"{interval.value:.4g}", ends, interval.method
+def _print_rates(report: AuditReport) -> None:
+    rates = {"AUC": report.auc, "AUC, asymptotic": report.auc_asymptotic}
+    rates |= {f"TPR at FPR {fpr:g}": interval for fpr, interval in report.tpr.items()}
+    found = {name: interval for name, interval in rates.items() if interval is not None}
+    numbers = [
+        ("estimate", [f"{interval.value:.4g}" for interval in found.values()]),
+        ("from", [digits(interval.lower, up=False) for interval in found.values()]),
+        ("to", [digits(interval.upper, up=True) for interval in found.values()]),
+    ]
+    print_table(f"the attack, with intervals at confidence {report.confidence:g}", [("rate", list(found))], numbers)
+    methods: dict[str, list[str]] = {}
+    for name, interval in found.items():
+        methods.setdefault(interval.method, []).append(name)
+    say("intervals: " + "; ".join(f"{method} ({', '.join(who)})" for method, who in methods.items()))

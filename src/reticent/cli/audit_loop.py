@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from reticent.cli._app import app
 from reticent.cli._audit_output import strict_json
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
+from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD
 
@@ -136,13 +135,9 @@ def _document(function: str, report: MechanicsReport) -> dict[str, object]:
 
 
 def _print(function: str, report: MechanicsReport) -> None:
-    console = Console(emoji=False)
-    console.print(_WHAT, markup=False, highlight=False)
-    table = Table(title=f"{function}: {len(report.checks)} tests", title_justify="left")
-    for column in ("test", "p-value", "found"):
-        table.add_column(column)
+    say(_WHAT)
+    say(report.verdict)
+    typer.echo(f"{function}: {len(report.checks)} tests; a small p-value speaks against the claim\n p-value")
     for check in report.checks:
-        failed = "  FAILED" if check in report.failed else ""
-        table.add_row(check.name, f"{check.p_value:.2g}{failed}", check.finding)
-    console.print(table)
-    console.print(report.verdict, markup=False, highlight=False)
+        failed = "FAILED " if check in report.failed else ""
+        say(f"{check.p_value:8.2g} {failed}{check.name}: {check.finding}", indent=9)

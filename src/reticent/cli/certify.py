@@ -109,7 +109,7 @@ def certify(
     say(certificate.headline)
     print_assessments(certificate.assessments, short=True)
     for assessment in certificate.assessments:
-        say(f"- {assessment.sentence}", indent=2)
+        say(f"- {assessment.adversary}: {assessment.sentence}", indent=2)
     if certificate.ledger is None:
         say("! parameters only: nobody saw a run, and the certificate says so", indent=2)
     for warning in certificate.warnings:

@@ -13,6 +13,7 @@ from reticent.cli._audit_input import engine_of
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
+from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
 
@@ -85,7 +86,11 @@ def train_command(
     if traced is not None:
         settings = _with_trace(settings, *traced)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every)
-    typer.echo(run.ledger.to_json() if json else summary(run.ledger, out), nl=not json)
+    if json:
+        typer.echo(run.ledger.to_json(), nl=False)
+        return
+    for line in _summary(run.ledger, out):
+        say(line, indent=2)
 
 
 def _no_folder(config: Path) -> ParameterError:
@@ -170,10 +175,10 @@ def require_torch() -> None:
         raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
 
 
-def summary(ledger: RunLedger, path: Path) -> str:
+def _summary(ledger: RunLedger, path: Path) -> list[str]:
     """A few lines about a run for people."""
     accuracy = ledger.utility.test_accuracy
-    lines = [
+    return [
         f"{path}: {ledger.steps} noisy updates on {ledger.data.dataset_size} records of {ledger.data.name}",
         f"sampler {ledger.sampler.value}, sample rate {ledger.sample_rate:.6g}, "
         f"noise multiplier {ledger.noise_multiplier:.6g}, clip norm {ledger.max_grad_norm:.6g}",
@@ -181,7 +186,6 @@ def summary(ledger: RunLedger, path: Path) -> str:
         f"test accuracy {accuracy:.4f}" if accuracy is not None else "no test records",
         *(f"! {warning.value}: {warning.text}" for warning in ledger.warnings),
     ]
-    return "\n".join(lines)
 
 
 def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:

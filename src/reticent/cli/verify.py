@@ -1,4 +1,4 @@
-"""``reticent verify``: derive a certificate again and compare every leaf."""
+"""``reticent verify``: derive a certificate again and compare every number and sentence."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reticent._text import Short
 from reticent.composition.polygon import safest
 from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 
@@ -34,8 +35,8 @@ class Route:
     failure: str = ""
 
 
-@dataclass(frozen=True)
-class Bracket:
+@dataclass(frozen=True, repr=False)
+class Bracket(Short):
     """An enclosure of a trade-off curve: optimistic >= truth >= pessimistic, as functions of alpha.
 
     Attributes:

@@ -79,7 +79,7 @@ class Attacker:
 
     Attributes:
         label: in people's words, as on the certificate.
-        short: on a chip.
+        short: the same on a chip, below the name.
         kind: the adversary.
         parameter: the number that it takes, or None.
     """
@@ -95,14 +95,14 @@ class Attacker:
 
 
 _SHORT = {
-    "worst-case": "Worst case",
-    "relaxed": "Unknown direction",
-    "mixed": "Sometimes unknown",
-    "membership": "Two candidates",
-    "membership-game": "Knows the population",
-    "attribute": "Wants one field",
+    "worst-case": "any attacker",
+    "relaxed": "direction unknown",
+    "mixed": "direction may be known",
+    "membership": "two candidates",
+    "membership-game": "knows the population",
+    "attribute": "wants one field",
 }
-"""On chips; an attacker that is not listed here shows its title."""
+"""On chips, below the name; an attacker that is not listed here shows its title."""
 
 
 def _attacker(name: str, kind: type[Adversary]) -> Attacker:

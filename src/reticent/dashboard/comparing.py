@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -69,12 +70,11 @@ def map_figure(settings: Mapping[str, Mechanism], relation: Neighbouring, theme:
         "zeroline": False,
         "automargin": True,
         "ticks": "outside",
-        "dtick": "D2",
     }
     layout = {
         **base_layout(theme),
-        "xaxis": {**axis, "title": {"text": "sample rate", "standoff": 8}},
-        "yaxis": {**axis, "title": {"text": "noise multiplier", "standoff": 8}},
+        "xaxis": {**axis, **_ticks(rates), "title": {"text": "sample rate", "standoff": 8}},
+        "yaxis": {**axis, **_ticks(noises), "title": {"text": "noise multiplier", "standoff": 8}},
     }
     return {"data": [surface, *[line for line in lines if line["x"]], *found], "layout": layout}
 
@@ -92,6 +92,15 @@ def _axis(values: list[float], most: float = 1e4) -> tuple[float, ...]:
     low, high = np.floor(4.0 * np.log10(min(values)) - 2.0) / 4.0, np.ceil(4.0 * np.log10(max(values)) + 2.0) / 4.0
     high = min(high, np.log10(most) - 1e-3)
     return tuple(float(x) for x in np.geomspace(10.0**low, 10.0**high, _POINTS))
+
+
+def _ticks(values: Sequence[float]) -> Figure:
+    """Marks of a logarithmic axis at 1, 2 and 5 in each decade (at 1 alone over many), written in full."""
+    digits = (1, 2, 5) if values[-1] < 500.0 * values[0] else (1,)
+    decades = range(math.floor(math.log10(values[0])), math.ceil(math.log10(values[-1])) + 1)
+    marks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
+    kept = [mark for mark in marks if values[0] <= mark <= values[-1]]
+    return {"tickvals": kept, "ticktext": [f"{mark:g}" for mark in kept]}
 
 
 @lru_cache(maxsize=16)

@@ -162,7 +162,7 @@ def _choice(name: str, options: dict[str, str], label: str, look: str, *, legend
 def _chips() -> html.Fieldset:
     options = [
         {
-            "label": html.Span([swatch(name), a.short], title=a.label),
+            "label": html.Span([swatch(name), html.Span([name, html.Small(a.short)])], title=a.label),
             "value": name,
             "disabled": name == "worst-case",
         }

@@ -86,25 +86,29 @@ def _card(assessment: Assessment) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
     bound = assessment.claim is Claim.BOUND
     strength = "at most" if bound else "about"
-    tags = assessment.neighbouring.value, name  # the name is that of tables, of the command line and of Python
     return html.Article(
         [
-            html.H2([swatch(name), _LABELS[name]]),
+            _heading(name),
             html.P(
                 ["50% → ", strength, " ", html.Strong(percent(even_guess(read), up=bound))],
                 className="guess",
             ),
-            html.P([claim_badge(assessment.claim), *(html.Span(tag, className="tag") for tag in tags)]),
+            html.P([claim_badge(assessment.claim), html.Span(assessment.neighbouring.value, className="tag")]),
             html.P(told(assessment), className="quiet"),
         ],
         className="card",
     )
 
 
+def _heading(name: str) -> html.H2:
+    """The name that tables, the command line and Python use, and what it means."""
+    return html.H2([swatch(name), html.Span([name, html.Small(_LABELS[name])])])
+
+
 def _waiting(name: str) -> html.Article:
     return html.Article(
         [
-            html.H2([swatch(name), _LABELS[name]]),
+            _heading(name),
             html.P(["50% → ", html.Strong("…")], className="guess"),
             html.P("computing; the faint line is the one before", className="quiet"),
         ],
@@ -167,7 +171,9 @@ def shown(value: float | None, *, up: bool | None = None) -> str:
 
 def left_out(skipped: Mapping[str, str]) -> list[Any]:
     """Who could not be answered, and why."""
-    return [html.P([html.Strong(_LABELS[name]), " is left out: ", reason]) for name, reason in skipped.items()]
+    return [
+        html.P([html.Strong(name), f" ({_LABELS[name]}) is left out: ", reason]) for name, reason in skipped.items()
+    ]
 
 
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from reticent import _check
 from reticent._registry import Parameter, Registry, parameters_of
-from reticent._text import html_table
+from reticent._text import Short, html_table
 from reticent.errors import ParameterError
 from reticent.mechanism.pairs import Pair
 
@@ -63,7 +63,7 @@ class Part:
     theorems: tuple[str, ...]
 
 
-class Mechanism(ABC):
+class Mechanism(Short, ABC):
     """What was released, as frozen data. Nothing here says what follows from it.
 
     A subclass is a frozen dataclass whose fields are described by ``reticent._registry.described``; the first line

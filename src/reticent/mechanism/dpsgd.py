@@ -24,7 +24,7 @@ from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, POISSON_NOTE, 
 
 
 @MECHANISMS.add
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DPSGD(Mechanism):
     """DP-SGD: noisy sums of clipped gradients over batches.
 

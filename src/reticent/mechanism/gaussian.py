@@ -12,7 +12,7 @@ from reticent.mechanism.pairs import Disclosure, GaussianPair
 
 
 @MECHANISMS.add
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Mechanism):
     """A sum released with Gaussian noise.
 

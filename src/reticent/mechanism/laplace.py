@@ -14,7 +14,7 @@ from reticent.mechanism.sampling import POISSON_NOTE
 
 
 @MECHANISMS.add
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Mechanism):
     """A scalar sum released with Laplace noise.
 

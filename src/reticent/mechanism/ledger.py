@@ -9,7 +9,7 @@ from reticent.errors import ParameterError
 from reticent.mechanism.base import NOISE_NOTE, Mechanism, Neighbouring, Part
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Ledger(Mechanism):
     """Several mechanisms run one after the other on the same data, adaptively or not.
 

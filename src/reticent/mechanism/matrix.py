@@ -29,7 +29,7 @@ _LOOSE = "The sensitivity of this strategy is known between {} and {}; the large
 
 
 @MECHANISMS.add
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MatrixMechanism(Mechanism):
     """Sums with correlated noise: DP-FTRL, matrix mechanism.
 

@@ -19,7 +19,7 @@ _EXACT = 1000  # releases whose number of yes answers is one binomial law; beyon
 
 
 @MECHANISMS.add
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RandomisedResponse(Mechanism):
     """A yes-or-no answer, flipped with some probability.
 
