@@ -148,14 +148,11 @@ def test_band_tells_curves_apart() -> None:
 @pytest.mark.parametrize("claim", [GaussianClaim(0.7), ApproximateDP(1.0, 0.03), TangentTable(GaussianTradeOff(0.7))])
 @pytest.mark.parametrize(
     ("rank", "others", "misses", "members"),
-    [(1, 30, 10, 25), (9, 30, 3, 40), pytest.param(25, 60, 20, 50, marks=pytest.mark.slow)],
+    [(1, 30, 10, 25), (9, 30, 3, 40), (25, 60, 20, 50)],
 )
 def test_rank_p_value_is_the_integral_from_above(claim, rank: int, others: int, misses: int, members: int) -> None:
-    def integrand(u: float) -> float:
-        beta = float(claim.beta(np.array([float(u)]))[0])
-        return float(beta_law.pdf(float(u), rank, others - rank + 1) * binom.cdf(misses, members, beta))
-
-    exact = float(mpmath.quad(integrand, [0, 0.05, 0.1, 0.2, 0.4, 0.7, 1]))
+    u = (np.arange(200_000) + 0.5) / 200_000  # the midpoint rule is exact to 1e-9 of these values
+    exact = np.mean(beta_law.pdf(u, rank, others - rank + 1) * binom.cdf(misses, members, claim.beta(u)))
     found = RankCounts(0.0, rank, others, misses, members).p_value(claim)
     assert exact * (1 - 1e-6) <= found <= exact * 1.05 + 1e-12
 
