@@ -79,11 +79,12 @@ def close(one, other, width: float) -> None:
         assert getattr(one, name).delta(near) == pytest.approx(getattr(other, name).delta(near), rel=width, abs=0)
 
 
+@pytest.mark.usefixtures("small_lattice")
 def test_two_segments_of_equal_steps_are_one_segment() -> None:
     """Asked as two kinds of steps, on either route; ``common_sign`` itself counts them together."""
     step, noise = SignStep(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
-    close(*(transform.enclose(kinds, 0.05, 120).pair() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
-    close(*(join.latticed(kinds, 2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
+    close(*(transform.enclose(kinds, 0.05, 60).pair() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
+    close(*(join.latticed(kinds, points=2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
     whole, halves = DPSGD(1.0, 0.3, 5), Ledger((DPSGD(1.0, 0.3, 2), DPSGD(1.0, 0.3, 3, num_parameters=7)))
     assert common_sign(whole).pessimistic.delta(0.1) == common_sign(halves).pessimistic.delta(0.1)
 
@@ -95,7 +96,11 @@ def test_both_routes_agree() -> None:
     close(bounds.pair(), join.latticed(kinds, 2**19), 2e-2)
 
 
-@pytest.mark.parametrize("runs", [SCHEDULE, THREE], ids=["transform", "lattice"])
+@pytest.mark.parametrize(
+    "runs",
+    [pytest.param(SCHEDULE, marks=pytest.mark.slow), THREE],  # the transform against the lattice: test_both_routes_agree
+    ids=["transform", "lattice"],
+)
 @pytest.mark.usefixtures("small_lattice")
 def test_monte_carlo_of_three_unequal_segments(runs: Ledger) -> None:
     """The likelihood ratio itself, drawn under "present with +"; five standard errors."""
