@@ -20,6 +20,8 @@ from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
 from reticent.threat import Membership, MembershipGame, Method, Relaxed, WorstCase
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))
 SHORT = ((6.0, 0.2, 50), (4.0, 0.1, 60))  # (noise, rate, steps)
 SCHEDULE = Ledger((DPSGD(1.0, 0.01, 300), DPSGD(1.2, 0.01, 300), DPSGD(1.5, 0.02, 400)))

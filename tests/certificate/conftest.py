@@ -21,6 +21,7 @@ from reticent.mechanism.run_ledger import (
     Utility,
 )
 from reticent.threat.attribute import Scope, SensitivityRecord
+from tests.conftest import coarse_lattice
 
 
 def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
@@ -70,6 +71,11 @@ def make_sensitivity(steps: int = 12) -> SensitivityRecord:
     )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _coarse(coarse_signs: None) -> None:
+    """Documents are derived and derived again here: how narrow their enclosures are is tested elsewhere."""
+
+
 @pytest.fixture(scope="session")
 def certificate() -> Certificate:
     """Complete: five attackers on a run, and one field from a private measurement."""
@@ -82,7 +88,8 @@ def certificate() -> Certificate:
         weights_sha256="cd" * 32,
         data_sha256="ab" * 32,
     )
-    return certify_run(make_ledger(), make_sensitivity(), declared)
+    with coarse_lattice():  # before the fixtures of a module
+        return certify_run(make_ledger(), make_sensitivity(), declared)
 
 
 _KNOWN: dict[object, object] = {}

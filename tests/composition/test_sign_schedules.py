@@ -98,7 +98,10 @@ def test_both_routes_agree() -> None:
 
 @pytest.mark.parametrize(
     "runs",
-    [pytest.param(SCHEDULE, marks=pytest.mark.slow), THREE],  # the transform against the lattice: test_both_routes_agree
+    [
+        pytest.param(SCHEDULE, marks=pytest.mark.slow),
+        THREE,
+    ],  # by default: test_both_routes_agree
     ids=["transform", "lattice"],
 )
 @pytest.mark.usefixtures("small_lattice")

@@ -31,6 +31,8 @@ from reticent.threat import (
 )
 from reticent.tradeoff import GaussianTradeOff
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 ADVERSARIES: list[Adversary] = [
     WorstCase(),
     Relaxed(),

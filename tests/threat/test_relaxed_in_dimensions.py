@@ -23,6 +23,8 @@ from reticent.risk import advantage, tpr_at_fpr
 from reticent.threat import Claim, Relaxed, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 RUN = DPSGD(2.0, 0.2, 60, num_parameters=500)
 QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))
 

@@ -21,6 +21,8 @@ from reticent.train.randomness import SystemSource
 from reticent.train.setup import make_settings
 from reticent.train.stages import Stage
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 PLAIN = {
     "data": {"name": "breast-cancer"},
     "model": {"kind": "logistic"},
