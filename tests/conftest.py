@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -29,6 +29,43 @@ def coarse_lattice() -> Iterator[None]:
         patch.setattr(join.latticed, "__defaults__", (2**18,))
         yield
     forget()
+
+
+_KNOWN: dict[object, object] = {}
+
+
+@contextmanager
+def derived_once() -> Iterator[None]:
+    """Computes each curve and reads it once in a test session: both are pure functions of what they are given.
+
+    For tests under ``coarse_signs`` only: what is kept belongs to that lattice.
+    """
+    from reticent.certificate import derive as deriving
+
+    with pytest.MonkeyPatch.context() as patch:
+
+        def once(name: str, key: Callable[..., object]) -> None:
+            real = getattr(deriving, name)
+
+            def known(*arguments):
+                found = (name, key(*arguments))
+                if found not in _KNOWN:
+                    _KNOWN[found] = (arguments, real(*arguments))  # the arguments are kept: ids stay theirs
+                return _KNOWN[found][1]
+
+            patch.setattr(deriving, name, known)
+
+        once("assessed", lambda *arguments: repr(arguments))
+        once("measures", lambda assessment, questions: (id(assessment), questions))
+        once("curve_points", id)
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_documents(coarse_signs: None) -> Iterator[None]:
+    """For modules in which documents are derived again and again."""
+    with derived_once():
+        yield
 
 
 @pytest.fixture(scope="module")

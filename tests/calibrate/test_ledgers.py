@@ -20,7 +20,7 @@ from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
 from reticent.threat import Membership, MembershipGame, Method, Relaxed, WorstCase
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("quick_documents")
 
 QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))
 SHORT = ((6.0, 0.2, 50), (4.0, 0.1, 60))  # (noise, rate, steps)

@@ -10,7 +10,7 @@ import pytest
 
 from reticent.cli import main
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("quick_documents")
 
 CONFIG = """
 data: {name: breast-cancer}

@@ -15,7 +15,7 @@ from reticent.threat.attribute import Scope
 from reticent.train import parse_config, train
 from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("quick_documents")
 
 BASE = {
     "data": {"name": "breast-cancer"},

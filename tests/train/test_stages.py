@@ -21,7 +21,7 @@ from reticent.train.randomness import SystemSource
 from reticent.train.setup import make_settings
 from reticent.train.stages import Stage
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
+pytestmark = pytest.mark.usefixtures("quick_documents")
 
 PLAIN = {
     "data": {"name": "breast-cancer"},

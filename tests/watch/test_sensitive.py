@@ -20,7 +20,7 @@ from tests.watch.loops import BATCH, NOISE, RECORDS, network, private, records, 
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:Full backward hook", "ignore:Secure RNG", "ignore:Optimal order"),
-    pytest.mark.usefixtures("coarse_signs"),
+    pytest.mark.usefixtures("quick_documents"),
 ]
 
 ATTRIBUTE = SensitiveAttribute((1,), np.array([[-1.0], [0.0], [2.0]]))
