@@ -133,10 +133,11 @@ def test_relaxed_follows_one_sign_through_a_schedule() -> None:
 
 @pytest.mark.parametrize("target", [Advantage(0.05)], ids=str)
 def test_a_schedule_is_calibrated_against_one_unknown_sign(target) -> None:
-    found = calibrate(SCHEDULE, NoiseScale(), target, Relaxed())
+    schedule = Ledger(tuple(DPSGD(n, p, t) for n, p, t in SHORT))
+    found = calibrate(schedule, NoiseScale(), target, Relaxed())
     assert target.of(Relaxed().assess(found.mechanism)).value <= target.value
-    assert target.of(Relaxed().assess(NoiseScale().put(SCHEDULE, 0.999 * found.value))).value > target.value
-    assert found.value < 0.95 * calibrate(SCHEDULE, NoiseScale(), target).value
+    assert target.of(Relaxed().assess(NoiseScale().put(schedule, 0.999 * found.value))).value > target.value
+    assert found.value < 0.95 * calibrate(schedule, NoiseScale(), target).value
 
 
 def test_a_schedule_from_the_command_line_to_a_verified_certificate(tmp_path, capsys) -> None:

@@ -203,13 +203,13 @@ def test_the_relaxed_attacker_is_below_the_worst_case() -> None:
 
 
 def test_single_numbers_and_calibration_know_the_records() -> None:
-    run = DPSGD(3.0, 0.1, 30, records_per_user=3)
+    run = DPSGD(3.0, 0.1, 8, records_per_user=3)
     lower, upper = Composed(run, ADD).advantage()
     bracket = compose(run, ADD)
     assert (lower, upper) == pytest.approx(
         (advantage(bracket.optimistic), advantage(bracket.pessimistic)), rel=1e-6, abs=0
     )
-    assert lower > 2.0 * Composed(DPSGD(3.0, 0.1, 30), ADD).advantage()[1]
+    assert lower > 2.0 * Composed(DPSGD(3.0, 0.1, 8), ADD).advantage()[1]
     found = calibrate(run, NoiseMultiplier(), Advantage(0.1))
     assert 0.0999 < advantage(compose(found.mechanism, ADD).pessimistic) <= 0.1
 
