@@ -51,6 +51,7 @@ def test_every_attack_beats_guessing_on_a_model_that_has_learned_by_heart(overfi
     assert areas["lira"] > areas["loss"] + 0.03, areas
 
 
+@pytest.mark.slow
 def test_scores_do_not_depend_on_earlier_attacks(overfitted, tmp_path):
     settings = AttackSettings(records=50, models=16, work=tmp_path / "a")
     first = find_attack("lira").scores(overfitted, settings)

@@ -132,6 +132,7 @@ def test_relaxed_follows_one_sign_through_a_schedule() -> None:
 
 
 @pytest.mark.parametrize("target", [Advantage(0.05)], ids=str)
+@pytest.mark.slow
 def test_a_schedule_is_calibrated_against_one_unknown_sign(target) -> None:
     schedule = Ledger(tuple(DPSGD(n, p, t) for n, p, t in SHORT))
     found = calibrate(schedule, NoiseScale(), target, Relaxed())

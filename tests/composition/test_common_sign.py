@@ -20,6 +20,8 @@ from reticent.risk import advantage
 from reticent.threat import Relaxed
 from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 GROUPS = json.loads((Path(__file__).parents[1] / "golden" / "relaxed_composition.json").read_text())["groups"]
 FIGURE_7 = DPSGD(6.0, 0.2, 100)
 LONG = [DPSGD(6.0, 0.5, 1000), DPSGD(2.0, 0.01, 10_000), DPSGD(5.0, 0.004, 20_000)]

@@ -32,7 +32,7 @@ def small_lattice(monkeypatch):
         cached.cache_clear()
 
 
-def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1501) -> tuple[float, float]:
+def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1001) -> tuple[float, float]:
     """delta of addition and of removal of two single steps, by the trapezoid rule in both observations."""
     ratios, weights = [], []
     for run in runs:

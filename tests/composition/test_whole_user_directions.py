@@ -20,6 +20,8 @@ from reticent.risk import advantage
 from reticent.threat import Relaxed
 from tests.composition.two_steps import exact_deltas
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 THRESHOLDS = np.array([0.0, 0.05, 0.3, 1.0])
 
 
