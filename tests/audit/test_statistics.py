@@ -240,7 +240,7 @@ def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> N
 
 
 @pytest.mark.parametrize("delta", [*(pytest.param(d, marks=pytest.mark.slow) for d in (0.0, 1e-5)), 0.02])
-@pytest.mark.parametrize("threshold", [0.2, 0.9, 1.9])
+@pytest.mark.parametrize("threshold", [0.2, pytest.param(0.9, marks=pytest.mark.slow), 1.9])
 def test_given_threshold_lies_between_the_textbook_formula_and_the_estimate(delta: float, threshold: float) -> None:
     fp, fn = int(np.sum(SMOOTH.non_member > threshold)), int(np.sum(SMOOTH.member <= threshold))
     for alpha, beta, better in (
@@ -303,7 +303,17 @@ def test_tightness_on_a_thousand_gaussian_canaries() -> None:
         assert 0.8 * mu <= np.mean(bounds) <= mu
 
 
-@pytest.mark.parametrize("rule", [None, Given(500.0), Bonferroni((500.0, 700.0)), Split(0.3, np.random.default_rng(5))])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        None,
+        Given(500.0),
+        *(
+            pytest.param(r, marks=pytest.mark.slow)
+            for r in (Bonferroni((500.0, 700.0)), Split(0.3, np.random.default_rng(5)))
+        ),
+    ],
+)
 def test_perfect_leakage_is_capped_and_equals_the_ceiling(rule) -> None:
     scores = Scores(np.arange(200.0) + 1000, np.arange(200.0), design=Design.INDEPENDENT)
     for bound in (

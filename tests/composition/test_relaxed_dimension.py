@@ -220,7 +220,7 @@ def mixture(noise: float, rate: float, steps: int, dimension: int, threshold: fl
     return total
 
 
-@pytest.mark.parametrize("dimension", [2, pytest.param(12, marks=pytest.mark.slow), 900])
+@pytest.mark.parametrize("dimension", [2, *(pytest.param(d, marks=pytest.mark.slow) for d in (12, 900))])
 @pytest.mark.parametrize(("groups", "window"), [(100, 1.0), (5, 1.0), (100, 0.1)])
 def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, window: float) -> None:
     thresholds = np.array([0.0, 0.1, 1.0, 4.0])

@@ -81,13 +81,13 @@ RELEASES: list[Mechanism] = [
 ]
 
 
-LONG = RELEASES[1], RELEASES[2], RELEASES[6], RELEASES[7]
+LONG = RELEASES[1], RELEASES[2], RELEASES[4], RELEASES[5], RELEASES[6], RELEASES[7]
 
 
 @pytest.mark.parametrize(
     ("release", "relation"),
     [
-        *(pytest.param(r, ADD, marks=pytest.mark.slow if r is RELEASES[2] else ()) for r in RELEASES),
+        *(pytest.param(r, ADD, marks=pytest.mark.slow if r in RELEASES[1:3] else ()) for r in RELEASES),
         *(pytest.param(r, REPLACE, marks=pytest.mark.slow if r in LONG else ()) for r in RELEASES),
     ],
     ids=repr,
