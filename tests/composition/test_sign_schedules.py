@@ -52,7 +52,7 @@ def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1001) -> tuple[f
     "runs",
     [
         [DPSGD(1.0, 0.3, 1), DPSGD(2.0, 0.5, 1)],
-        [DPSGD(0.7, 0.05, 1), DPSGD(3.0, 1.0, 1)],
+        pytest.param([DPSGD(0.7, 0.05, 1), DPSGD(3.0, 1.0, 1)], marks=pytest.mark.slow),
         pytest.param([DPSGD(0.5, 0.02, 1), DPSGD(1.0, 0.6, 1)], marks=pytest.mark.slow),
     ],
     ids=["sampled", "one of all data", "rare"],
