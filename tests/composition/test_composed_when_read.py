@@ -15,8 +15,6 @@ from reticent.composition.compose import CurveWhenRead
 from reticent.mechanism import DPSGD, Laplace, Neighbouring
 from reticent.threat import Membership, Relaxed, WorstCase, assess
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
 RUN = DPSGD(1.1, 0.02, 300)
 

@@ -23,8 +23,6 @@ from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, Subsampled
 from reticent.tradeoff import ncx2 as ncx2
 from tests.composition.two_steps import exact_deltas
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 RARE = [
     (0.25, 0.02, 2, 3),
     pytest.param(0.3, 0.05, 2, 2, marks=pytest.mark.slow),

@@ -21,8 +21,6 @@ from reticent.threat import ADVERSARIES, Claim, NormOnly, Relaxed, WorstCase
 from reticent.threat.base import standard_adversaries
 from reticent.tradeoff import GaussianTradeOff, PiecewiseLinearTradeOff
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 
 @pytest.mark.parametrize(("noise", "rate"), [(0.3, 0.2), (1.0, 0.01), (4.0, 1e-4), (0.5, 0.9), (0.05, 0.5)])
 def test_the_mixture_error_is_the_integral(noise: float, rate: float) -> None:

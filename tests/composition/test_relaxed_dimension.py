@@ -32,8 +32,6 @@ from reticent.tradeoff import RelaxedGaussianTradeOff, Subsampled, symmetrised
 from reticent.tradeoff import ncx2 as ncx2
 from tests.composition.two_steps import exact_deltas
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 TABLE = json.loads((Path(__file__).parents[1] / "golden" / "relaxed_dimension.json").read_text())["rows"]
 MEASURED = DPSGD(1.1, 256 / 60000, 14000)  # a run of the closed-form paper's kind, in 26,010 dimensions
 
