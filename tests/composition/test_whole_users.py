@@ -238,6 +238,6 @@ def test_a_ledger_protects_as_many_records_as_its_parts() -> None:
 
 @pytest.mark.parametrize("method", [Method.PROVEN, Method.CLT, Method.CLOSED_FORM])
 def test_closed_forms_refuse_ledgers_of_several_records_of_a_person(method: Method) -> None:
-    parts = Ledger((DPSGD(2.0, 0.1, 10, records_per_user=3), DPSGD(3.0, 0.1, 10, records_per_user=3)))
+    parts = Ledger((DPSGD(2.0, 0.1, 1, records_per_user=3), DPSGD(3.0, 0.1, 1, records_per_user=3)))
     with pytest.raises(UnsupportedError, match="one record per person"):
         Membership().assess(parts, Neighbouring.ADD_REMOVE, method)
