@@ -111,7 +111,9 @@ KINDS = ("one direction", "opposite", "records differ", "steps differ", "mirrore
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("noise", "rate", "dimension"), [(2.0, 0.5, 3), (1.5, 0.2, 2)])
+@pytest.mark.parametrize(
+    ("noise", "rate", "dimension"), [(2.0, 0.5, 3), pytest.param(1.5, 0.2, 2, marks=pytest.mark.slow)]
+)
 def test_no_joint_law_of_directions_has_a_larger_second_moment(kind, noise, rate, dimension) -> None:
     rng, shape = np.random.default_rng(6), (25_000, 3, 2)
     one, other = (

@@ -154,7 +154,7 @@ def rejections(release: str, rule: str, quantity: str, audits: int, members: int
 
 QUICK = [
     (r, u, q)
-    for r, q, rules in (("gaussian", "mu", ("given", "split", "ranks")), ("response", "epsilon", ("given", "ranks")))
+    for r, q, rules in (("gaussian", "mu", ("split", "ranks")), ("response", "epsilon", ("given", "ranks")))
     for u in rules
 ]
 

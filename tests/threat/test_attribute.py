@@ -221,6 +221,7 @@ def test_corollary_10_is_reproduced():
     assert _advantage(0.2, 1.8, 1 / 347, 10410, Method.PUBLISHED) == pytest.approx(0.01303, abs=5e-6)
 
 
+@pytest.mark.slow
 def test_risk_grows_with_change_and_rate_and_falls_with_noise():
     changes = [_advantage(r, 1.2, 0.01, 100) for r in (0.01, 0.3, 1.9)]
     noises = [_advantage(0.3, s, 0.01, 100) for s in (0.5, 1.2)]
