@@ -95,6 +95,7 @@ def test_monte_carlo_agrees(run: DPSGD, epsilon: float) -> None:
     assert error < 0.05 * mean
 
 
+@pytest.mark.slow
 def test_plain_lattice_agrees() -> None:
     for epsilon in (0.0, 0.5):
         lower, upper = lattice(FIGURE_7, epsilon, pitch=0.01, size=1024)

@@ -78,7 +78,7 @@ SIMULATED = [(0.35, 0.03, 3, 6), pytest.param(0.5, 0.08, 4, 3, marks=pytest.mark
 @pytest.mark.parametrize("reference", ["absent", "norms"])
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), SIMULATED)
 def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, reference: str) -> None:
-    rng, n = np.random.default_rng(11), 30_000
+    rng, n = np.random.default_rng(11), 60_000
     drawn = rng.random((n, steps)) < rate
     directions = rng.normal(size=(n, steps, dimension))
     directions /= np.linalg.norm(directions, axis=2, keepdims=True)
