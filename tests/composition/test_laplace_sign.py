@@ -14,8 +14,6 @@ from reticent.risk import advantage
 from reticent.threat import Relaxed, WorstCase
 from reticent.tradeoff import RelaxedLaplaceTradeOff, symmetrised
 
-pytestmark = pytest.mark.usefixtures("coarse_signs")
-
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 SIMULATED = Laplace(1.0, 4, 0.4)  # one run in several tests: its enclosure is kept
 
