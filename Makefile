@@ -5,7 +5,7 @@ OUT ?= runs/$(notdir $(basename $(CONFIG)))
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
 .PHONY: help env certify test check lint types imports docs site slow browser bench mutants clean

@@ -23,6 +23,8 @@ from reticent.threat import ADVERSARIES, Adversary, Assessment, Claim, Method
 from reticent.threat.base import adversaries_named
 from reticent.tradeoff import GaussianTradeOff, Mixture
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 
 @dataclass(frozen=True, slots=True)
 class Sleepy(Adversary):

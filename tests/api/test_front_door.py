@@ -16,6 +16,8 @@ from reticent._text import digits
 from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 RUN = rt.dpsgd(noise_multiplier=2.0, batch_size=10, dataset_size=1000, epochs=1)
 PLAIN = rt.Gaussian(2.0, 3)  # where what is tested does not depend on the release: no composition
 

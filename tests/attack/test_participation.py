@@ -28,7 +28,7 @@ def p_values(part, rng, rate=RATE):
 
 
 @pytest.mark.parametrize("repeats", [50, pytest.param(250, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("rate", [0.1, pytest.param(0.5, marks=pytest.mark.slow), 0.9])
 def test_p_values_are_uniform_or_larger_under_poisson_sampling(rate, repeats):
     rng = np.random.default_rng(1)
     found = [p_values(fair(rng, rate), rng, rate) for _ in range(repeats)]

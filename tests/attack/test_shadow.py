@@ -77,7 +77,7 @@ def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> n
     "changes",
     [
         {},
-        {"sampler": "shuffled", "noise_multiplier": 0.0, "max_grad_norm": 1e6},
+        pytest.param({"sampler": "shuffled", "noise_multiplier": 0.0, "max_grad_norm": 1e6}, marks=pytest.mark.slow),
         {"sampler": "fixed-size", "optimiser": "adam", "momentum": 0.0, "learning_rate": 0.01},
         pytest.param(
             {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0}, marks=pytest.mark.slow

@@ -53,7 +53,12 @@ def check(run: DPSGD, target: Target, neighbouring: Neighbouring) -> None:
     assert not target.met_by(target.of(WorstCase().assess(louder, neighbouring)).value)
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=str)
+SAME = BayesSecurity, Success  # the advantage in other words
+
+
+@pytest.mark.parametrize(
+    "target", [pytest.param(t, marks=pytest.mark.slow if isinstance(t, SAME) else ()) for t in TARGETS], ids=str
+)
 def test_worst_case_targets_are_met_and_tight(target: Target) -> None:
     check(RUN, target, Neighbouring.ADD_REMOVE)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from reticent.certificate import derive as deriving
 from reticent.certificate.build import certify_run
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.mechanism import Sampler
@@ -21,6 +18,7 @@ from reticent.mechanism.run_ledger import (
     Utility,
 )
 from reticent.threat.attribute import Scope, SensitivityRecord
+from tests.conftest import coarse_lattice, derived_once
 
 
 def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
@@ -70,6 +68,11 @@ def make_sensitivity(steps: int = 12) -> SensitivityRecord:
     )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick(quick_documents: None) -> None:
+    """Documents are derived and derived again here: how narrow their enclosures are is tested elsewhere."""
+
+
 @pytest.fixture(scope="session")
 def certificate() -> Certificate:
     """Complete: five attackers on a run, and one field from a private measurement."""
@@ -82,27 +85,10 @@ def certificate() -> Certificate:
         weights_sha256="cd" * 32,
         data_sha256="ab" * 32,
     )
-    return certify_run(make_ledger(), make_sensitivity(), declared)
-
-
-_KNOWN: dict[object, object] = {}
+    with coarse_lattice(), derived_once():  # before the fixtures of a module
+        return certify_run(make_ledger(), make_sensitivity(), declared)
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Computes each curve and reads it once in a test session: both are pure functions of what they are given."""
-
-    def once(name: str, key: Callable[..., object]) -> None:
-        real = getattr(deriving, name)
-
-        def known(*arguments):
-            found = (name, key(*arguments))
-            if found not in _KNOWN:
-                _KNOWN[found] = (arguments, real(*arguments))  # the arguments are kept: ids stay theirs
-            return _KNOWN[found][1]
-
-        monkeypatch.setattr(deriving, name, known)
-
-    once("assessed", lambda *arguments: repr(arguments))
-    once("measures", lambda assessment, questions: (id(assessment), questions))
-    once("curve_points", id)
+def quick() -> None:
+    """Modules here have it already."""

@@ -32,7 +32,7 @@ def scores(mu: float, count: int, design: Design = Design.INDEPENDENT) -> Scores
 )
 def test_the_verdict_comes_first(mu: float, claimed: float, says: str) -> None:
     claims = {HOSTILE: GaussianTradeOff(claimed)}
-    report = audit(scores(mu, 400), claims)
+    report = audit(scores(mu, 200), claims)
     assert says in headline(report)
     page = render_audit(report, claims)
     assert page.index(headline(report)) < page.index("<svg") < page.index("What was tried")

@@ -43,7 +43,7 @@ def scores(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     path = tmp_path / "scores.npz"
     meta = {"attack": "canary"}
-    save_scores(path, Scores(rng.normal(1, 1, 400), rng.normal(0, 1, 400), meta, Design.INDEPENDENT))
+    save_scores(path, Scores(rng.normal(1, 1, 200), rng.normal(0, 1, 200), meta, Design.INDEPENDENT))
     return path
 
 
@@ -52,7 +52,7 @@ def test_json_has_the_promised_shape(capsys, scores: Path) -> None:
         capsys, scores, "--noise-multiplier", "1", "--delta", "1e-3", "--fpr", "0.05", "--against-mu", "0.2"
     )
     assert document["schema"] == "reticent.audit/1"
-    assert (document["members"], document["non_members"]) == (400, 400)
+    assert (document["members"], document["non_members"]) == (200, 200)
     assert (document["design"], document["meta"]) == ("independent", {"attack": "canary"})
     assert {b["quantity"] for b in document["bounds"]} == {"epsilon", "mu", "advantage"}
     assert all(b["claim"] == "empirical" and b["theorems"] for b in document["bounds"])
@@ -245,7 +245,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("attack", "design"), [("loss", "population"), ("canary", "independent")])
 def test_a_run_is_judged_against_its_own_ledger(capsys, trained: Path, attack: str, design: str) -> None:
-    document = audit(capsys, trained, "--attack", attack, "--canaries", "200", "--against", "membership")
+    document = audit(capsys, trained, "--attack", attack, "--canaries", "100", "--against", "membership")
     assert document["design"] == design
     assert document["meta"]["attack"] == attack
     assert {name.split(" ")[0] for name in document["verdicts"]} == {"membership", "worst-case"}

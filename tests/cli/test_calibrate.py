@@ -10,6 +10,8 @@ from reticent.cli import main
 from reticent.mechanism import DPSGD
 from reticent.threat import WorstCase
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 
 def run(capsys, *arguments: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as stopped:

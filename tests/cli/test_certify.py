@@ -10,6 +10,8 @@ import pytest
 
 from reticent.cli import main
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 CONFIG = """
 data: {name: breast-cancer}
 model: {kind: logistic}

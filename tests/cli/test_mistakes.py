@@ -7,6 +7,8 @@ import pytest
 from reticent._text import digits
 from reticent.cli import main
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 RUN = ("--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3")
 
 

@@ -15,6 +15,8 @@ from reticent.cli import main
 from reticent.mechanism import Gaussian
 from reticent.threat import Attribute, WorstCase
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e\x07name"
 POLICY = """
 schema: reticent.policy/1

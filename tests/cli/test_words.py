@@ -10,6 +10,8 @@ from reticent.cli import main
 from reticent.mechanism import DPSGD, Gaussian, Neighbouring
 from reticent.threat import Membership, Mixed, Relaxed, WorstCase
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 POISSON = "Poisson sampling is assumed"
 REAL_NUMBERS = "The noise is taken as real numbers"
 

@@ -18,7 +18,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "closed_forms.json")
 RELATIONS = {"sub": Neighbouring.REPLACE, "add": Neighbouring.ADD_REMOVE}
 GRID = [
     (noise, rate, steps)
-    for noise in (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 10.0)
+    for noise in (0.4, 0.7, 1.0, 2.0, 10.0)
     for rate in (1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.2)
     for steps in (100, 1000, 10_000, 100_000, 1_000_000)
 ]
@@ -229,7 +229,7 @@ def test_published_form_is_unsafe_as_the_errata_say(exact: dict) -> None:
         below = {key: truth - forms.published(*key) for key, truth in points.items()}
         assert max(below.values()) > largest
         predicted = [key for key in points if key[1] < 1 / (12 * key[0] ** 2) and key[2] >= 10_000]
-        assert len(predicted) >= 30
+        assert len(predicted) >= 20
         assert all(below[key] > 0 for key in predicted)
 
 

@@ -95,7 +95,7 @@ def test_a_ledger_of_different_steps_against_two_routes():
 
 
 def test_order_is_irrelevant():
-    parts = (DPSGD(1.0, 0.02, 30), Laplace(5.0, 2), Gaussian(3.0))
+    parts = (DPSGD(1.0, 0.02, 30), DPSGD(2.0, 0.1, 8), Gaussian(3.0))
     forth, back = compose(Ledger(parts), ADD), compose(Ledger(parts[::-1]), ADD)
     np.testing.assert_array_equal(forth.pessimistic.beta(ALPHAS), back.pessimistic.beta(ALPHAS))
 
@@ -210,7 +210,7 @@ def test_fast_values_lie_in_the_enclosure(run, neighbouring):
 COMING_BACK = [(3.0, 0.5, 5), *(pytest.param(run, marks=pytest.mark.slow) for run in ((3.0, 0.4, 4), (2.0, 0.5, 12)))]
 
 
-@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize("neighbouring", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("run", [*COMING_BACK, pytest.param((4.0, 0.6, 3), marks=pytest.mark.slow)])
 def test_the_transform_decays_where_its_nodes_would_let_it_come_back(run, neighbouring):
     profile, composed = WorstCaseProfile(*run, neighbouring), Composed(DPSGD(*run), neighbouring)

@@ -33,7 +33,7 @@ RARE = [
 @pytest.mark.parametrize(("noise", "rate", "steps", "dimension"), RARE)
 def test_cut_moments_bound_two_steps_by_quadrature(noise: float, rate: float, steps: int, dimension: int) -> None:
     thresholds = np.array([0.0, 0.02, 0.3, 1.0])
-    deltas = exact_deltas(noise, rate, dimension, thresholds, 300)
+    deltas = exact_deltas(noise, rate, dimension, thresholds, 240)
     kept = overlaps.over_absent(noise, rate, steps, dimension)
     for bound, exact in zip(kept.log_deltas(thresholds), deltas, strict=True):
         assert np.all(np.exp(bound) >= exact * (1.0 - 2e-3))
@@ -105,7 +105,7 @@ def test_cut_moments_bound_simulated_advantages(noise, rate, steps, dimension, r
 @pytest.mark.parametrize("least", [1, 2])
 def test_what_is_dropped_is_counted_for_every_part_of_the_mask(monkeypatch, least: int) -> None:
     # The second moment needs a cap on each part that another mask may share; simulated, none may be forgotten.
-    noise, rate, steps, dimension, n = 0.4, 0.25, 5, 4, 60_000
+    noise, rate, steps, dimension, n = 0.4, 0.25, 5, 4, 20_000
     rng, caps = np.random.default_rng(4), {}
     original = overlaps._capped
 

@@ -173,8 +173,8 @@ C2 = REFERENCE[1]
 
 
 def test_forgotten_count_is_caught():
-    assert encloses(compose_lattice([(curve(C2), C2["steps"])]), C2["advantage"])
-    assert not encloses(compose_lattice([(curve(C2), 1)]), C2["advantage"])
+    assert encloses(compose_lattice([(curve(C2), C2["steps"])], max_points=2**16), C2["advantage"])
+    assert not encloses(compose_lattice([(curve(C2), 1)], max_points=2**16), C2["advantage"])
     once = SpectralComposition((replace(sampled(C2).steps[0], count=500),))
     assert not once.delta(0.0)[0] <= C2["advantage"] <= once.delta(0.0)[1]
 
@@ -196,11 +196,11 @@ def test_dropped_tail_is_caught(monkeypatch):
         return replace(cells, p=cells.p[keep], q=cells.q[keep], p_above=0.0, q_above=0.0)
 
     monkeypatch.setattr(lattice, "_cells", careless)
-    wrong, _ = compose_lattice([(curve(C2), C2["steps"])])
+    wrong, _ = compose_lattice([(curve(C2), C2["steps"])], max_points=2**16)
     _, below = sampled(C2).polygons()
     assert "contradicted" in Bracket.checked(wrong, below).notes[0]
     monkeypatch.undo()
-    right, _ = compose_lattice([(curve(C2), C2["steps"])])
+    right, _ = compose_lattice([(curve(C2), C2["steps"])], max_points=2**16)
     assert Bracket.checked(right, below).notes == ()
 
 

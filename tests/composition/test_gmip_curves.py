@@ -113,14 +113,14 @@ def test_spectrum_against_simulation():
     values = rng.dirichlet(np.ones(12))
     curve = SpectrumTradeOff(GradientSpectrum(values), 20, 1.5)
     size, k = 20 + 1.5**2 / values, np.ones(12)
-    absent = rng.noncentral_chisquare(1, size * k, (200_000, 12))
-    present = (size - 1) / size * rng.noncentral_chisquare(1, (size - 1) * k, (200_000, 12))
+    absent = rng.noncentral_chisquare(1, size * k, (60_000, 12))
+    present = (size - 1) / size * rng.noncentral_chisquare(1, (size - 1) * k, (60_000, 12))
     for ratio in (-1.0, 0.0, 0.5, 1.0):
         rates = curve.errors(ratio)
         for w, rate in ((absent, rates.fpr), (present, rates.tpr)):
             score = np.sum(0.5 * np.log(size / (size - 1)) + k / 2 - w / (2 * (size - 1)), axis=1)
             share = float(np.exp(rate))
-            assert abs(np.mean(score > ratio) - share) < 4.5 * (share * (1 - share) / 200_000) ** 0.5
+            assert abs(np.mean(score > ratio) - share) < 4.5 * (share * (1 - share) / 60_000) ** 0.5
 
 
 def test_spectrum_noise_is_least_and_below_harmonic():

@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.stats import norm
 
 from reticent.certificate.build import certify
@@ -25,12 +24,9 @@ from reticent.tradeoff import GaussianTradeOff, PiecewiseLinearTradeOff
 
 @pytest.mark.parametrize(("noise", "rate"), [(0.3, 0.2), (1.0, 0.01), (4.0, 1e-4), (0.5, 0.9), (0.05, 0.5)])
 def test_the_mixture_error_is_the_integral(noise: float, rate: float) -> None:
-    def apart(x: float) -> float:
-        mixture = (1.0 - rate) * norm.pdf(x, 0.0, noise) + rate * norm.pdf(x, 1.0, noise)
-        return abs(mixture - norm.pdf(x, rate, noise))
-
-    points = sorted({0.0, rate, 0.5, 1.0, *(1.0 - rate, 1.0 + noise, -noise)})
-    expected = 0.5 * quad(apart, -9.0 * noise, 1.0 + 9.0 * noise, points=points, limit=2000, epsabs=1e-14)[0]
+    x = np.linspace(-9.0 * noise, 1.0 + 9.0 * noise, 200_001)
+    mixture = (1.0 - rate) * norm.pdf(x, 0.0, noise) + rate * norm.pdf(x, 1.0, noise)
+    expected = 0.5 * np.abs(mixture - norm.pdf(x, rate, noise)).sum() * (x[1] - x[0])
     lower, upper = mixture_error(noise, rate)
     assert lower == upper == pytest.approx(expected, rel=1e-6)
 

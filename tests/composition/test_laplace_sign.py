@@ -31,7 +31,7 @@ SLOW = [pytest.param(*case, marks=pytest.mark.slow) for case in ((1.5, 1.0), (0.
 
 @pytest.mark.parametrize(("scale", "rate"), [(1.5, 0.3), *SLOW])
 def test_one_and_two_releases_by_brute_force(scale: float, rate: float) -> None:
-    for releases, cells in ((1, 60_000), (2, 900)):
+    for releases, cells in ((1, 60_000), (2, 600)):
         laws = densities(scale, rate, cells)
         if releases == 2:
             laws = tuple(np.multiply.outer(law, law) for law in laws)

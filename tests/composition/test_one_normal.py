@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from reticent.composition.relaxed_dimension import one_normal, second_moment
 from reticent.tradeoff import GaussianTradeOff
@@ -34,7 +34,7 @@ def mixtures(dimension: int, count: int):
         yield ratio, mass, shifts, weights
 
 
-@pytest.mark.parametrize(("dimension", "count"), [(1, 40), (2, 8)])
+@pytest.mark.parametrize(("dimension", "count"), [(1, 14), (2, 5)])
 def test_no_mixture_of_shifts_exceeds_the_bounds(dimension: int, count: int) -> None:
     close = []
     for ratio, mass, shifts, weights in mixtures(dimension, count):
@@ -66,10 +66,15 @@ def test_laws_of_other_experiments_do_exceed_them() -> None:
     assert np.exp(one_normal.log_deltas(norms, np.zeros(1))[0][0]) < 0.9 * 0.15
 
 
+def log_mean(logs: np.ndarray, mass: np.ndarray) -> float:
+    top = logs.max()
+    return float(top + np.log(np.exp(logs - top) @ mass))
+
+
 @pytest.mark.parametrize("order", [2.0, 3.8])
 def test_flat_then_straight_is_the_worst_law(order: float) -> None:
     """Random convex functions of one normal variable with the allowed moment, against the bound; some come close."""
-    rng, x = np.random.default_rng(1), np.linspace(-10.0, 36.0, 4_601)
+    rng, x = np.random.default_rng(1), np.linspace(-10.0, 36.0, 2_301)
     mass = np.exp(-0.5 * x * x)
     mass /= mass.sum()
     log_moment, best = 0.4 * order, np.zeros((2, len(THRESHOLDS)))
@@ -82,9 +87,9 @@ def test_flat_then_straight_is_the_worst_law(order: float) -> None:
         for _ in range(30):  # as large as the moment allows
             middle = 0.5 * (low + high)
             log_ratio = middle * shape
-            fits = logsumexp(order * log_ratio, b=mass) - order * logsumexp(log_ratio, b=mass) <= log_moment
+            fits = log_mean(order * log_ratio, mass) - order * log_mean(log_ratio, mass) <= log_moment
             low, high = (middle, high) if fits else (low, middle)
-        seen = deltas(np.exp(low * shape - logsumexp(low * shape, b=mass)), mass)
+        seen = deltas(np.exp(low * shape - log_mean(low * shape, mass)), mass)
         for bound, delta in zip(bounds, seen, strict=True):
             assert np.all(np.exp(bound) >= delta * (1.0 - 1e-5) - 1e-9)
         best = np.maximum(best, seen)

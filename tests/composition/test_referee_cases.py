@@ -41,7 +41,7 @@ def two_steps_under_replacement(noise: float, rate: float, epsilon: float) -> fl
     [
         (0.17, 0.5, 2, REPLACE),
         (0.2, 0.001, 100, REPLACE),
-        (0.18075380538793157, 0.0002326020425443798, 16, REPLACE),
+        pytest.param(0.18075380538793157, 0.0002326020425443798, 16, REPLACE, marks=pytest.mark.slow),
         (0.103, 0.000437, 24446, ADD),
     ],
 )
@@ -71,6 +71,10 @@ def test_epsilon_between_its_ends():
     assert lower <= 38.51533 + 5e-6
     assert upper >= 38.51533 - 5e-6
     assert upper - lower < 0.01
+
+
+@pytest.mark.slow
+def test_epsilon_of_few_steps_is_no_larger_than_another_accountant_says():
     bracket = compose(DPSGD(0.18075380538793157, 0.0002326020425443798, 16), REPLACE)
     assert epsilon_at_delta(bracket.optimistic, 1e-8) <= 36.2803  # above this lies a pessimistic value of dp_accounting
 

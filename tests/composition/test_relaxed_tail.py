@@ -63,7 +63,7 @@ def check(run: Run, draws: int, seed: int) -> list[tuple[np.ndarray, np.ndarray,
 
 @pytest.mark.parametrize("run", QUICK)
 def test_rare_events_never_contradict_the_enclosure(run: Run) -> None:
-    check(run, 40_000, 3)
+    check(run, 16_000, 3)
 
 
 @pytest.mark.slow

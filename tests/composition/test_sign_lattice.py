@@ -68,6 +68,7 @@ def test_two_steps_by_brute_force(run: DPSGD) -> None:
         assert upper / lower - 1.0 <= 5e-3
 
 
+@pytest.mark.slow  # by default with two kinds of steps, in test_sign_schedules.py
 def test_both_routes_agree() -> None:
     """A hundred steps are within reach of both; they share no code."""
     kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
@@ -80,7 +81,8 @@ def test_both_routes_agree() -> None:
     assert float(latticed.above.delta(0.2) / latticed.below.delta(0.2)) <= 1.01
 
 
-@pytest.mark.parametrize("run", [FEW[1], *(pytest.param(run, marks=pytest.mark.slow) for run in FEW[2:])], ids=str)
+@pytest.mark.parametrize("run", FEW[1:], ids=str)
+@pytest.mark.slow  # by default on three kinds of steps, in test_sign_schedules.py
 def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
     rng, draws, epsilon = np.random.default_rng(5), 60_000, 0.05
     mu, p = 1.0 / run.noise_multiplier, run.sample_rate

@@ -31,7 +31,7 @@ def small_lattice(monkeypatch):
         cached.cache_clear()
 
 
-def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1501) -> tuple[float, float]:
+def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1001) -> tuple[float, float]:
     """delta of addition and of removal of two single steps, by the trapezoid rule in both observations."""
     ratios, weights = [], []
     for run in runs:
@@ -51,7 +51,7 @@ def brute_force(runs: list[DPSGD], epsilon: float, nodes: int = 1501) -> tuple[f
     "runs",
     [
         [DPSGD(1.0, 0.3, 1), DPSGD(2.0, 0.5, 1)],
-        [DPSGD(0.7, 0.05, 1), DPSGD(3.0, 1.0, 1)],
+        pytest.param([DPSGD(0.7, 0.05, 1), DPSGD(3.0, 1.0, 1)], marks=pytest.mark.slow),
         pytest.param([DPSGD(0.5, 0.02, 1), DPSGD(1.0, 0.6, 1)], marks=pytest.mark.slow),
     ],
     ids=["sampled", "one of all data", "rare"],
@@ -78,10 +78,11 @@ def close(one, other, width: float) -> None:
         assert getattr(one, name).delta(near) == pytest.approx(getattr(other, name).delta(near), rel=width, abs=0)
 
 
+@pytest.mark.usefixtures("small_lattice")
 def test_two_segments_of_equal_steps_are_one_segment() -> None:
     """Asked as two kinds of steps, on either route; ``common_sign`` itself counts them together."""
     step, noise = GaussianSign(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
-    close(*(transform.enclose(kinds, 0.05, 120).sides() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
+    close(*(transform.enclose(kinds, 0.05, 60).sides() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
     close(*(join.latticed(kinds, 2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
     whole, halves = DPSGD(1.0, 0.3, 5), Ledger((DPSGD(1.0, 0.3, 2), DPSGD(1.0, 0.3, 3, num_parameters=7)))
     assert common_sign(whole).pessimistic.delta(0.1) == common_sign(halves).pessimistic.delta(0.1)
@@ -94,7 +95,14 @@ def test_both_routes_agree() -> None:
     close(bounds.sides(), join.latticed(kinds, 2**19), 2e-2)
 
 
-@pytest.mark.parametrize("runs", [SCHEDULE, THREE], ids=["transform", "lattice"])
+@pytest.mark.parametrize(
+    "runs",
+    [
+        pytest.param(SCHEDULE, marks=pytest.mark.slow),
+        THREE,
+    ],  # by default: test_both_routes_agree
+    ids=["transform", "lattice"],
+)
 @pytest.mark.usefixtures("small_lattice")
 def test_monte_carlo_of_three_unequal_segments(runs: Ledger) -> None:
     """The likelihood ratio itself, drawn under "present with +"; five standard errors."""

@@ -30,6 +30,8 @@ from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Rand
 from reticent.tasks.store import Store, Task
 from tests.certificate.conftest import make_ledger
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 SCHEDULE = Ledger((DPSGD(3.0, 0.05, 20), Gaussian(8.0), DPSGD(4.0, 0.1, 5, sampler=Sampler.SHUFFLED)))
 
 

@@ -22,6 +22,8 @@ from reticent.mechanism import Gaussian
 from reticent.threat import WorstCase
 from reticent.tradeoff import GaussianTradeOff
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers": ""})
 LEDGER = {
     "schema": "reticent.ledger/1",

@@ -21,6 +21,8 @@ from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
 from reticent.threat import Mixed, WorstCase
 
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), max_size=40).map(str.strip)
 STATES = st.fixed_dictionaries(
     {},

@@ -40,7 +40,7 @@ def test_limit_and_moonshot_stand_beside_what_was_reached() -> None:
 
 
 def test_what_is_timed_again_is_computed_again() -> None:
-    run = DPSGD(4.0, 0.5, 2)
+    run = DPSGD(4.0, 0.5, 1)
     asked = (
         lambda: compose(run, Neighbouring.ADD_REMOVE),
         lambda: worst_case(run, Neighbouring.ADD_REMOVE),

@@ -147,6 +147,7 @@ def test_length_counts_steps_not_segments():
     assert len(accountant.history) == 1
 
 
+@pytest.mark.slow
 def test_steps_in_another_order_give_the_same_epsilon():
     one, other = filled((1.0, 0.1, 5), (2.0, 0.1, 5)), filled((2.0, 0.1, 5), (1.0, 0.1, 5))
     assert one.get_epsilon(1e-5) == other.get_epsilon(1e-5)

@@ -74,26 +74,12 @@ COMPOUND: dict[str, TradeOff] = {
     "worst-of-gaussian-and-laplace": Worst([GaussianTradeOff(0.9), LaplaceTradeOff(1.0)]),
 }
 
-LATER = {f"{name}-reversed" for name in COMPOUND if name not in ("subsampled-gaussian", "mixture-of-atoms")}
-LATER |= {f"{name}-reversed" for name in ("relaxed-gaussian-d1-weak", "relaxed-gaussian-d1-strong", "gaussian-0.01")}
-LATER |= {
-    f"{name}-reversed"
-    for name in (
-        "gaussian-mixture",
-        "distribution-free",
-        "gaussian-gradients-d2",
-        "membership-step-d2",
-        "relaxed-gaussian-d30",
-    )
-}
-LATER |= {name + end for name in ("relaxed-gaussian-d1000", "membership-step-d650") for end in ("", "-reversed")}
-LATER |= {
-    "relaxed-gaussian-d30",
-    "relaxed-gaussian-d1e6-reversed",
-    "whole-user-antipodal",
-    "symmetrised-relaxed-gaussian",
-}
-LATER |= {f"{name}-reversed" for name in ("relaxed-gaussian-d2", "profile-gaussian", "profile-relaxed-laplace")}
+REVERSED = {"subsampled-gaussian", "mixture-of-atoms", "polygon", "laplace-1", "relaxed-laplace-1"}
+LATER = {f"{name}-reversed" for name in SIMPLE | COMPOUND if name not in REVERSED}
+LATER |= {f"gaussian-{mu}" for mu in ("0", "0.01")} | {"laplace-0", "relaxed-laplace-0.1", "relaxed-laplace-5"}
+LATER |= {f"relaxed-gaussian-{which}" for which in ("d1-weak", "d3-zero", "d30", "d1000")} | {"membership-step-d650"}
+LATER |= {"whole-user-antipodal", "profile-relaxed-laplace", "symmetrised-relaxed-gaussian"}
+LATER |= {"subsampled-relaxed-laplace", "symmetrised-relaxed-laplace", "symmetrised-subsampled-relaxed-laplace"}
 """Curves whose laws are slow tests: by default each kind of curve and of reversal is met once, and no more."""
 
 CURVES: dict[str, TradeOff] = SIMPLE | COMPOUND | {f"{k}-reversed": c.reversed for k, c in (SIMPLE | COMPOUND).items()}

@@ -152,7 +152,11 @@ def rejections(release: str, rule: str, quantity: str, audits: int, members: int
     return exceeded
 
 
-QUICK = [(r, u, q) for r, q in (("gaussian", "mu"), ("response", "epsilon")) for u in ("given", "split", "ranks")]
+QUICK = [
+    (r, u, q)
+    for r, q, rules in (("gaussian", "mu", ("split", "ranks")), ("response", "epsilon", ("given", "ranks")))
+    for u in rules
+]
 
 
 @pytest.mark.parametrize(("release", "rule", "quantity"), QUICK)
@@ -171,8 +175,8 @@ def test_every_rule_and_quantity(release: str, rule: str, quantity: str, sizes: 
 CLAIMS = {"nothing": GaussianTradeOff(0.0), "gaussian": GaussianTradeOff(MU)}
 
 
-VERDICTS = [("nothing", "ranks"), ("gaussian", "one rank")]
-REST = [("nothing", "one rank"), ("gaussian", "ranks")]
+VERDICTS = [("gaussian", "one rank")]
+REST = [("nothing", "ranks"), ("nothing", "one rank"), ("gaussian", "ranks")]
 
 
 @pytest.mark.parametrize(("release", "rule"), VERDICTS + [pytest.param(*c, marks=pytest.mark.slow) for c in REST])
@@ -186,7 +190,7 @@ def test_verdicts_do_not_accuse(release: str, rule: str, audits: int) -> None:
     assert accused <= allowed(audits)
 
 
-@pytest.mark.parametrize("audits", [20, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("audits", [12, pytest.param(100, marks=pytest.mark.slow)])
 def test_epsilon_if_gaussian(audits: int) -> None:
     truth = gaussian_epsilon(MU, 1e-5)
     rng = np.random.default_rng(3)
@@ -196,7 +200,7 @@ def test_epsilon_if_gaussian(audits: int) -> None:
     assert exceeded <= allowed(audits)
 
 
-@pytest.mark.parametrize("audits", [AUDITS // 2, pytest.param(AUDITS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("audits", [AUDITS // 4, pytest.param(AUDITS, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mu", [1.0, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.0, 2.5))])
 def test_intervals_of_the_roc_cover(mu: float, audits: int) -> None:
     rng = np.random.default_rng(4)
@@ -254,7 +258,7 @@ def test_one_run_epsilon_with_shared_leakage(audits: int) -> None:
     assert exceeded <= allowed(audits)
 
 
-@pytest.mark.parametrize("audits", [40, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("audits", [30, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("guesses", [Guesses(20, 20), pytest.param(Guesses(60, 60), marks=pytest.mark.slow)])
 def test_one_run_verdicts_with_independent_and_shared_leakage(guesses: Guesses, audits: int) -> None:
     rng = np.random.default_rng(7)

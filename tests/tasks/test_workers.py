@@ -117,10 +117,10 @@ def test_many_small_tasks_travel_together_and_use_all_workers(tmp_path, work, mo
         "submit",
         lambda self, call, *rest: batches.append(len(rest[2])) or submit(self, call, *rest),
     )
-    store, wanted = Store(tmp_path / "work"), tasks(600, seconds=0.0)
+    store, wanted = Store(tmp_path / "work"), tasks(240, seconds=0.0)
     execute(wanted, work.sleep, store, Local(2))
-    assert sum(batches) == 600
-    assert len(batches) < 100
+    assert sum(batches) == 240
+    assert len(batches) < 60
     assert max(batches) > 8
     owners = Counter(float(store.load(task)["x"][0]) for task in wanted)
     assert len(owners) == 2

@@ -192,7 +192,7 @@ def test_known_total_bounds_every_way_to_spread_it():
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps"), GRID)
-@pytest.mark.parametrize("change", [0.01, *(pytest.param(c, marks=pytest.mark.slow) for c in (0.3, 1.0)), 2.0])
+@pytest.mark.parametrize("change", [0.01, *(pytest.param(c, marks=pytest.mark.slow) for c in (0.3, 1.0, 2.0))])
 def test_bound_lies_between_an_instance_and_the_worst_case(noise, rate, steps, change):
     mechanism = DPSGD(noise, rate, steps)
     answer = Attribute(change).assess(mechanism)
@@ -221,10 +221,11 @@ def test_corollary_10_is_reproduced():
     assert _advantage(0.2, 1.8, 1 / 347, 10410, Method.PUBLISHED) == pytest.approx(0.01303, abs=5e-6)
 
 
+@pytest.mark.slow
 def test_risk_grows_with_change_and_rate_and_falls_with_noise():
-    changes = [_advantage(r, 1.2, 0.01, 500) for r in (0.01, 0.3, 1.9)]
-    noises = [_advantage(0.3, s, 0.01, 500) for s in (0.5, 1.2, 4.0)]
-    rates = [_advantage(0.3, 1.2, p, 500) for p in (1e-4, 1e-2, 1e-1)]
+    changes = [_advantage(r, 1.2, 0.01, 100) for r in (0.01, 0.3, 1.9)]
+    noises = [_advantage(0.3, s, 0.01, 100) for s in (0.5, 1.2)]
+    rates = [_advantage(0.3, 1.2, p, 100) for p in (1e-4, 1e-2)]
     assert changes == sorted(changes)
     assert noises == sorted(noises, reverse=True)
     assert rates == sorted(rates)

@@ -23,7 +23,9 @@ from reticent.risk import advantage, tpr_at_fpr
 from reticent.threat import Claim, Relaxed, WorstCase, assess
 from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
-RUN = DPSGD(2.0, 0.2, 60, num_parameters=500)
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
+RUN = DPSGD(6.0, 0.2, 100, num_parameters=500)
 QUICK = Questions(fprs=(0.01,), deltas=(1e-3,), epsilons=(1.0,), priors=(0.5,))
 
 
@@ -222,11 +224,11 @@ def test_risk_on_the_command_line(capsys) -> None:
         "risk",
         "dpsgd",
         "--noise-multiplier",
-        "2",
+        "6",
         "--sample-rate",
         "0.2",
         "--steps",
-        "60",
+        "100",
         "--num-parameters",
         "500",
         "--adversary",

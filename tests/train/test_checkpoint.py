@@ -51,7 +51,9 @@ def same(first, second) -> bool:
     return all(torch.equal(a, b) for a, b in weights) and details[0] == details[1] and rest[0] == rest[1]
 
 
-@pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow if c == "momentum" else ()) for c in CASES])
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.slow if c in ("momentum", "adam") else ()) for c in CASES]
+)
 def test_killed_ten_times_in_the_middle_of_a_step(make_config, dataset, tmp_path, monkeypatch, case):
     config = make_config(steps=40, **CASES[case])
     torch.manual_seed(5)

@@ -13,7 +13,7 @@ from reticent.risk import advantage
 from reticent.train import Settings, fit
 from reticent.train.randomness import SeededSource, Stream
 
-CLIP, SIGMA, RATE, STEPS = 0.5, 0.8, 0.35, 600
+CLIP, SIGMA, RATE, STEPS = 0.5, 0.8, 0.35, 300
 
 
 def projections(make_context, recorder, present: bool) -> np.ndarray:

@@ -37,7 +37,7 @@ def released_noise(source, steps: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("source", "number"), [(SeededSource(1, Stream.NOISE), 700), (SystemSource(), 400)], ids=["seeded", "system"]
+    ("source", "number"), [(SeededSource(1, Stream.NOISE), 400), (SystemSource(), 300)], ids=["seeded", "system"]
 )
 def test_every_coordinate_gets_its_own_noise_of_the_right_size(source, number):
     noise = released_noise(source, number) / (SIGMA * CLIP / DIVISOR)

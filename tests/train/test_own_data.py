@@ -17,6 +17,8 @@ from reticent.errors import ArtifactError, DataError, ParameterError
 from reticent.mechanism.run_ledger import RunWarning
 from reticent.train import load_run, parse_config, train
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 CONFIG = "model: {kind: logistic}\nnoise_multiplier: 3.0\nbatch_size: 10\nsteps: 4\nlearning_rate: 0.1\n"
 SCHEMA = """
 age: {low: 17, high: 90}

@@ -15,6 +15,8 @@ from reticent.threat.attribute import Scope
 from reticent.train import parse_config, train
 from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 BASE = {
     "data": {"name": "breast-cancer"},
     "model": {"kind": "logistic"},

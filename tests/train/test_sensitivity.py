@@ -165,7 +165,7 @@ def test_two_values_need_no_products_of_pairs(kind, precision):
 
 @pytest.mark.parametrize("steps", [200, *(pytest.param(steps, marks=pytest.mark.slow) for steps in (0, 2000))])
 @pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=pytest.mark.slow if k in {"relu", "sigmoid"} else ()) for k in _MODELS]
+    "kind", [pytest.param(k, marks=() if k in {"tanh", "convnet"} else pytest.mark.slow) for k in _MODELS]
 )
 def test_equal_to_brute_force_over_all_pairs(kind, steps):
     model, x, y, attribute = _case(kind, steps)
@@ -180,7 +180,7 @@ def test_equal_to_brute_force_over_all_pairs(kind, steps):
 
 
 @pytest.mark.parametrize("values", [pytest.param(2, marks=pytest.mark.slow), 4])
-@pytest.mark.parametrize("kind", ["tanh", "relu", "convnet"])
+@pytest.mark.parametrize("kind", ["tanh", pytest.param("relu", marks=pytest.mark.slow), "convnet"])
 def test_distances_of_1e_minus_5_of_the_clip_norm(kind, values):
     model, x, y, attribute = _case(kind, 200)
     close = SensitiveAttribute(attribute.columns, attribute.values[:1] + np.linspace(0, 5e-5 * values, values)[:, None])
@@ -192,7 +192,7 @@ def test_distances_of_1e_minus_5_of_the_clip_norm(kind, values):
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(k, marks=() if k in {"tanh", "convnet", "words"} else pytest.mark.slow) for k in _MODELS]
+    "kind", [pytest.param(k, marks=() if k in {"convnet", "words"} else pytest.mark.slow) for k in _MODELS]
 )
 def test_single_precision_stays_within_its_slack(kind):
     model, x, y, attribute = _case(kind, 200)

@@ -21,6 +21,8 @@ from reticent.train.randomness import SystemSource
 from reticent.train.setup import make_settings
 from reticent.train.stages import Stage
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 PLAIN = {
     "data": {"name": "breast-cancer"},
     "model": {"kind": "logistic"},
@@ -234,6 +236,7 @@ def test_a_clip_norm_that_changes_counts_against_the_smallest(tmp_path) -> None:
     assert (mechanism.max_grad_norm, mechanism.steps) == (0.1, 12)
 
 
+@pytest.mark.slow
 def test_lint_reads_the_ledger_of_a_run_and_names_what_the_certificate_names(staged, tmp_path, capsys) -> None:
     found = rt.lint(staged)
     assert [row[0] for row in found.rows()] == [w.name for w in rt.certify(staged).certificate.warnings]

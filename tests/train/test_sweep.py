@@ -69,6 +69,7 @@ def test_an_axis_in_one_word():
             parse_axis(text)
 
 
+@pytest.mark.slow
 def test_runs_are_run_folders_and_all_together_are_one_longer_run(tmp_path):
     found = sweep(make_grid(BASE, RATES, "x"), tmp_path / "s")
     assert [o.cell.choice["learning_rate"] for o in found.outcomes] == [0.1, 0.2]

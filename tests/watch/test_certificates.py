@@ -19,6 +19,8 @@ from reticent.mechanism.watch_faults import Fault, Severity
 from reticent.mechanism.watched_run import PublicWatchedRun, WatchedRun
 from tests.watch.loops import BATCH, NOISE, RATE, RECORDS, network, plain_step, private, records, run
 
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
 
 @pytest.fixture(scope="module")
 def ledger():

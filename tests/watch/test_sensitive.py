@@ -18,7 +18,10 @@ from reticent.train.sensitivity import SensitiveAttribute
 from reticent.watch.sensitive import Sensitive
 from tests.watch.loops import BATCH, NOISE, RECORDS, network, private, records, run
 
-pytestmark = pytest.mark.filterwarnings("ignore:Full backward hook", "ignore:Secure RNG", "ignore:Optimal order")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Full backward hook", "ignore:Secure RNG", "ignore:Optimal order"),
+    pytest.mark.usefixtures("quick_documents"),
+]
 
 ATTRIBUTE = SensitiveAttribute((1,), np.array([[-1.0], [0.0], [2.0]]))
 NORM = 0.3
