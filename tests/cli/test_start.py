@@ -76,7 +76,9 @@ def test_every_verb_that_is_listed_exists(verb: str, capsys) -> None:
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])
     assert ended.value.code == 0
-    assert "Usage" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Usage" in out
+    assert "--json" in out or "Commands:" in out or verb == "dashboard"
 
 
 @pytest.mark.parametrize("width", ["80", "40"])

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+import reticent as rt
 from reticent.certificate.build import certify
 from reticent.certificate.schema import Certificate, Declaration, content_hash
 from reticent.certificate.signature import load_private_key, write_key_pair
 from reticent.certificate.store import write_certificate
 from reticent.cli import main
+from reticent.errors import ArtifactError
 from reticent.mechanism import Gaussian
 from reticent.threat import Attribute, WorstCase
 
@@ -161,3 +163,50 @@ def test_the_gate_refuses_a_page_with_one_changed_character(made: Path, tmp_path
     code, out, _ = run(capsys, "gate", tmp_path / "page.html", *options)
     assert code == 1
     assert "the page shows its document" in out
+
+
+def test_json_says_what_the_text_says(made: Path, tmp_path: Path, capsys) -> None:
+    key = ("--key", made / "key.pub")
+    code, out, _ = run(capsys, "verify", made / "certificate.json", *key, "--json")
+    found = json.loads(out)
+    assert (code, found["accepted"], found["problems"], found["differences"]) == (0, True, [], [])
+    assert found["equal"] > 50
+    assert found["declared"]["declared.subject"] == HOSTILE
+    assert any("private measurements" in line for line in found["reservations"])
+    assert not any("No signature" in line for line in found["reservations"])
+    document = json.loads((made / "certificate.json").read_text())
+    document["assessments"][0]["claim"] = "estimate"
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    code, out, _ = run(capsys, "verify", tmp_path / "c.json", *key, "--json")
+    found = json.loads(out)
+    assert (code, found["accepted"]) == (1, False)
+    assert any("signature" in problem for problem in found["problems"])
+    assert [d["refused"] for d in found["differences"] if d["where"].endswith("claim")] == [True]
+
+
+@pytest.mark.parametrize("limit", [0.9, 1e-9])
+def test_gate_in_json(made: Path, tmp_path: Path, capsys, limit: float) -> None:
+    (tmp_path / "p.yaml").write_text(POLICY % limit)
+    options = ("--policy", tmp_path / "p.yaml", "--key", made / "key.pub", "--json")
+    code, out, _ = run(capsys, "gate", made / "certificate.json", *options)
+    found = json.loads(out)
+    assert (code, found["passed"]) == ((0, True) if limit > 0.5 else (1, False))
+    assert [r["passed"] for r in found["requirements"] if "advantage" in r["name"]] == [limit > 0.5]
+    code, _, err = run(capsys, "gate", made / "certificate.json", *options, "--markdown", "-")
+    assert code == 2
+    assert "--json prints nothing else" in err
+
+
+def test_python_checks_what_the_shell_checks(made: Path, tmp_path: Path) -> None:
+    document = made / "certificate.json"
+    assert rt.verify(document, key=made / "key.pub").accepted
+    assert "No signature was checked" in str(rt.verify(document))
+    write_key_pair(tmp_path / "other", tmp_path / "other.pub")
+    assert not rt.verify(document, key=str(tmp_path / "other.pub"))
+    other = rt.verify(document, weights=made / "weights.safetensors")
+    assert not other
+    assert any("another model" in problem for problem in other.checked.problems)
+    with pytest.raises(ArtifactError, match="says nothing without the issuer's key"):
+        rt.verify(document, signature=made / "certificate.public.json.sig")
+    declared = Declaration(subject="old", created="2020-01-01", expires="2021-01-01")
+    assert not rt.verify(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))

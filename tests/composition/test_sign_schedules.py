@@ -83,7 +83,7 @@ def test_two_segments_of_equal_steps_are_one_segment() -> None:
     """Asked as two kinds of steps, on either route; ``common_sign`` itself counts them together."""
     step, noise = GaussianSign(0.2, 1.0 / 6.0), GaussianSign(0.3, 1.0)
     close(*(transform.enclose(kinds, 0.05, 60).sides() for kinds in ([(step, 150)], [(step, 60), (step, 90)])), 1e-9)
-    close(*(join.latticed(kinds, 2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
+    close(*(join.latticed(kinds, points=2**16) for kinds in ([(noise, 5)], [(noise, 2), (noise, 3)])), 1e-9)
     whole, halves = DPSGD(1.0, 0.3, 5), Ledger((DPSGD(1.0, 0.3, 2), DPSGD(1.0, 0.3, 3, num_parameters=7)))
     assert common_sign(whole).pessimistic.delta(0.1) == common_sign(halves).pessimistic.delta(0.1)
 

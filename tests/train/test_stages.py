@@ -301,7 +301,7 @@ def test_verify_and_lint_refuse_stages_that_contradict_the_schedule(staged, tmp_
     assert not refused.accepted
     assert [row[0] for row in refused.rows()] == ["ledger.config.schedule"]
     told = json.loads(refused.to_json())
-    assert (told["accepted"], told["differences"][0]["leaf"]) == (False, "ledger.config.schedule")
+    assert (told["accepted"], told["differences"][0]["where"]) == (False, "ledger.config.schedule")
     (tmp_path / "ledger.json").write_text(json.dumps(document))
     named = json.loads(rt.lint(tmp_path / "ledger.json").to_json())
     assert (named["schema"], named["faults"][0]["fault"]) == ("reticent.lint/1", "ledger.config.schedule")

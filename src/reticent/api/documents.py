@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent import _strict
 from reticent._keywords import hinting
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.axes import Axes
 
+    from reticent.certificate.check import Checked
     from reticent.certificate.store import CertificateFiles
     from reticent.certificate.verify import Verification
 
@@ -114,16 +114,21 @@ class Verified(Table):
     """Whether a certificate is what follows from its facts; true in a condition if it is accepted.
 
     Attributes:
-        verification: every difference, and what is declared.
+        checked: every difference, what else was compared, and what is declared.
     """
 
-    def __init__(self, verification: Verification, problems: Sequence[str] = ()) -> None:
-        self.verification, self.problems = verification, tuple(problems)
+    def __init__(self, checked: Checked) -> None:
+        self.checked = checked
 
     @property
     def accepted(self) -> bool:
-        """Every number and sentence agrees, and a page shows what its document says."""
-        return self.verification.accepted and not self.problems
+        """Every number and sentence agrees, it has not expired, and all that was given to compare agrees."""
+        return self.checked.accepted
+
+    @property
+    def verification(self) -> Verification:
+        """How each number and sentence agrees with what was derived again."""
+        return self.checked.verification
 
     def __bool__(self) -> bool:
         return self.accepted
@@ -142,16 +147,13 @@ class Verified(Table):
         return [(d.leaf, d.state.value, d.stated, d.found) for d in self.verification.differences]
 
     def to_json(self) -> str:
-        """The verdict, every difference and what no derivation can show, as strict JSON text."""
-        differences = [dict(zip(self.columns(), row, strict=True)) for row in self.rows()]
-        return _strict.dumps(
-            {"accepted": self.accepted, "differences": differences, "notes": self.notes()}, indent=True
-        )
+        """What ``reticent verify --json`` prints."""
+        return self.checked.to_json()
 
     def notes(self) -> list[str]:
-        """What no derivation can show."""
-        declared = len(self.verification.declared)
-        return [*self.problems, f"{declared} facts are declared: only a signature vouches for them."]
+        """Why it is refused, what else was compared, and what a reader must know."""
+        declared = f"{len(self.verification.declared)} facts are declared: only a signature vouches for them."
+        return [*self.checked.problems, *self.checked.compared, *self.checked.reservations(), declared]
 
 
 @hinting
@@ -204,31 +206,39 @@ def certify(
 
 
 @hinting
-def verify(certificate: Certified | Certificate | Path | str, *, tolerance: float = 0.0) -> Verified:
+def verify(
+    certificate: Certified | Certificate | Path | str,
+    *,
+    key: Path | str | None = None,
+    signature: Path | str | None = None,
+    weights: Path | str | None = None,
+    tolerance: float = 0.0,
+) -> Verified:
     """Derive a certificate again and compare every number and sentence.
 
     Args:
         certificate: the document, or the path of its JSON file or page.
+        key: path of the issuer's public key: the signature must be that of this key.
+        signature: path of a detached signature; None takes the embedded one.
+        weights: path of the file of weights that the certificate must speak about.
         tolerance: relative difference of numbers to accept, at most 1e-5.
 
     Raises:
-        ArtifactError: it cannot be read or derived.
+        ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
         ParameterError: it is neither a certificate nor a path.
     """
-    from reticent.certificate.verify import verify as derive_again
+    from reticent.certificate.check import check
 
-    problems: list[str] = []
+    what: Certificate | Path
     if isinstance(certificate, (str, Path)):
-        from reticent.cli.verify import read_document
-
-        document, problems = read_document(Path(certificate))
+        what = Path(certificate)
     else:
-        document = certificate.certificate if isinstance(certificate, Certified) else certificate
-        if not isinstance(document, Certificate):
-            raise ParameterError(
-                "certificate", type(document).__name__, "a certificate, or the path of its file or page"
-            )
-    return Verified(derive_again(document, tolerance=tolerance), problems)
+        what = certificate.certificate if isinstance(certificate, Certified) else certificate
+        if not isinstance(what, Certificate):
+            known = "a certificate, or the path of its file or page"
+            raise ParameterError("certificate", type(what).__name__, known)
+    issuer, detached, model = (None if path is None else Path(path) for path in (key, signature, weights))
+    return Verified(check(what, key=issuer, signature=detached, weights=model, tolerance=tolerance))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""What ``reticent gate`` says: plain text, Markdown, and JUnit XML for build servers."""
+"""What ``reticent gate`` says: plain text, Markdown, JSON, and JUnit XML for build servers."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 
+from reticent._strict import dumps
 from reticent.certificate.policy import Check
 from reticent.certificate.schema import Certificate
 from reticent.certificate.text import inert
@@ -35,6 +36,18 @@ def markdown(certificate: Certificate, checks: Sequence[Check]) -> str:
         *(f"| {'pass' if c.passed else '**BREACH**'} | {_cell(c.name)} | {_cell(c.detail)} |" for c in checks),
     ]
     return "\n".join(lines) + "\n"
+
+
+def as_json(certificate: Certificate, checks: Sequence[Check]) -> str:
+    """Strict JSON text: whether it passed, and each requirement."""
+    return dumps(
+        {
+            "passed": all(check.passed for check in checks),
+            "subject": certificate.declared.subject,
+            "headline": certificate.headline,
+            "requirements": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in checks],
+        }
+    )
 
 
 def junit(certificate: Certificate, checks: Sequence[Check]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from reticent._strict import dumps
 from reticent._text import did_you_mean
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
@@ -124,6 +125,7 @@ def keygen_command(
     public: Annotated[
         Path | None, typer.Option("--public", help="The public key to write; default: KEY with .pub added.")
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
     from reticent.certificate.signature import write_key_pair
@@ -132,6 +134,9 @@ def keygen_command(
         raise ParameterError("KEY", str(private), "the name of a file to write")
     shown = public or private.with_name(private.name + ".pub")
     write_key_pair(private, shown)
+    if json:
+        typer.echo(dumps({"private": str(private), "public": str(shown)}), nl=False)
+        return
     typer.echo(f"private key, for you alone: {private}")
     typer.echo(f"public key, for everybody who checks: {shown}")
 

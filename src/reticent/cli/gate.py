@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from reticent._strict import write_atomic
-from reticent.certificate.verify import ROUNDING, verify
+from reticent.certificate.verify import ROUNDING
 from reticent.cli._app import app
+from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
-from reticent.cli.verify import SIGNATURE_WITHOUT_KEY, read_document, signature_problems
-from reticent.errors import ArtifactError
+from reticent.errors import ArtifactError, ParameterError
 
 
 @app.command("gate")
@@ -32,16 +32,21 @@ def gate_command(
     tolerance: Annotated[
         float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
     ] = 0.0,
+    json: JsonOption = False,
 ) -> None:
     """Verify a certificate and hold it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
     from reticent.certificate import gate_report
+    from reticent.certificate.check import read_document, refuse_without_key, signature_problems
     from reticent.certificate.policy import Check, check, load_policy
+    from reticent.certificate.verify import verify
 
+    printed = str(markdown) == "-"
+    if printed and json:
+        raise ParameterError("markdown", "-", "a file, or left out: --json prints nothing else")
     wanted = load_policy(policy)
     if wanted.signature and key is None:
         raise ArtifactError(f"{policy} requires a signature: give --key with the public key of the issuer")
-    if signature is not None and key is None:
-        raise ArtifactError(SIGNATURE_WITHOUT_KEY)
+    refuse_without_key(signature, key)
     document, page_problems = read_document(certificate)
     with waiting("deriving") as progress:
         outcome = verify(document, tolerance=tolerance, progress=progress)
@@ -49,11 +54,12 @@ def gate_command(
     checks = check(document, outcome, wanted, signed=signed, now=datetime.now(UTC))
     checks += [Check("the page shows its document", False, problem) for problem in page_problems]
     report = gate_report.markdown(document, checks)
-    printed = str(markdown) == "-"
     for path, text in ((None if printed else markdown, report), (junit, gate_report.junit(document, checks))):
         if path is not None:
             _write(path, text)
-    if printed:
+    if json:
+        typer.echo(gate_report.as_json(document, checks), nl=False)
+    elif printed:
         typer.echo(report, nl=False)
     else:
         for line in gate_report.plain(document, checks):

@@ -1,0 +1,177 @@
+"""What whoever receives a certificate checks: its numbers, its page, its date, its signature and its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reticent._strict import dumps, sha256_file
+from reticent.certificate.schema import Certificate, moment, read_text
+from reticent.certificate.verify import State, Verification, verify
+from reticent.errors import ArtifactError
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Outcome of all checks.
+
+    Attributes:
+        document: what was checked.
+        verification: how each number and sentence agrees with what was derived again.
+        problems: why it is refused besides.
+        compared: what else was compared and agrees, as sentences.
+        signed: whether a signature was asked for.
+    """
+
+    document: Certificate
+    verification: Verification
+    problems: tuple[str, ...]
+    compared: tuple[str, ...]
+    signed: bool
+
+    @property
+    def accepted(self) -> bool:
+        """Every number and sentence agrees, and nothing else is wrong."""
+        return self.verification.accepted and not self.problems
+
+    def reservations(self) -> Iterator[str]:
+        """What a reader must know about a document that agrees."""
+        outcome = self.verification
+        if not self.signed:
+            yield "No signature was checked: whoever wrote the document may have declared anything."
+        if self.document.ledger is None:
+            yield "The mechanism is declared: no ledger of a run stands behind it."
+        if outcome.private:
+            who = ", ".join(outcome.private)
+            yield f"Resting on private measurements that nobody can check from here: {who}."
+        if outcome.measured:
+            who = ", ".join(outcome.measured)
+            yield f"Resting on measurements of public records that the document states and nobody derived: {who}."
+        agreed = [d for d in outcome.differences if not outcome.refuses(d)]
+        changed = sum(d.state is State.CHANGED for d in agreed)
+        if len(agreed) > changed:
+            yield f"{len(agreed) - changed} numbers agree only within --tolerance {outcome.tolerance:g}."
+        if changed:
+            yield f"{changed} differ as the changelog of a newer version explains: certify again."
+
+    def to_json(self) -> str:
+        """The verdict, every difference, the reservations and what is declared, as strict JSON text."""
+        outcome = self.verification
+        differences = [
+            {
+                "where": d.leaf,
+                "state": d.state.value,
+                "stated": d.stated,
+                "derived": d.found,
+                "why": d.why,
+                "refused": outcome.refuses(d),
+            }
+            for d in outcome.differences
+        ]
+        return dumps(
+            {
+                "accepted": self.accepted,
+                "equal": outcome.equal,
+                "problems": list(self.problems),
+                "differences": differences,
+                "compared": list(self.compared),
+                "reservations": list(self.reservations()),
+                "declared": outcome.declared,
+            }
+        )
+
+
+def check(
+    certificate: Certificate | Path,
+    *,
+    key: Path | None = None,
+    signature: Path | None = None,
+    weights: Path | None = None,
+    tolerance: float = 0.0,
+    progress: Callable[[str], None] | None = None,
+) -> Checked:
+    """Derive a certificate again, and compare what else is given.
+
+    Args:
+        certificate: the document, or the path of its JSON file or page.
+        key: public key of the issuer; the signature must be that of this key.
+        signature: a detached signature; None takes the embedded one.
+        weights: the file of weights that the certificate must speak about.
+        tolerance: relative difference of numbers to accept, at most 1e-5.
+        progress: called with the name of each attacker before its numbers are computed.
+
+    Raises:
+        ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
+    """
+    document, problems = read_document(certificate) if isinstance(certificate, Path) else (certificate, [])
+    refuse_without_key(signature, key)
+    verification = verify(document, tolerance=tolerance, progress=progress)
+    problems += _expired(document)
+    problems += signature_problems(document, key, signature)
+    problems += _weights_problems(document, weights)
+    compared = [] if key is None else [f"Signed with the key of {key}."]
+    compared += [] if weights is None else [f"{weights} is the model that it speaks about."]
+    return Checked(document, verification, tuple(problems), tuple(compared), key is not None)
+
+
+def refuse_without_key(signature: Path | None, key: Path | None) -> None:
+    """A signature says nothing without the issuer's key.
+
+    Raises:
+        ArtifactError: a signature is given without a key.
+    """
+    if signature is not None and key is None:
+        raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
+
+
+def read_document(path: Path) -> tuple[Certificate, list[str]]:
+    """The document in a JSON file or a page, and where a page shows something else than its document.
+
+    Raises:
+        ArtifactError: it is neither, or cannot be read.
+    """
+    from reticent.certificate import page
+
+    text = read_text(path)
+    if not text.strip():
+        raise ArtifactError(f"{path} is empty")
+    if not page.is_page(text):
+        if text.lstrip()[0] != "{":
+            raise ArtifactError(f"{path} is no certificate: neither its page nor its JSON")
+        return Certificate.load(path), []
+    document = page.embedded(text, str(path))
+    difference = page.first_difference(text, document)
+    return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
+
+
+def signature_problems(document: Certificate, key: Path | None, detached: Path | None) -> list[str]:
+    """Why the document does not carry the signature of ``key``; empty where it does, or where no key is given."""
+    if key is None:
+        return []
+    from reticent.certificate.signature import is_signed_by, load_public_key, load_signature
+
+    public = load_public_key(key)
+    signature = document.signature if detached is None else load_signature(detached)
+    if signature is None:
+        return ["the document is not signed"]
+    if not is_signed_by(document, signature, public):
+        return [f"the signature is not that of {key} for this document"]
+    return []
+
+
+def _expired(document: Certificate) -> list[str]:
+    expires = document.declared.expires
+    return [f"expired on {expires}"] if expires is not None and moment(expires) <= datetime.now(UTC) else []
+
+
+def _weights_problems(document: Certificate, weights: Path | None) -> list[str]:
+    if weights is None:
+        return []
+    if not weights.is_file():
+        raise ArtifactError(f"{weights} is not a file")
+    if document.declared.weights_sha256 is None:
+        return ["the certificate names no model"]
+    found = sha256_file(weights)
+    return [] if found == document.declared.weights_sha256 else [f"{weights} is another model: SHA-256 {found}"]
