@@ -64,13 +64,10 @@ class Membership(Adversary):
             UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD, or the published one
                 for steps that differ.
         """
+        closed = None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)  # it may refuse
         truth = worst_case(mechanism, neighbouring)
-        curve: TradeOff
-        if method is Method.EXACT:
-            curve, claim, keys = truth.pessimistic, Claim.BOUND, worst_case_theorems(mechanism, neighbouring)
-            notes: tuple[str, ...] = ()
-        else:
-            curve, claim, keys, notes = _closed_form(mechanism, neighbouring, method)
+        exact = truth.pessimistic, Claim.BOUND, worst_case_theorems(mechanism, neighbouring), ()
+        curve, claim, keys, notes = closed or exact
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
