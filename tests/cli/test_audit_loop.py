@@ -120,6 +120,7 @@ def test_a_bad_claim_is_one_line(tmp_path: Path, case: str) -> None:
         (["my_silent_loop:loop", "--claim", "claim.yaml", "--significance", "7"], "--significance"),
         (["my_silent_loop:loop", "--claim", "claim.yaml", "--seed", "-1"], "--seed"),
         (["my_silent_loop:loop", "--claim", "claim.yaml", "--timeout", "0"], "--timeout"),
+        (["my_silent_loop:loop", "--claim", "claim.yaml", "--timeout", "inf"], "--timeout must be a finite number"),
     ],
 )
 def test_bad_options_are_one_line_and_exit_code_2(capsys, here: Path, arguments: list[str], words: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 import yaml
 
+from reticent import _check
 from reticent.cli._app import app
 from reticent.cli._audit_output import strict_json
 from reticent.cli._options import JsonOption
@@ -50,8 +51,8 @@ def audit_loop_command(
     settings = read_claim(claim)
     if seed < 0:
         raise ParameterError("seed", seed, "a whole number >= 0")
-    if timeout is not None and not timeout > 0:
-        raise ParameterError("timeout", timeout, "a number of seconds > 0")
+    if timeout is not None:
+        _check.positive(timeout=timeout)
     sys.path.insert(0, os.getcwd())
     loop = find_loop(function)
     with progress_bar("audit-loop") as bar:
