@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from reticent._text import digits
 from reticent.certificate.page import is_page
 from reticent.certificate.schema import read_text
 from reticent.dashboard.released import as_text
@@ -153,7 +154,7 @@ def test_sliders_fields_address_and_undo_say_the_same(opened: Callable[..., Any]
 def test_what_is_shown_is_what_the_library_says(opened: Callable[..., Any]) -> None:
     page = opened(PLAIN + "&view=table")
     wanted = WorstCase().assess(mechanism_of(State.of_address(PLAIN))).measure(advantage).value
-    assert page.inner_text("#table tbody tr:first-child td").split()[0] == f"{wanted:.4g}"
+    assert page.inner_text("#table tbody tr:first-child td").split()[0] == digits(wanted, up=True)
     assert "at most" in page.inner_text("#headline")
 
 
