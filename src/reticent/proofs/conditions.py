@@ -1,0 +1,187 @@
+"""What a number rests on beyond its theorem's own mathematics: one sentence each, and who vouches for it.
+
+``CONDITIONS`` lists all of them; a condition that is not listed cannot be stated. docs/conditions.md asks of each
+theorem what it assumes about training that nothing checks, and names the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reticent.errors import ParameterError
+
+
+class Status(StrEnum):
+    """Who vouches for a condition."""
+
+    CHECKED = "checked"
+    """The code that ran, or a ledger that saw it run, establishes it."""
+    DECLARED = "declared"
+    """Somebody says so."""
+    ASSUMED = "assumed"
+    """Nobody looked."""
+
+
+class Bearing(StrEnum):
+    """What a condition is about, and so what becomes of a claim while nobody has checked it."""
+
+    GENERAL = "general"
+    """Every number of differential privacy needs it. The claim stays."""
+    RELEASE = "release"
+    """It says what was released, as a noise multiplier does. The claim stays; a policy has to accept it."""
+    DATA = "data"
+    """It is about the records. The claim is conditional."""
+    ATTACKER = "attacker"
+    """It is about what the attacker knows. The claim is conditional."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A condition as it is listed.
+
+    Attributes:
+        says: one sentence for people.
+        bearing: what it is about.
+    """
+
+    says: str
+    bearing: Bearing
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Something that a number rests on.
+
+    Attributes:
+        key: of ``CONDITIONS``.
+        status: who vouches for it.
+
+    Raises:
+        ParameterError: the key is not listed.
+    """
+
+    key: str
+    status: Status
+
+    def __post_init__(self) -> None:
+        if self.key not in CONDITIONS:
+            raise ParameterError("condition", self.key, f"one of {', '.join(CONDITIONS)}")
+
+    @property
+    def says(self) -> str:
+        """One sentence for people."""
+        return CONDITIONS[self.key].says
+
+    @property
+    def bearing(self) -> Bearing:
+        """What it is about."""
+        return CONDITIONS[self.key].bearing
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody checked something that not every number of differential privacy needs."""
+        return self.status is not Status.CHECKED and self.bearing is not Bearing.GENERAL
+
+    @property
+    def weakens(self) -> bool:
+        """Whether a proof that rests on it is conditional."""
+        return self.status is not Status.CHECKED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)
+
+
+CONDITIONS: Mapping[str, Kind] = {
+    "hidden-draws": Kind(
+        "Nobody learns which records were drawn in which step. Whoever does is not covered.", Bearing.GENERAL
+    ),
+    "unpredictable-noise": Kind(
+        "Nobody can predict or repeat the noise. Whoever knows its seed can take it away.", Bearing.GENERAL
+    ),
+    "real-numbers": Kind(
+        "The noise is taken as real numbers. What the rounding of computers may reveal is not covered.",
+        Bearing.GENERAL,
+    ),
+    "used-once": Kind("Nothing else that was computed from these records was released.", Bearing.GENERAL),
+    "poisson-draws": Kind(
+        "Each record joins each batch by a coin of its own, with probability sample_rate.", Bearing.RELEASE
+    ),
+    "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
+    "shuffled-draws": Kind("Each record is in at most one batch of each pass over the data.", Bearing.RELEASE),
+    "clipped": Kind("No record moves the sum of a step by more than the clip norm.", Bearing.RELEASE),
+    "planned-steps": Kind(
+        "The number of steps was fixed before training, or is counted as it was planned.", Bearing.RELEASE
+    ),
+    "start-weights": Kind("The weights at the start do not depend on these records.", Bearing.RELEASE),
+    "records-per-person": Kind("No person contributed more records than is stated.", Bearing.RELEASE),
+    "one-direction": Kind(
+        "The model is linear with one output: each record's gradient lies along one direction, that of its features, "
+        "in every step.",
+        Bearing.RELEASE,
+    ),
+    "linear-head": Kind(
+        "Only a last linear layer is trained: each record's gradient is its features times some vector, in every step.",
+        Bearing.RELEASE,
+    ),
+    "same-features": Kind(
+        "A record's features are the same in every step, and do not depend on the records of the training.",
+        Bearing.RELEASE,
+    ),
+    "known-share": Kind(
+        "At most the stated share of each gradient's squared length is in coordinates that everybody knows.",
+        Bearing.DATA,
+    ),
+    "fixed-length": Kind(
+        "How far a record moves a step does not depend on its direction. Gradients that react to the weights break "
+        "this: in the training of a network, nothing ensures it.",
+        Bearing.DATA,
+    ),
+    "one-direction-per-record": Kind("A record moves every step in one and the same direction.", Bearing.DATA),
+    "one-direction-per-person": Kind(
+        "All records of a person move every step in one and the same direction, each by the full clip norm.",
+        Bearing.DATA,
+    ),
+    "independent-directions": Kind(
+        "The directions in which the records of a person move the steps were settled before training, and do not react "
+        "to what was released.",
+        Bearing.DATA,
+    ),
+    "bounded-change": Kind(
+        "No step changes the record's clipped gradient by more than the stated gradient change.", Bearing.DATA
+    ),
+}
+"""Every condition by key, in the order in which it is shown."""
+
+_WORST_FIRST = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
+
+
+def condition(key: str, status: Status = Status.ASSUMED) -> Condition:
+    """The listed condition ``key``.
+
+    Args:
+        key: of ``CONDITIONS``.
+        status: who vouches for it; by default nobody looked.
+
+    Raises:
+        ParameterError: the key is not listed.
+    """
+    return Condition(key, status)
+
+
+def vouched(conditions: Iterable[Condition], statuses: Mapping[str, Status]) -> tuple[Condition, ...]:
+    """The same conditions with what is known about them.
+
+    Args:
+        conditions: of a number.
+        statuses: by key, from whoever looked; others keep their status.
+    """
+    return tuple(Condition(one.key, statuses.get(one.key, one.status)) for one in conditions)
+
+
+def worst_first(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """Each once: first what nobody looked at, and within a status in the order of ``CONDITIONS``.
+
+    Args:
+        conditions: of a number.
+    """
+    place = list(CONDITIONS)
+    return tuple(sorted(set(conditions), key=lambda one: (_WORST_FIRST.index(one.status), place.index(one.key))))
