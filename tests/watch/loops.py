@@ -21,7 +21,9 @@ def records(seed: int = 0) -> TensorDataset:
 
 def network() -> nn.Module:
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    torch.seed()  # noise and draws from the operating system again
+    return model
 
 
 def private(

@@ -41,6 +41,13 @@ class Fault(StrEnum):
     WEIGHTS_CHANGED = "weights-changed-outside"
     UNRECORDED_STEPS = "unrecorded-steps"
     UNKNOWN_CLIPPING = "unknown-clipping"
+    STEPS_BEFORE = "steps-before-the-watch"
+    PUBLIC_SEED = "publicly-seeded-noise"
+    REPEATED_NOISE = "repeated-noise"
+    CHANGED_GRADIENTS = "gradients-changed-after-noise"
+    TOO_LITTLE_NOISE = "noise-not-added"
+    BUFFERS_LEARNT = "buffers-changed"
+    TRAINED_OUTSIDE = "trained-outside-the-model"
     NO_NOISE = "no-noise"
     SHUFFLED = "shuffled-not-poisson"
     IN_ORDER = "in-order-not-poisson"
@@ -54,6 +61,10 @@ class Fault(StrEnum):
     CLIP_AND_NOISE_DIFFER = "clip-and-noise-differ"
     ADAPTIVE_COUNT = "adaptive-clipping-counts-records"
     SEEDED_NOISE = "seeded-noise"
+    PUBLIC_DRAWS = "publicly-seeded-draws"
+    REPEATED_RECORDS = "records-listed-again"
+    OTHER_MODEL = "other-model-trained"
+    METRIC_SCHEDULE = "learning-rate-follows-a-metric"
     DECLARED = "declared-not-seen"
     SIZE_PUBLIC = "size-treated-as-public"
     ENDED_EARLY = "ended-with-an-error"
@@ -85,9 +96,9 @@ _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_s
 _EXPLANATIONS = {
     Fault.MIXES_RECORDS: Explanation(
         Severity.ERROR,
-        "A layer mixes the records of a batch, as batch normalisation does, so clipping does not bound what one record "
-        "moves. No noise counts.",
-        "Replace it by group or layer normalisation.",
+        "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound what "
+        "one record moves. No noise counts.",
+        "Replace batch normalisation by group or layer normalisation, and use a loss that is a sum or mean over records.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,
@@ -114,6 +125,48 @@ _EXPLANATIONS = {
         Severity.ERROR,
         "The optimizer clips in a way that nobody can see from here, so no noise counts.",
         "If each record's gradient is brought below max_grad_norm, say so: watch(..., clipping='automatic').",
+    ),
+    Fault.STEPS_BEFORE: Explanation(
+        Severity.ERROR,
+        "Steps were taken on this model before the watch began, and no ledger of them is known. Nobody saw their noise, "
+        "so no noise counts.",
+        "Watch all steps; hand the ledger of those before to watch(..., continues=ledger). If they used no record of this "
+        "training, say so: watch(..., start='declared').",
+    ),
+    Fault.PUBLIC_SEED: Explanation(
+        Severity.ERROR,
+        "The generator of the noise has a seed that anybody can guess or read in the program. Whoever repeats the noise "
+        "takes it away, so no noise counts.",
+        "Call torch.seed() after everything that seeds, such as a Trainer or seed_everything, or rt.secure_noise(optimizer).",
+    ),
+    Fault.REPEATED_NOISE: Explanation(
+        Severity.ERROR,
+        "The generator was put back to a state from which noise was drawn before: two steps have the same noise, and "
+        "their difference has none. No noise counts.",
+        "Set the state of no generator during training, or use rt.secure_noise(optimizer).",
+    ),
+    Fault.CHANGED_GRADIENTS: Explanation(
+        Severity.ERROR,
+        "The gradients were changed between the noise and the step of the optimizer. Nobody saw from what, so no noise "
+        "counts.",
+        "Change gradients before they are clipped, or in an optimizer inside the private one.",
+    ),
+    Fault.TOO_LITTLE_NOISE: Explanation(
+        Severity.ERROR,
+        "Less noise was added to the gradients than the optimizer states, so no noise counts.",
+        "Leave the private optimizer's way of adding noise as it is, or use rt.secure_noise(optimizer).",
+    ),
+    Fault.BUFFERS_LEARNT: Explanation(
+        Severity.ERROR,
+        "Buffers of the model changed during training, such as running means or a codebook. What they learn from the "
+        "records gets no noise, so no noise counts.",
+        "Compute them from public data before the watch, or hold them fixed.",
+    ),
+    Fault.TRAINED_OUTSIDE: Explanation(
+        Severity.ERROR,
+        "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no noise "
+        "counts.",
+        "Put all that is trained into one module, and make it private as a whole.",
     ),
     Fault.NO_NOISE: Explanation(
         Severity.WARNING, "Some steps were taken without noise: there is no guarantee.", "Set a noise multiplier."
@@ -187,6 +240,30 @@ _EXPLANATIONS = {
         "The noise came from a generator that the program made. Whoever knows its seed can take the noise away, and no "
         "guarantee holds against them.",
         "Give the private optimizer no generator, or keep its seed from everybody.",
+    ),
+    Fault.PUBLIC_DRAWS: Explanation(
+        Severity.WARNING,
+        "The generator of the batches has a seed that anybody can guess or read in the program, so who was in which "
+        "batch is no secret. Nothing is taken off for sampling.",
+        "Call torch.seed() after everything that seeds, and give the loader no generator.",
+    ),
+    Fault.REPEATED_RECORDS: Explanation(
+        Severity.WARNING,
+        "The data set lists the same record more than once, as a Subset or ConcatDataset may. The numbers treat its "
+        "copies as so many records of one person.",
+        "List each record once.",
+    ),
+    Fault.OTHER_MODEL: Explanation(
+        Severity.WARNING,
+        "Parameters outside of this model were trained while it was watched. What they learnt from these records, and "
+        "what this model learnt from them, is in no number here.",
+        "Put all that is trained into one module, or train the other one on other data.",
+    ),
+    Fault.METRIC_SCHEDULE: Explanation(
+        Severity.WARNING,
+        "The learning rate followed a metric. If that was computed from training records without noise, no number here "
+        "covers what it reveals.",
+        "Fix the schedule before training, or compute the metric from public records.",
     ),
     Fault.DECLARED: Explanation(
         Severity.WARNING,

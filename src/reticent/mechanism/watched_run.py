@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_serializer, model_validator
@@ -22,7 +21,12 @@ from reticent.errors import ArtifactError
 from reticent.mechanism import DPSGD, Ledger
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
+from reticent.mechanism.vouched import vouched_by_watch
 from reticent.mechanism.watch_faults import Fault
+from reticent.mechanism.watch_source import Drawn as Drawn
+from reticent.mechanism.watch_source import Source as Source
+from reticent.mechanism.watch_start import MOST_EARLIER, StartRecord, broken_links
+from reticent.proofs import Status
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
@@ -34,26 +38,6 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Rate = Annotated[float, Field(gt=0.0, le=1.0)]
 Name = Annotated[str, Field(max_length=300)]
-
-
-class Drawn(StrEnum):
-    """How the records of a batch are drawn."""
-
-    POISSON = "poisson"
-    SHUFFLED = "shuffled"
-    IN_ORDER = "in-order"
-    WEIGHTED = "weighted"
-    WITH_REPLACEMENT = "with-replacement"
-    DISTRIBUTED = "distributed"
-    UNKNOWN = "unknown"
-
-
-class Source(StrEnum):
-    """Where a fact comes from."""
-
-    SEEN = "seen"
-    DECLARED = "declared"
-    UNKNOWN = "unknown"
 
 
 class SamplerRecord(_Frozen):
@@ -69,6 +53,8 @@ class SamplerRecord(_Frozen):
         batches_per_epoch: batches in one pass over the data, if passes exist.
         times_per_epoch: how often one record can be drawn in one pass; None where passes bound nothing.
         drop_last: whether the last incomplete batch is left out; None where there is none.
+        copies: positions of the data at which one and the same record lies, at most; left out of the file where each
+            record lies at one.
     """
 
     drawn: Drawn
@@ -80,6 +66,11 @@ class SamplerRecord(_Frozen):
     batches_per_epoch: Count | None = None
     times_per_epoch: Count | None = None
     drop_last: bool | None = None
+    copies: Count | None = None
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_none(write(self), "copies")
 
     @model_validator(mode="after")
     def _poisson_has_a_rate(self) -> SamplerRecord:
@@ -155,19 +146,18 @@ class WatchDiagnostics(_Frozen):
         seconds: wall time of the loop.
         sensitivity: what was recorded about one attribute, if that was asked for and could be measured; left out of
             the file where there is none.
+        start_salt: of the commitment to the start weights; left out of the file where there is none.
     """
 
     batch_sizes: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
     clipped: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
     seconds: Finite
     sensitivity: MeasuredChange | None = None
+    start_salt: Sha256 | None = None
 
     @model_serializer(mode="wrap")
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = write(self)
-        if self.sensitivity is None:
-            document.pop("sensitivity", None)
-        return document
+        return _without_none(write(self), "sensitivity", "start_salt")
 
     @property
     def clipped_fraction(self) -> float | None:
@@ -195,6 +185,9 @@ class PublicWatchedRun(Brief, _Frozen):
             the loop did not end.
         versions: by package.
         faults: what a reader must know; those that follow from the other facts must be among them.
+        start: the weights at which the loop began; left out of the file where nobody looked.
+        earlier: loops that ran before on the same model, in order: each ended at the weights at which the next began.
+            Their releases count as well. Left out of the file where there is none.
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
@@ -212,19 +205,23 @@ class PublicWatchedRun(Brief, _Frozen):
     versions: dict[str, Name]
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
+    start: StartRecord | None = None
+    earlier: Annotated[tuple[PublicWatchedRun, ...], Field(max_length=MOST_EARLIER)] = ()
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document: dict[str, Any] = write(self)
-        if self.records_per_user is None:
-            document.pop("records_per_user", None)
+        document = _without_none(write(self), "records_per_user", "start")
+        if not self.earlier:
+            document.pop("earlier", None)
         return document
 
     def _lines(self) -> list[str]:
         drawn = self.sampler
         head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
+        if self.earlier:
+            head += f", after {sum(run.steps for run in self.earlier)} steps in {len(self.earlier)} earlier"
         return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
 
     @property
@@ -237,12 +234,17 @@ class PublicWatchedRun(Brief, _Frozen):
 
         Poisson batches, one for each step, are accounted as such. Everywhere else nothing is taken off for sampling:
         a record counts as often as it can have been in the sums, and each record of a person as often as one that is
-        alone. A fault that voids the guarantee leaves no noise.
+        alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are composed with it.
         """
-        if any(fault.voids for fault in self.faults):
-            return self._part(0.0, 1.0, self.steps)
-        parts = _merged([self._of(segment) for segment in self.segments])
+        runs = [*self.earlier, self]
+        if any(fault.voids for run in runs for fault in run.faults):
+            return self._part(0.0, 1.0, sum(run.steps for run in runs))
+        parts = _merged([run._of(segment) for run in runs for segment in run.segments])
         return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
+
+    def vouches(self) -> dict[str, Status]:
+        """Who vouches for the conditions of the numbers, by key of ``reticent.proofs.CONDITIONS``."""
+        return vouched_by_watch(self)
 
     def demanded(self) -> Iterator[Fault]:
         """The faults that follow from the other facts."""
@@ -268,7 +270,9 @@ class PublicWatchedRun(Brief, _Frozen):
             (self.sampler.dataset_size is not None, Fault.SIZE_PUBLIC),
             (self.sampler.drop_last is True, Fault.DROP_LAST),
             (len(norms) > 1, Fault.CHANGED_CLIP_NORM),
-            (len({(s.noise_multiplier, s.sample_rate) for s in self.segments}) > 1, Fault.CHANGED_NOISE),
+            (_differ([s.noise_multiplier for s in self.segments]), Fault.CHANGED_NOISE),
+            (_differ([s.sample_rate or 0.0 for s in self.segments]), Fault.CHANGED_NOISE),
+            ((self.sampler.copies or 1) > 1, Fault.REPEATED_RECORDS),
         )
         return (fault for applies, fault in cases if applies)
 
@@ -279,12 +283,14 @@ class PublicWatchedRun(Brief, _Frozen):
                 yield "faults", f"lacks {fault.value}, which the facts of the run demand"
         if len(set(self.faults)) < len(self.faults):
             yield "faults", "repeats a fault"
+        yield from broken_links(self)
 
     def _of(self, segment: Segment) -> DPSGD:
         """The release that a segment amounts to."""
         noise, steps, sampler = segment.noise_multiplier, segment.steps, self.sampler
         if Fault.OTHER_BATCHES not in self.faults:
-            if sampler.drawn is Drawn.POISSON and sampler.sample_rate is not None and segment.batches == 1:
+            hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults
+            if hidden and sampler.sample_rate is not None and segment.batches == 1:
                 return self._part(noise, segment.sample_rate or sampler.sample_rate, steps)
             if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and sampler.times_per_epoch is not None:
                 return self._in_passes(segment, sampler.times_per_epoch)
@@ -324,7 +330,7 @@ class PublicWatchedRun(Brief, _Frozen):
             dataset_size=self.sampler.dataset_size,
             sampler=sampler,
             batches_per_epoch=batches_per_epoch,
-            records_per_user=self.records_per_user,
+            records_per_user=_times(self.records_per_user, self.sampler.copies),
         )
 
 
@@ -366,11 +372,26 @@ class WatchedRun(PublicWatchedRun):
             raise ArtifactError(f"{where}: {first_problem(error)}") from None
 
 
+def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    """``document`` without those of ``names`` that hold nothing."""
+    return {name: value for name, value in document.items() if value is not None or name not in names}
+
+
+def _differ(values: list[float]) -> bool:
+    """Whether they are not all one number, but for the rounding of a computer."""
+    return max(values) > min(values) * (1.0 + 1e-9)
+
+
+def _times(records: int | None, copies: int | None) -> int | None:
+    """Positions of the data that one person may hold: copies of a record count as further records of that person."""
+    return records if copies in (None, 1) else (records or 1) * (copies or 1)
+
+
 def _merged(parts: list[DPSGD]) -> list[DPSGD]:
     """Equal releases as one: the curve of independent releases does not depend on their order."""
-    found: dict[tuple[float, float, Sampler], list[DPSGD]] = {}
+    found: dict[DPSGD, list[DPSGD]] = {}
     for part in parts:
-        found.setdefault((part.noise_multiplier, part.sample_rate, part.sampler), []).append(part)
+        found.setdefault(replace(part, steps=1, batches_per_epoch=None), []).append(part)
     merged = []
     for same in found.values():
         together = [same] if same[0].sampler is Sampler.POISSON else [[part] for part in same]

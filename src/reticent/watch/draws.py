@@ -50,10 +50,13 @@ class Draws:
     of random numbers, stay the same. ``close`` puts the class back.
     """
 
-    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False) -> None:
+    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False, passes: int = 0) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
-        self._passes = 0
+        self.passes = passes
+        """Passes over the data that have begun."""
+        self.skipped = 0
+        """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
         self.repeats = False
         """Whether one batch held a record more than once."""
@@ -94,10 +97,11 @@ class Draws:
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
             return None
+        self.skipped += end - count
         for _ in range(end):
             self._waiting.popleft()
         numbers = [draw.number for draw in waiting[end - count : end]]
-        return Used(count, len(set(numbers)), tuple(range(min(numbers), self._passes + 1)))
+        return Used(count, len(set(numbers)), tuple(range(min(numbers), self.passes + 1)))
 
     def _matching(self, waiting: list[Draw], size: int) -> tuple[int, int]:
         """(how many draws, where they end) of neighbours that hold ``size`` records together; (0, 0) if there are none.
@@ -126,12 +130,12 @@ class Draws:
 
     def _begin(self) -> int:
         """A pass over the data begins; what a loader drew ahead in the pass before is lost."""
-        self._passes += 1
+        self.passes += 1
         if self._positions is not None:
             self._positions.clear()
         if not self._exact:
             self._waiting.clear()
-        return self._passes
+        return self.passes
 
     def _remember(self, batch: Any, number: int) -> None:
         positions = list(batch)

@@ -37,7 +37,8 @@ class WatchCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Begin to watch; in the Trainer model, optimizer and loader are ready now."""
         loader = kwargs.get("train_dataloader")
-        self._watch = Watch(kwargs["model"], kwargs["optimizer"], loader, draws_ahead=True, **self._options)
+        options = {"draws_ahead": True, "trainer_step": int(state.global_step), **self._options}
+        self._watch = Watch(kwargs["model"], kwargs["optimizer"], loader, **options)
         self._watch.__enter__()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -63,7 +63,8 @@ class WatchCallback(Callback):
             self._begin(trainer, pl_module, None)
 
     def _begin(self, trainer: Any, pl_module: Any, loader: Any) -> None:
-        self._watch = Watch(pl_module, trainer.optimizers[0], loader, draws_ahead=True, **self._options)
+        options = {"draws_ahead": True, "trainer_step": int(trainer.global_step), **self._options}
+        self._watch = Watch(pl_module, trainer.optimizers[0], loader, **options)
         self._watch.__enter__()
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:

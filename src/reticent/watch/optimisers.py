@@ -57,14 +57,22 @@ def clipping_of(optimizer: Any) -> Kind:
         (DistributedDPOptimizer, "flat"),  # the first process adds the noise of all
         (DPOptimizer, "flat"),
     )
-    own = type(optimizer)
+    own = getattr(type(optimizer), "reticent_noise", type(optimizer))
     for known, kind in kinds:
         if isinstance(optimizer, known):
-            same = all(
-                getattr(own, name) is getattr(known, name) for name in ("clip_and_accumulate", "add_noise", "pre_step")
-            )
-            return kind if same else "unknown"
+            same = all(getattr(own, name, None) is getattr(known, name, None) for name in _DECISIVE)
+            return kind if same and not _replaced(optimizer) else "unknown"
     return "unknown"
+
+
+_DECISIVE = ("clip_and_accumulate", "accumulate", "add_noise", "scale_grad", "pre_step")
+"""Methods that decide what is released."""
+
+
+def _replaced(optimizer: Any) -> bool:
+    """Whether somebody put another function in place of a method, on this object only."""
+    own = [vars(optimizer)[name] for name in _DECISIVE if name in vars(optimizer)]
+    return any(not hasattr(method, "reticent_watches") for method in own)
 
 
 def is_ghost(optimizer: Any) -> bool:
@@ -134,7 +142,9 @@ def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
 
 def randomness_of(optimizer: Any) -> str:
     """Where the noise comes from, in words."""
-    if getattr(optimizer, "secure_mode", False):
+    if hasattr(optimizer, "reticent_noise"):
+        return "secure: AES-256 in counter mode, keys of the operating system"
+    if getattr(optimizer, "secure_mode", False) and optimizer.generator is not None:
         return "secure generator"
     return "torch, default generator" if optimizer.generator is None else "torch, generator of the program"
 
@@ -156,4 +166,6 @@ def _noise(optimizer: Any, size: int | None) -> float:
         return float(optimizer.noise_multiplier)
     if not size:
         return 0.0
-    return float(float(adjusted) ** -2 + (size / 10.0) ** -2) ** -0.5
+    together = float(float(adjusted) ** -2 + (size / 10.0) ** -2) ** -0.5
+    nominal = float(optimizer.noise_multiplier)
+    return min(together, nominal) if math.isclose(together, nominal, rel_tol=1e-9) else together

@@ -16,6 +16,7 @@ from torch.utils.data import (
 )
 
 from reticent.mechanism.watched_run import Drawn, SamplerRecord, Source
+from reticent.watch.repeats import copies
 
 _NO_LOADER = "no loader was given"
 
@@ -26,7 +27,9 @@ def look_at(loader: Any) -> SamplerRecord:
     Only classes that are known line by line count, and only while nobody has overridden how they draw. A stranger's
     class is unknown, whatever it is called.
     """
-    return _in_all_processes(_look_at(loader), _processes())
+    seen = _in_all_processes(_look_at(loader), _processes())
+    listed = copies(getattr(loader, "dataset", None))
+    return seen.model_copy(update={"copies": listed}) if listed > 1 else seen
 
 
 def _look_at(loader: Any) -> SamplerRecord:

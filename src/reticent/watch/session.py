@@ -10,12 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import torch
 from pydantic import ValidationError
-from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
-from reticent._text import Brief, one_of
+from reticent._text import Brief
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.mechanism.watch_faults import Fault
@@ -28,17 +28,23 @@ from reticent.mechanism.watched_run import (
     WatchedRun,
 )
 from reticent.threat.attribute import SensitivityRecord
-from reticent.watch import models, optimisers
+from reticent.watch import declared, models, optimisers, seeds
+from reticent.watch.alone import AloneInFirstStep
 from reticent.watch.draws import Draws
 from reticent.watch.layouts import look_at_layouts
+from reticent.watch.noise import NoisyGradients
 from reticent.watch.samplers import look_at, observed_sampler
+from reticent.watch.schedules import watch_schedules
 from reticent.watch.sensitive import SensitiveWatch
+from reticent.watch.starts import Start
 from reticent.watch.steps import SeenStep, Steps
+from reticent.watch.weights import Buffers, Weights
 
 _MEASURE_EVERY = 64
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
-_CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
+_MOST_WRITES = 4
+"""Writes to one parameter that may belong to one update of a loop without an optimizer."""
 
 
 class Watch(Brief):
@@ -58,7 +64,10 @@ class Watch(Brief):
         sampler: str | None = None,
         sensitive: Any = None,
         records_per_user: int | None = None,
+        start: str | None = None,
+        continues: Any = None,
         draws_ahead: bool = False,
+        trainer_step: int = 0,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
 
@@ -73,62 +82,117 @@ class Watch(Brief):
                 ``SensitiveAttribute``, or ``reticent.watch.sensitive.Sensitive`` with a loss of its own.
             records_per_user: the most records that one person contributed: the numbers then cover all of them
                 together. Nobody can see it in a loop, so None states nothing, and they speak about one record.
+            start: ``"declared"`` states that the weights at the start do not depend on these records, whatever was
+                trained before.
+            continues: the ledger of the loop that ended at these weights, where another process kept it: a watch, a
+                ledger or its file. In one process a second watch of a model continues the first by itself.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
+            trainer_step: steps that a trainer took before, as it says.
 
         Raises:
-            ParameterError: what is declared contradicts what is seen, or is not known.
+            ParameterError: what is declared contradicts what is seen, or is not known; the optimizer is not one of
+                this model, or not its private one.
             UnsupportedError: ``sensitive`` for a loop whose labels or gradients cannot be seen.
         """
-        if not isinstance(models.bare(model), nn.Module):
-            raise ParameterError("model", type(model).__name__, "a torch module, bare or wrapped by Opacus")
-        self._model, self._optimizer = model, _innermost(optimizer)
+        self._model, self._optimizer = model, declared.innermost(optimizer)
+        declared.check_together(model, self._optimizer)
         self._private = optimisers.is_private(self._optimizer)
         self._loader, self._ahead = loader, draws_ahead
-        self._clipping = _declared_clipping(clipping, self._optimizer if self._private else None)
+        self._clipping = declared.clipping(clipping, self._optimizer if self._private else None)
         self._sampler = look_at(loader)
-        self._said = _declared_sampler(sampler, self._sampler)
+        self._said = declared.sampler(sampler, self._sampler)
         self._records = None if records_per_user is None else _check.count(records_per_user=records_per_user)
+        self._begin = (start, continues, trainer_step)
+        self._start: Start | None = None
         self._steps, self._faults = Steps(), set[Fault]()
         self._pieces: list[tuple[int | None, int, int | None, float]] = []
-        self._parameters = list(models.bare(model).parameters())
-        self._own = {id(p) for p in self._parameters}
         self._undo: list[Callable[[], None]] = []
-        self._armed, self._taken = 0, 0
+        self._armed, self._taken, self._measures = 0, 0, False
+        self._draws: Draws | None = None
+        self._seconds = 0.0
         self._ledger: WatchedRun | None = None
         self._sensitive: SensitiveWatch | None = None
         if sensitive is not None:
             self._sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
 
     def __enter__(self) -> Watch:
+        if self._undo:
+            raise ParameterError("watch", "entered twice", "left before it is entered again")
         self._started = time.perf_counter()
-        self._draws = Draws(self._loader, observed_sampler(self._loader), ahead=self._ahead)
+        if self._start is None:
+            self._begin_first()
+        else:
+            self._begin_again()
+        before = 0 if self._draws is None else self._draws.passes
+        self._draws = Draws(self._loader, observed_sampler(self._loader), ahead=self._ahead, passes=before)
         self._undo.append(self._draws.close)
         if self._sensitive is not None:
             self._undo += self._sensitive.attach(self._draws)
+        self._weights = Weights(self._model)
+        self._own = {id(p) for p in self._weights.parameters}
+        self._undo += [self._noise_seeds.watch_torch(), self._draw_seeds.watch_torch()]
+        self._undo.append(AloneInFirstStep(models.bare(self._model), self._faults.add).attach())
+        self._watch_optimizer()
+        return self
+
+    def _begin_first(self) -> None:
+        self._start = Start(self._model, self._optimizer, *self._begin)
+        if self._start.unseen:
+            self._faults.add(Fault.STEPS_BEFORE)
+        self._buffers = Buffers(self._model)
         self._mixing = models.mixing_layers(self._model)
-        self._versions = self._count_changes()
+        device = models.trained(self._model)[:1]
+        default = [seeds.default(p.device) for p in device] or [torch.default_generator]
+        self._noise_seeds = seeds.Seeds(seeds.of_noise(self._optimizer) if self._private else default)
+        self._draw_seeds = seeds.Seeds(seeds.of_draws(self._loader))
+
+    def _begin_again(self) -> None:
+        """Once more, as for the next pass over the data: numbers go on where they were."""
+        left = None if self._ledger is None else self._ledger.weights_sha256
+        if left != models.fingerprint(self._model):
+            self._faults.add(Fault.WEIGHTS_CHANGED)
+        self._noise_seeds.go_on()
+        self._draw_seeds.go_on()
+
+    def _watch_optimizer(self) -> None:
         for handle in (
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
         ):
             self._undo.append(handle.remove)
+        inner = self._inner()
+        self._mine: dict[str, Any] = {}
+        if inner is not None:
+            self._undo += [lambda: self._mine["before"].remove(), lambda: self._mine["after"].remove()]
+            self._mine["before"] = inner.register_step_pre_hook(self._just_before)
+            self._mine["after"] = inner.register_step_post_hook(self._just_after)
+            inner._optimizer_step_post_hooks.move_to_end(self._mine["after"].id, last=False)
+            follows = lambda: self._faults.add(Fault.METRIC_SCHEDULE)  # noqa: E731
+            self._undo.append(watch_schedules([self._optimizer, inner], follows))
         if self._private:
             ghost = optimisers.is_ghost(self._optimizer)
-            self._before("accumulate" if ghost else "clip_and_accumulate", self._on_clip)
-            self._before("add_noise", self._on_noise)
+            self._noisy = NoisyGradients(self._optimizer)
+            self._around("accumulate" if ghost else "clip_and_accumulate", before=self._on_clip)
+            self._around("add_noise", before=self._on_noise, after=self._on_noise_added)
+            self._around("scale_grad", after=lambda: self._noisy.keep(values=self._measures))
             for handle in look_at_layouts(self._model, ghost=ghost, found=self._faults.add):
                 self._undo.append(handle.remove)
-        return self
+
+    def _inner(self) -> Any:
+        """The optimizer that really moves the weights."""
+        return self._optimizer.original_optimizer if self._private else self._optimizer
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         while self._undo:
             self._undo.pop()()
+        self._seconds += time.perf_counter() - self._started
         if kind is not None:
             self._faults.add(Fault.ENDED_EARLY)
         if len(self._steps):
-            self._ledger = self._written(ended=kind is None)
+            run = self._written(ended=kind is None)
+            self._ledger = run if self._start is None else self._start.close(run)
         elif kind is None:
             hint = "at least one: step the private optimizer, or call ledger.step(noise_multiplier=...) after each step"
             raise ParameterError("noisy steps", 0, hint)
@@ -165,7 +229,14 @@ class Watch(Brief):
         size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
         norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
         part = None if divisor is None else _check.positive(divisor=divisor)
-        self._add(SeenStep(noise, norm, part, self._rate(rate), size, clipped, 1, self._draws.take(size)))
+        draws = self._open_draws()
+        skipped = draws.skipped
+        used = draws.take(size)
+        if self._optimizer is None:
+            self._look_at_update(draws.skipped > skipped)
+        if self._noise_seeds.public():
+            self._faults.add(Fault.PUBLIC_SEED)
+        self._add(SeenStep(noise, norm, part, self._rate(rate), size, clipped, 1, used))
 
     @property
     def ledger(self) -> WatchedRun:
@@ -218,22 +289,32 @@ class Watch(Brief):
 
     # What is called while the loop runs.
 
-    def _before(self, name: str, look: Callable[[], None]) -> None:
-        """Call ``look`` before the method ``name`` of the optimizer, on this object only."""
+    def _around(self, name: str, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None) -> None:
+        """Call these before and after the method ``name`` of the optimizer, on this object only."""
         optimizer, method = self._optimizer, getattr(self._optimizer, name)
 
         def looked_at(*args: Any, **kwargs: Any) -> Any:
-            look()
-            return method(*args, **kwargs)
+            if before is not None:
+                before()
+            found = method(*args, **kwargs)
+            if after is not None:
+                after()
+            return found
 
+        looked_at.reticent_watches = True  # type: ignore[attr-defined]
         previous = vars(optimizer).get(name)
         setattr(optimizer, name, looked_at)
         self._undo.append(lambda: setattr(optimizer, name, previous) if previous else delattr(optimizer, name))
 
+    def _open_draws(self) -> Draws:
+        if self._draws is None:
+            raise ParameterError("step", "called", "inside the with block")
+        return self._draws
+
     def _on_clip(self) -> None:
         size, batches = optimisers.batch_of(self._optimizer)
         norm = optimisers.clip_norm(self._optimizer, self._model)
-        measure = len(self._steps) % _MEASURE_EVERY == 0 and size != 0
+        measure = self._measured_step() and size != 0
         clipped = optimisers.count_clipped(self._optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
         if self._sensitive is not None:
@@ -242,11 +323,13 @@ class Watch(Brief):
     def _on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
+        self._measures = self._measured_step()
         size = _total([piece[0] for piece in pieces])
         release = optimisers.release_of(self._optimizer, max((p[3] for p in pieces), default=1.0), size)
         if release.differ:
             self._faults.add(Fault.CLIP_AND_NOISE_DIFFER)
-        used = self._draws.take(size)
+        self._look_at_seeds(release.noise_multiplier)
+        used = self._open_draws().take(size)
         batches = max(1, sum(piece[1] for piece in pieces))
         clipped = _total([piece[2] for piece in pieces])
         noise, norm, divisor = release.noise_multiplier, release.clip_norm, release.divisor
@@ -256,43 +339,73 @@ class Watch(Brief):
             self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
         self._armed += 1
 
+    def _on_noise_added(self) -> None:
+        deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
+        if self._measures and not self._noisy.enough(deviation):
+            self._faults.add(Fault.TOO_LITTLE_NOISE)
+
+    def _measured_step(self) -> bool:
+        return len(self._steps) % _MEASURE_EVERY == 0
+
+    def _look_at_seeds(self, noise: float) -> None:
+        if self._noise_seeds.public():
+            self._faults.add(Fault.PUBLIC_SEED)
+        if self._noise_seeds.repeated() and noise > 0.0:
+            self._faults.add(Fault.REPEATED_NOISE)
+
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         """Measure; weights that are borrowed for a moment are not weights that somebody wrote."""
         if self._sensitive is not None:
-            before = self._count_changes()
+            self._look_at_weights(Fault.WEIGHTS_CHANGED)
             look(self._sensitive)
-            self._versions += self._count_changes() - before
+            self._weights.keep()
+
+    def _look_at_weights(self, fault: Fault) -> None:
+        if self._weights.written():
+            self._faults.add(fault)
+
+    def _look_at_update(self, skipped: bool) -> None:
+        """A loop without an optimizer: one update since the last step, as far as writes and draws show."""
+        writes = self._weights.writes()
+        if writes > _MOST_WRITES or (skipped and writes != 1):
+            self._faults.add(Fault.UNRECORDED_STEPS)
+        self._weights.keep()
 
     def _add(self, step: SeenStep) -> None:
-        if step.used is None and self._draws.seen:
+        if step.used is None and self._open_draws().seen:
             self._faults.add(Fault.OTHER_BATCHES)
+        if self._sampler.drawn is Drawn.POISSON and self._draw_seeds.public():
+            self._faults.add(Fault.PUBLIC_DRAWS)
         self._steps.add(step)
 
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._is_mine(optimizer) and self._count_changes() != self._versions:
-            self._faults.add(Fault.WEIGHTS_CHANGED)
+        """Of any optimizer: be the last to look before it moves the weights, and the first to look after."""
+        if optimizer is self._inner():
+            before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
+            before.move_to_end(self._mine["before"].id)
+            after.move_to_end(self._mine["after"].id, last=False)
 
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not self._is_mine(optimizer):
-            wrapper = hasattr(optimizer, "original_optimizer")
-            if not wrapper and any(id(p) in self._own for group in optimizer.param_groups for p in group["params"]):
-                self._faults.add(Fault.OTHER_OPTIMISER)
-                self._versions = self._count_changes()
-            return
+    def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        self._look_at_weights(Fault.WEIGHTS_CHANGED)
+        if self._private and self._noisy.changed():
+            self._faults.add(Fault.CHANGED_GRADIENTS)
+
+    def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._taken += 1
-        self._versions = self._count_changes()
+        self._weights.keep()
         if self._private:
             if not self._armed:
                 self._faults.add(Fault.UNRECORDED_STEPS)
             self._armed = 0
 
-    def _is_mine(self, optimizer: Any) -> bool:
-        """Whether this is the optimizer that really moves the weights."""
-        return optimizer is (self._optimizer.original_optimizer if self._private else self._optimizer)
-
-    def _count_changes(self) -> int:
-        """How often weights were written to, in place."""
-        return sum(p._version for p in self._parameters)
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Of any optimizer."""
+        if optimizer is self._inner() or hasattr(optimizer, "original_optimizer"):
+            return
+        moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        self._faults.add(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
+        if moved & self._own:
+            self._weights.keep()
 
     def _rate(self, said: float | None) -> float | None:
         """The sample rate of the step that was just taken, if batches are Poisson."""
@@ -308,8 +421,12 @@ class Watch(Brief):
     def _written(self, ended: bool) -> WatchedRun:
         if not self._private and self._optimizer is not None and self._taken > len(self._steps):
             self._faults.add(Fault.UNRECORDED_STEPS)
-        if ended and self._optimizer is not None and self._count_changes() != self._versions:
+        if ended:
+            self._look_at_weights(Fault.UNRECORDED_STEPS if self._optimizer is None else Fault.WEIGHTS_CHANGED)
+        if self._weights.exchanged():
             self._faults.add(Fault.WEIGHTS_CHANGED)
+        if self._buffers.learnt():
+            self._faults.add(Fault.BUFFERS_LEARNT)
         if self._private:
             self._faults |= _generator_faults(optimisers.randomness_of(self._optimizer))
             if hasattr(self._optimizer, "_adjusted_noise_multiplier"):
@@ -323,6 +440,7 @@ class Watch(Brief):
             divisor=steps.divisor,
             num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
             records_per_user=self._records,
+            start=None if self._start is None else self._start.record,
             optimiser=self._optimizer_names(),
             mixing_layers=tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])),
             randomness=optimisers.randomness_of(self._optimizer) if self._private else "not seen",
@@ -333,8 +451,9 @@ class Watch(Brief):
             diagnostics=WatchDiagnostics(
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),
-                seconds=time.perf_counter() - self._started,
+                seconds=self._seconds,
                 sensitivity=self._measured(),
+                start_salt=None if self._start is None else self._start.salt,
             ),
         )
         wanted = {*self._faults, *draft.demanded()}
@@ -358,7 +477,7 @@ class Watch(Brief):
             return SamplerRecord(drawn=Drawn.POISSON, source=Source.DECLARED, name="declared", sample_rate=max(rates))
         if self._said is Drawn.SHUFFLED:
             return SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
-        if self._draws.repeats:
+        if self._open_draws().repeats:
             most = max(size for size in self._steps.batch_sizes if size is not None)
             return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})
         return seen
@@ -368,37 +487,6 @@ class Watch(Brief):
             return ()
         inner = getattr(self._optimizer, "original_optimizer", None)
         return tuple(type(one).__name__ for one in (self._optimizer, inner) if one is not None)
-
-
-def _innermost(optimizer: Any) -> Any:
-    """The optimizer inside wrappers of other libraries, such as that of accelerate."""
-    while hasattr(optimizer, "optimizer") and not optimisers.is_private(optimizer):
-        optimizer = optimizer.optimizer
-    return optimizer
-
-
-def _declared_clipping(said: str | None, optimizer: Any) -> tuple[Any, Source]:
-    if said is not None and said not in _CLIPPINGS:
-        raise ParameterError("clipping", said, one_of(said, _CLIPPINGS))
-    seen = "unknown" if optimizer is None else optimisers.clipping_of(optimizer)
-    if seen != "unknown":
-        if said not in (None, seen):
-            raise ParameterError("clipping", said, f"what the optimizer does, {seen}, or left out")
-        return seen, Source.SEEN
-    if said is not None:
-        return said, Source.DECLARED
-    # A loop of one's own declares its clipping with the noise multiplier: noise over the norm of clipping.
-    return ("flat", Source.DECLARED) if optimizer is None else ("unknown", Source.UNKNOWN)
-
-
-def _declared_sampler(said: str | None, seen: SamplerRecord) -> Drawn | None:
-    if said is None:
-        return None
-    if said not in (Drawn.POISSON, Drawn.SHUFFLED):
-        raise ParameterError("sampler", said, "poisson or shuffled, or left out")
-    if seen.drawn not in (Drawn.UNKNOWN, said):
-        raise ParameterError("sampler", said, f"what the loader does, {seen.drawn}, or left out")
-    return Drawn(said)
 
 
 def _generator_faults(randomness: str) -> set[Fault]:

@@ -1,0 +1,25 @@
+"""How records are drawn, and where a fact of a watched loop comes from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Drawn(StrEnum):
+    """How the records of a batch are drawn."""
+
+    POISSON = "poisson"
+    SHUFFLED = "shuffled"
+    IN_ORDER = "in-order"
+    WEIGHTED = "weighted"
+    WITH_REPLACEMENT = "with-replacement"
+    DISTRIBUTED = "distributed"
+    UNKNOWN = "unknown"
+
+
+class Source(StrEnum):
+    """Where a fact comes from."""
+
+    SEEN = "seen"
+    DECLARED = "declared"
+    UNKNOWN = "unknown"

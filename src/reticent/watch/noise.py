@@ -1,0 +1,57 @@
+"""Whether the noise that an optimizer states was added, and is what moved the weights.
+
+Each step: nobody put other gradients in place of the noisy ones, by torch's count of writes. In the first step and in
+each that is measured: as much noise as is stated lies between the sum and what is released, and no value was changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from scipy.special import chdtri
+
+_ONE_IN = 1e-12
+"""How rarely noise that is right is taken for too little."""
+
+
+class NoisyGradients:
+    """Follows the gradients of one private optimizer from the noise to the step."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self._shared = hasattr(optimizer, "world_size")  # other processes add to them after the noise
+        self._kept: list[tuple[Any, Any, int]] = []
+        self._values: list[torch.Tensor] = []
+
+    def enough(self, deviation: float) -> bool:
+        """Whether noise of this standard deviation was just added, as far as its length can tell."""
+        if deviation == 0.0 or self._shared:
+            return True
+        with torch.no_grad():
+            gaps = [p.grad - p.summed_grad.view_as(p) for p in self._optimizer.params if p.grad is not None]
+            length = sum(float(gap.double().square().sum()) for gap in gaps)
+        count = sum(gap.numel() for gap in gaps)
+        least = float(chdtri(count, 1.0 - _ONE_IN)) if count < 10_000 else count * (1.0 - 11.0 * (2.0 / count) ** 0.5)
+        return length >= least * deviation**2 * (1.0 - 1e-3)
+
+    def keep(self, values: bool) -> None:
+        """Take the gradients as they are now for those that are released.
+
+        Args:
+            values: compare them one by one before the step, as well as the counts of writes.
+        """
+        self._kept = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
+        self._values = [grad.detach().clone() for _, grad, _ in self._kept] if values else []
+
+    def changed(self) -> bool:
+        """Whether they are others now; the optimizer is about to step."""
+        kept, values = self._kept, self._values
+        self._kept, self._values = [], []
+        if self._shared:
+            return False
+        if any(p.grad is not grad or grad._version != version for p, grad, version in kept):
+            return True
+        return bool(values) and not all(
+            torch.equal(grad.nan_to_num(), was.nan_to_num()) for (_, grad, _), was in zip(kept, values, strict=True)
+        )

@@ -1,0 +1,97 @@
+"""Whether somebody can repeat the noise and the draws: where the generators got their seeds.
+
+The generator that torch begins with has a seed from the operating system. A seed below 2^32 can be tried out, and most
+are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A seed that was set while
+the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A state that noise was drawn
+from before gives the same noise again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_SMALL = 1 << 32
+
+
+class Seeds:
+    """Looks at one generator, or at several that are used together."""
+
+    def __init__(self, generators: list[Any]) -> None:
+        self._generators = [(one, seed) for one in generators if (seed := _seed(one)) is not None]
+        self._states: set[int] = set()
+        self._asked: set[int] = set()
+
+    def watch_torch(self) -> Callable[[], None]:
+        """Remember which seeds come from the operating system, from now on; what is returned ends that."""
+        own = torch.seed
+
+        def asked() -> int:
+            found = own()
+            self._asked.add(found)
+            return found
+
+        torch.seed = torch.random.seed = asked
+
+        def undo() -> None:
+            torch.seed = torch.random.seed = own
+
+        return undo
+
+    def go_on(self) -> None:
+        """Take the seeds as they are now for those of the start; states that were seen stay known."""
+        self._generators = [(one, seed) for one, _ in self._generators if (seed := _seed(one)) is not None]
+
+    def public(self) -> bool:
+        """Whether a seed can be guessed, or was set while this was watched."""
+        return any(self._is_public(generator, first) for generator, first in self._generators)
+
+    def repeated(self) -> bool:
+        """Whether the generators are in a state in which they were when this was asked before."""
+        found = hash(b"".join(one.get_state().numpy().tobytes() for one, _ in self._generators))
+        known = found in self._states
+        self._states.add(found)
+        return known and bool(self._generators)
+
+    def _is_public(self, generator: Any, first: int) -> bool:
+        now = _seed(generator)
+        return now is not None and (guessable(now) or (now != first and now not in self._asked))
+
+
+def guessable(seed: int) -> bool:
+    """Whether a seed can be tried out, or is that of every new ``torch.Generator()``."""
+    return seed < _SMALL or seed == torch.Generator().initial_seed()
+
+
+def of_noise(optimizer: Any) -> list[Any]:
+    """The generators from which an optimizer of Opacus draws its noise; none where they have no seed."""
+    if hasattr(optimizer, "reticent_noise"):
+        return []
+    if optimizer.generator is not None:
+        return [optimizer.generator]
+    devices = {p.device for group in optimizer.param_groups for p in group["params"]}
+    return [default(device) for device in devices]
+
+
+def of_draws(loader: Any) -> list[Any]:
+    """The generator from which a Poisson sampler draws."""
+    own = getattr(getattr(loader, "batch_sampler", None), "generator", None)
+    return [torch.default_generator if own is None else own]
+
+
+def default(device: torch.device) -> Any:
+    """The generator from which torch draws on this device where nobody gives one."""
+    if device.type == "cuda":
+        index = torch.cuda.current_device() if device.index is None else device.index
+        return torch.cuda.default_generators[index]
+    return torch.default_generator
+
+
+def _seed(generator: Any) -> int | None:
+    """Of a generator; None where it has none, as one that asks the operating system for each number."""
+    try:
+        return int(generator.initial_seed())
+    except (RuntimeError, NotImplementedError):
+        return None
