@@ -39,6 +39,7 @@ _WHERE = {
     "compare": "api",
     "dpsgd": "api",
     "lint": "api",
+    "secure_noise": "api",
     "verify": "api",
 }
 """Each name of the front door, and the package that it is read from."""
@@ -74,6 +75,7 @@ __all__ = [
     "epsilon_at_delta",
     "lint",
     "mu",
+    "secure_noise",
     "success",
     "tpr_at_fpr",
     "verify",
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
         compare,
         dpsgd,
         lint,
+        secure_noise,
         verify,
         watch,
     )

@@ -299,7 +299,7 @@ def test_clipping_that_was_overridden_is_unknown_unless_declared():
     ledger = watched(model, mine, loader, criterion)
     assert Fault.UNKNOWN_CLIPPING in ledger.ledger.faults
     assert ledger.mechanism().noise_multiplier == 0.0
-    with rt.watch(model, mine, loader, clipping="automatic") as declared:
+    with rt.watch(model, mine, loader, clipping="automatic", start="declared") as declared:
         run(model, mine, loader, criterion)
     assert declared.mechanism() == POISSON
     assert Fault.DECLARED in declared.ledger.faults

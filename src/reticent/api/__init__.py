@@ -24,6 +24,7 @@ _WHERE = {
     "compare": "noise",
     "dpsgd": "releases",
     "lint": "watching",
+    "secure_noise": "watching",
     "verify": "documents",
     "watch": "watching",
 }
@@ -44,6 +45,7 @@ __all__ = [
     "compare",
     "dpsgd",
     "lint",
+    "secure_noise",
     "verify",
     "watch",
 ]
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from reticent.api.releases import dpsgd
     from reticent.api.risks import Assessments, assess
     from reticent.api.table import Table
-    from reticent.api.watching import Linted, lint, watch
+    from reticent.api.watching import Linted, lint, secure_noise, watch
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from reticent.certificate.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger, first_problem
+from reticent.mechanism.watch_start import chained
 from reticent.mechanism.watched_run import WatchedRun
 from reticent.threat import Claim
 
@@ -173,7 +174,8 @@ def certify(
     Args:
         what: what ``rt.watch`` gave, a ledger, a finished run, or a mechanism; or a path: of a run, of a file with
             a ledger, or of a DpEvent in JSON. A mechanism alone is a claim about parameters: the certificate says
-            that no run stands behind it.
+            that no run stands behind it. A list of watches or their ledgers is one chain: loops that trained one model
+            one after the other.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
@@ -190,7 +192,7 @@ def certify(
         True
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
-    source = _opened(what)
+    source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
@@ -285,6 +287,16 @@ def _opened(what: Any) -> Any:
     from reticent.train import load_run
 
     return load_run(what)
+
+
+def _chain(ledgers: Sequence[Any]) -> WatchedRun:
+    """One ledger of watched loops that ran one after the other."""
+    opened = [_opened(one) for one in ledgers]
+    runs = [one if isinstance(one, WatchedRun) else getattr(one, "ledger", None) for one in opened]
+    for given, run in zip(opened, runs, strict=True):
+        if not isinstance(run, WatchedRun):
+            raise ParameterError("what", type(given).__name__, "watches or their ledgers, in the order in which they ran")
+    return chained([run for run in runs if isinstance(run, WatchedRun)])
 
 
 def _of_run(source: Any, said: dict[str, str | None]) -> Certificate:

@@ -28,6 +28,8 @@ def watch(
     sampler: str | None = None,
     sensitive: Any = None,
     records_per_user: int | None = None,
+    start: str | None = None,
+    continues: Any = None,
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
@@ -36,7 +38,8 @@ def watch(
 
     ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
-    together, and speak of a person.
+    together, and speak of a person. ``continues`` is the ledger of the loop that ended at these weights in another
+    process; ``start="declared"`` states that the start weights do not depend on these records.
 
     Raises:
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
@@ -54,7 +57,29 @@ def watch(
         sampler=sampler,
         sensitive=sensitive,
         records_per_user=records_per_user,
+        start=start,
+        continues=continues,
     )
+
+
+@hinting
+def secure_noise(optimizer: Any) -> Any:
+    """Let a private optimizer of Opacus draw its noise from a stream cipher; see ``reticent.watch.secure_noise``.
+
+    The keys come from the operating system, so no seed of the program gives the noise away.
+
+    Args:
+        optimizer: that ``make_private`` returned; it is changed and returned.
+
+    Raises:
+        UnsupportedError: torch is not installed, or clipping is adaptive.
+        ParameterError: it is no private optimizer of Opacus.
+    """
+    try:
+        from reticent.watch import secure_noise as source
+    except ImportError as error:
+        raise UnsupportedError(f"secure noise needs an extra: pip install 'reticent[train]' ({error})") from None
+    return source.secure_noise(optimizer)
 
 
 class Linted(Table):

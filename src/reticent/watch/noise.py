@@ -6,6 +6,7 @@ each that is measured: as much noise as is stated lies between the sum and what 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ class NoisyGradients:
         self._shared = hasattr(optimizer, "world_size")  # other processes add to them after the noise
         self._kept: list[tuple[Any, Any, int]] = []
         self._values: list[torch.Tensor] = []
+        self._length, self._count = 0.0, 0
 
     def enough(self, deviation: float) -> bool:
         """Whether noise of this standard deviation was just added, as far as its length can tell."""
@@ -30,10 +32,10 @@ class NoisyGradients:
             return True
         with torch.no_grad():
             gaps = [p.grad - p.summed_grad.view_as(p) for p in self._optimizer.params if p.grad is not None]
-            length = sum(float(gap.double().square().sum()) for gap in gaps)
+            length = sum(float(gap.double().square().sum()) for gap in gaps) / deviation**2
         count = sum(gap.numel() for gap in gaps)
-        least = float(chdtri(count, 1.0 - _ONE_IN)) if count < 10_000 else count * (1.0 - 11.0 * (2.0 / count) ** 0.5)
-        return length >= least * deviation**2 * (1.0 - 1e-3)
+        self._length, self._count = self._length + length, self._count + count
+        return length >= _least(count) and self._length >= _least(self._count)
 
     def keep(self, values: bool) -> None:
         """Take the gradients as they are now for those that are released.
@@ -55,3 +57,10 @@ class NoisyGradients:
         return bool(values) and not all(
             torch.equal(grad.nan_to_num(), was.nan_to_num()) for (_, grad, _), was in zip(kept, values, strict=True)
         )
+
+
+def _least(count: int) -> float:
+    """What the squares of so many standard normal numbers exceed together, but for one case in 10^12."""
+    if count < 10_000:
+        return float(chdtri(count, 1.0 - _ONE_IN)) * (1.0 - 1e-3)
+    return count - 8.0 * math.sqrt(2.0 * count) - 1e-3 * count

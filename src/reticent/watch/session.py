@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 from pydantic import ValidationError
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
 from reticent._text import Brief
@@ -32,19 +31,18 @@ from reticent.watch import declared, models, optimisers, seeds
 from reticent.watch.alone import AloneInFirstStep
 from reticent.watch.draws import Draws
 from reticent.watch.layouts import look_at_layouts
-from reticent.watch.noise import NoisyGradients
+from reticent.watch.moves import Moves
 from reticent.watch.samplers import look_at, observed_sampler
-from reticent.watch.schedules import watch_schedules
 from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.starts import Start
 from reticent.watch.steps import SeenStep, Steps
-from reticent.watch.weights import Buffers, Weights
+from reticent.watch.weights import Buffers
 
 _MEASURE_EVERY = 64
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
 
-_MOST_WRITES = 4
-"""Writes to one parameter that may belong to one update of a loop without an optimizer."""
+_NOISE_FIRST = 8
+"""Steps at the start in which the length of the noise is measured; afterwards with the norms."""
 
 
 class Watch(Brief):
@@ -107,7 +105,8 @@ class Watch(Brief):
         self._steps, self._faults = Steps(), set[Fault]()
         self._pieces: list[tuple[int | None, int, int | None, float]] = []
         self._undo: list[Callable[[], None]] = []
-        self._armed, self._taken, self._measures = 0, 0, False
+        self._moves = Moves(self._optimizer, self._faults.add)
+        self._measures = False
         self._draws: Draws | None = None
         self._seconds = 0.0
         self._ledger: WatchedRun | None = None
@@ -128,11 +127,11 @@ class Watch(Brief):
         self._undo.append(self._draws.close)
         if self._sensitive is not None:
             self._undo += self._sensitive.attach(self._draws)
-        self._weights = Weights(self._model)
-        self._own = {id(p) for p in self._weights.parameters}
+        self._undo += self._moves.attach(self._model)
         self._undo += [self._noise_seeds.watch_torch(), self._draw_seeds.watch_torch()]
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._faults.add).attach())
-        self._watch_optimizer()
+        if self._private:
+            self._watch_optimizer()
         return self
 
     def _begin_first(self) -> None:
@@ -155,32 +154,13 @@ class Watch(Brief):
         self._draw_seeds.go_on()
 
     def _watch_optimizer(self) -> None:
-        for handle in (
-            register_optimizer_step_pre_hook(self._before_step),
-            register_optimizer_step_post_hook(self._after_step),
-        ):
+        ghost, noisy = optimisers.is_ghost(self._optimizer), self._moves.noisy
+        self._around("accumulate" if ghost else "clip_and_accumulate", before=self._on_clip)
+        self._around("add_noise", before=self._on_noise, after=lambda: self._moves.noise_added(self._measures))
+        if noisy is not None:
+            self._around("scale_grad", after=lambda: noisy.keep(values=self._measures))
+        for handle in look_at_layouts(self._model, ghost=ghost, found=self._faults.add):
             self._undo.append(handle.remove)
-        inner = self._inner()
-        self._mine: dict[str, Any] = {}
-        if inner is not None:
-            self._undo += [lambda: self._mine["before"].remove(), lambda: self._mine["after"].remove()]
-            self._mine["before"] = inner.register_step_pre_hook(self._just_before)
-            self._mine["after"] = inner.register_step_post_hook(self._just_after)
-            inner._optimizer_step_post_hooks.move_to_end(self._mine["after"].id, last=False)
-            follows = lambda: self._faults.add(Fault.METRIC_SCHEDULE)  # noqa: E731
-            self._undo.append(watch_schedules([self._optimizer, inner], follows))
-        if self._private:
-            ghost = optimisers.is_ghost(self._optimizer)
-            self._noisy = NoisyGradients(self._optimizer)
-            self._around("accumulate" if ghost else "clip_and_accumulate", before=self._on_clip)
-            self._around("add_noise", before=self._on_noise, after=self._on_noise_added)
-            self._around("scale_grad", after=lambda: self._noisy.keep(values=self._measures))
-            for handle in look_at_layouts(self._model, ghost=ghost, found=self._faults.add):
-                self._undo.append(handle.remove)
-
-    def _inner(self) -> Any:
-        """The optimizer that really moves the weights."""
-        return self._optimizer.original_optimizer if self._private else self._optimizer
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -233,7 +213,7 @@ class Watch(Brief):
         skipped = draws.skipped
         used = draws.take(size)
         if self._optimizer is None:
-            self._look_at_update(draws.skipped > skipped)
+            self._moves.update_by_hand(draws.skipped > skipped)
         if self._noise_seeds.public():
             self._faults.add(Fault.PUBLIC_SEED)
         self._add(SeenStep(noise, norm, part, self._rate(rate), size, clipped, 1, used))
@@ -314,7 +294,7 @@ class Watch(Brief):
     def _on_clip(self) -> None:
         size, batches = optimisers.batch_of(self._optimizer)
         norm = optimisers.clip_norm(self._optimizer, self._model)
-        measure = self._measured_step() and size != 0
+        measure = len(self._steps) % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(self._optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
         if self._sensitive is not None:
@@ -323,7 +303,7 @@ class Watch(Brief):
     def _on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
-        self._measures = self._measured_step()
+        self._measures = len(self._steps) < _NOISE_FIRST or len(self._steps) % _MEASURE_EVERY == 0
         size = _total([piece[0] for piece in pieces])
         release = optimisers.release_of(self._optimizer, max((p[3] for p in pieces), default=1.0), size)
         if release.differ:
@@ -337,15 +317,6 @@ class Watch(Brief):
         if self._sensitive is not None:
             drawn = batches if used is None else used.batches
             self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
-        self._armed += 1
-
-    def _on_noise_added(self) -> None:
-        deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
-        if self._measures and not self._noisy.enough(deviation):
-            self._faults.add(Fault.TOO_LITTLE_NOISE)
-
-    def _measured_step(self) -> bool:
-        return len(self._steps) % _MEASURE_EVERY == 0
 
     def _look_at_seeds(self, noise: float) -> None:
         if self._noise_seeds.public():
@@ -354,22 +325,9 @@ class Watch(Brief):
             self._faults.add(Fault.REPEATED_NOISE)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
-        """Measure; weights that are borrowed for a moment are not weights that somebody wrote."""
-        if self._sensitive is not None:
-            self._look_at_weights(Fault.WEIGHTS_CHANGED)
-            look(self._sensitive)
-            self._weights.keep()
-
-    def _look_at_weights(self, fault: Fault) -> None:
-        if self._weights.written():
-            self._faults.add(fault)
-
-    def _look_at_update(self, skipped: bool) -> None:
-        """A loop without an optimizer: one update since the last step, as far as writes and draws show."""
-        writes = self._weights.writes()
-        if writes > _MOST_WRITES or (skipped and writes != 1):
-            self._faults.add(Fault.UNRECORDED_STEPS)
-        self._weights.keep()
+        sensitive = self._sensitive
+        if sensitive is not None:
+            self._moves.borrowed(lambda: look(sensitive))
 
     def _add(self, step: SeenStep) -> None:
         if step.used is None and self._open_draws().seen:
@@ -377,35 +335,6 @@ class Watch(Brief):
         if self._sampler.drawn is Drawn.POISSON and self._draw_seeds.public():
             self._faults.add(Fault.PUBLIC_DRAWS)
         self._steps.add(step)
-
-    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Of any optimizer: be the last to look before it moves the weights, and the first to look after."""
-        if optimizer is self._inner():
-            before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
-            before.move_to_end(self._mine["before"].id)
-            after.move_to_end(self._mine["after"].id, last=False)
-
-    def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._look_at_weights(Fault.WEIGHTS_CHANGED)
-        if self._private and self._noisy.changed():
-            self._faults.add(Fault.CHANGED_GRADIENTS)
-
-    def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._taken += 1
-        self._weights.keep()
-        if self._private:
-            if not self._armed:
-                self._faults.add(Fault.UNRECORDED_STEPS)
-            self._armed = 0
-
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Of any optimizer."""
-        if optimizer is self._inner() or hasattr(optimizer, "original_optimizer"):
-            return
-        moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        self._faults.add(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
-        if moved & self._own:
-            self._weights.keep()
 
     def _rate(self, said: float | None) -> float | None:
         """The sample rate of the step that was just taken, if batches are Poisson."""
@@ -419,12 +348,7 @@ class Watch(Brief):
     # What becomes of it.
 
     def _written(self, ended: bool) -> WatchedRun:
-        if not self._private and self._optimizer is not None and self._taken > len(self._steps):
-            self._faults.add(Fault.UNRECORDED_STEPS)
-        if ended:
-            self._look_at_weights(Fault.UNRECORDED_STEPS if self._optimizer is None else Fault.WEIGHTS_CHANGED)
-        if self._weights.exchanged():
-            self._faults.add(Fault.WEIGHTS_CHANGED)
+        self._moves.end(len(self._steps), complete=ended)
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
         if self._private:

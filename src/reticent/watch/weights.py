@@ -19,8 +19,8 @@ from torch import nn
 
 from reticent.watch.models import bare
 
-_SAMPLE = 256
-"""Values of a tensor that are compared around each step; tensors of up to four times this are compared whole."""
+_WHOLE, _FEWEST, _MOST = 1024, 256, 4096
+"""Values of a tensor that are compared around each step: all of a small one; else one of each row, within bounds."""
 
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -103,12 +103,20 @@ def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter
 
 def _window(p: torch.Tensor) -> Callable[[int], bytes]:
     """Reads some values of a tensor, others at each turn; it is made again when the tensor moves in memory."""
-    stride = 1 if p.numel() <= 4 * _SAMPLE else p.numel() // _SAMPLE | 1
+    stride = _stride(p)
     kind = _SAME_SIZE.get(p.element_size())
     if type(p) is nn.Parameter and p.is_cpu and p.is_contiguous() and p.layout is torch.strided and kind is not None:
         flat = p.detach().view(-1).view(kind).numpy()  # shares the memory
         return lambda turn: flat[turn % stride :: stride].tobytes()
     return lambda turn: _bytes(p.detach().reshape(-1)[turn % stride :: stride])
+
+
+def _stride(p: torch.Tensor) -> int:
+    """An odd distance, so that columns are hit as well as rows."""
+    if p.numel() <= _WHOLE:
+        return 1
+    row = min(p[0].numel() if p.dim() > 1 else p.numel(), p.numel() // _FEWEST)
+    return max(row, p.numel() // _MOST) - 1 | 1
 
 
 def _bytes(tensor: torch.Tensor) -> bytes:
