@@ -23,13 +23,17 @@ from torch.utils.data import DataLoader, TensorDataset
 import reticent as rt
 from benchmarks._rows import Row, main, spread
 from reticent.watch.draws import Draws
+from reticent.watch.moves import Moves
+from reticent.watch.noise import NoisyGradients
 from reticent.watch.session import Watch
 
 GOAL, STEPS, REPEATS, TURNS, BATCH = 0.03, 64, 5, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); repeats."""
 
 CALLS: dict[type, tuple[str, ...]] = {
-    Watch: ("_on_clip", "_on_noise", "_before_step", "_after_step"),
+    Watch: ("_on_clip", "_on_noise"),
+    Moves: ("noise_added", "_before_any", "_just_before", "_just_after", "_after_any"),
+    NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
 }
 """What runs while the loop runs."""

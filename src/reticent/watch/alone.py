@@ -28,6 +28,7 @@ class AloneInFirstStep:
     def __init__(self, model: nn.Module, found: Callable[[Fault], None]) -> None:
         self._model, self._found = model, found
         self._target: nn.Module | None = None
+        self._inside = False
         self._output: torch.Tensor | None = None
         self._handles: list[Any] = []
         self._own_backward: Any = None
@@ -60,7 +61,8 @@ class AloneInFirstStep:
 
     def given(self, module: nn.Module, args: Any, kwargs: dict[str, Any]) -> None:
         """A module is about to read these."""
-        if self._target is not None or not module.training or not torch.is_grad_enabled():
+        inside, self._inside = self._inside, self._inside or module is self._model
+        if inside or self._target is not None or not module.training or not torch.is_grad_enabled():
             return
         tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, torch.Tensor)]
         if any(t.requires_grad and t.grad_fn is not None for t in tensors):
@@ -72,6 +74,7 @@ class AloneInFirstStep:
 
     def gave(self, module: nn.Module, output: Any) -> None:
         """A module gave this."""
+        self._inside = self._inside and module is not self._model
         if module is self._target and module.training and torch.is_grad_enabled():
             first = _first_tensor(output)
             several = first is not None and len(first) > 1 and first.requires_grad
