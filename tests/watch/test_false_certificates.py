@@ -634,6 +634,25 @@ class TestFalseAlarms:
         assert Fault.CHANGED_NOISE not in seen.ledger.faults
         assert [s.noise_multiplier for s in seen.ledger.segments] == [pytest.approx(NOISE, rel=1e-12, abs=0)]
 
+    def test_rounding_of_a_computer_is_no_other_noise(self):
+        from types import SimpleNamespace
+
+        from reticent.watch.optimisers import _noise
+
+        found = set()
+        for size in range(12, 400):
+            adjusted = (NOISE**-2 - (size / 10.0) ** -2) ** -0.5
+            found.add(_noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=NOISE), size))
+        assert max(found) <= NOISE
+        assert max(found) <= min(found) * (1 + 1e-12)
+        seen = watched(*private()).ledger
+        first = seen.segments[0]
+        near = first.model_copy(update={"noise_multiplier": NOISE * (1 + 2e-16)})
+        both = seen.model_copy(update={"segments": (first, near)})
+        assert Fault.CHANGED_NOISE not in set(both.demanded())
+        other = seen.model_copy(update={"segments": (first, first.model_copy(update={"noise_multiplier": NOISE + 1e-6}))})
+        assert Fault.CHANGED_NOISE in set(other.demanded())
+
     def test_a_wrong_optimizer_is_refused_at_the_door(self):
         made = private()
         with pytest.raises(ParameterError, match="private one"):

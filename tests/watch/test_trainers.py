@@ -51,7 +51,9 @@ def tiny_transformer():
         vocab_size=30, dim=8, hidden_dim=16, n_layers=1, n_heads=2, max_position_embeddings=8, num_labels=2
     )
     lora = LoraConfig(r=2, target_modules=["q_lin", "v_lin"], modules_to_save=[])
-    return get_peft_model(DistilBertForSequenceClassification(config), lora)
+    model = get_peft_model(DistilBertForSequenceClassification(config), lora)
+    torch.seed()
+    return model
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -91,6 +93,7 @@ def test_a_transformer_with_lora_ends_in_a_certificate(tmp_path, poisson):
     trainer = Trainer(
         model=model, args=arguments, train_dataset=Sentences(), optimizers=(optimizer, None), callbacks=[Forget(), seen]
     )
+    torch.seed()  # the Trainer seeds with 42
     trainer.train()
     found = seen.ledger
     assert found.num_parameters == sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -152,3 +155,176 @@ def test_lightning_ends_in_a_certificate(tmp_path, poisson):
     assert Fault.OTHER_BATCHES not in found.faults
     assert found.mechanism().sample_rate == pytest.approx(RATE, rel=1e-12, abs=0)
     assert rt.certify(seen).verify().accepted
+
+
+def hugging_face(folder, callback, epochs=2, reseed=True, **options):
+    """A Trainer with a private optimizer that is seeded from the operating system, unless told otherwise."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("peft")
+    model = tiny_transformer().train()
+    _, optimizer, loader = private_engine().make_private(
+        module=model,
+        optimizer=torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1, momentum=0.9),
+        data_loader=DataLoader(Sentences(), batch_size=BATCH, shuffle=True),
+        noise_multiplier=NOISE,
+        max_grad_norm=0.5,
+        wrap_model=False,
+    )
+
+    class Trainer(transformers.Trainer):
+        def get_train_dataloader(self):
+            return self.accelerator.prepare(loader)
+
+    class Private(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            optimizer.zero_grad()
+
+        def on_step_begin(self, args, state, control, **kwargs):
+            if reseed:  # a checkpoint puts the state of the generator back
+                torch.seed()
+
+    settings = {"save_strategy": "no", "report_to": [], "use_cpu": True, "disable_tqdm": True} | options
+    arguments = transformers.TrainingArguments(output_dir=str(folder), num_train_epochs=epochs, **settings)
+    trainer = Trainer(
+        model=model,
+        args=arguments,
+        train_dataset=Sentences(),
+        optimizers=(optimizer, None),
+        callbacks=[Private(), callback],
+    )
+    if reseed:
+        torch.seed()
+    return trainer
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_that_resumes_needs_the_ledger_of_before(tmp_path):
+    """12 of 24 steps were in no ledger."""
+    pytest.importorskip("transformers")
+    from reticent.watch.huggingface import WatchCallback
+
+    first = WatchCallback()
+    trainer = hugging_face(tmp_path, first, save_strategy="epoch")
+    trainer.train()
+    first.ledger.save(tmp_path / "ledger.json")
+    resumed = {"save_strategy": "epoch", "epochs": 4}
+
+    unseen = WatchCallback()
+    trainer = hugging_face(tmp_path, unseen, **resumed)
+    trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-12"))
+    assert Fault.STEPS_BEFORE in unseen.ledger.faults
+    assert unseen.ledger.start.trainer_step == 12
+    assert unseen.ledger.mechanism().noise_multiplier == 0.0
+
+    known = WatchCallback(continues=tmp_path / "ledger.json")
+    trainer = hugging_face(tmp_path, known, **resumed)
+    trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-12"))
+    assert known.ledger.mechanism().steps == 24
+    assert known.ledger.mechanism().noise_multiplier == NOISE
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_callback_for_two_trainings_counts_both(tmp_path):
+    pytest.importorskip("transformers")
+    from reticent.watch.huggingface import WatchCallback
+
+    seen = WatchCallback()
+    trainer = hugging_face(tmp_path, seen)
+    trainer.train()
+    trainer.train()
+    assert seen.ledger.mechanism().steps == 24
+    assert seen.ledger.mechanism().noise_multiplier == NOISE
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_seed_of_the_trainer_is_public(tmp_path):
+    pytest.importorskip("transformers")
+    from reticent.watch.huggingface import WatchCallback
+
+    seen = WatchCallback()
+    trainer = hugging_face(tmp_path, seen, reseed=False)
+    trainer.train()
+    assert {Fault.PUBLIC_SEED, Fault.PUBLIC_DRAWS} <= set(seen.ledger.faults)
+
+
+def classifier(lightning):
+    class Classifier(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            net = network()
+            self.net, self.private, self.loader = private_engine().make_private(
+                module=net,
+                optimizer=torch.optim.SGD(net.parameters(), lr=0.1),
+                data_loader=DataLoader(records(), batch_size=BATCH, shuffle=True),
+                noise_multiplier=NOISE,
+                max_grad_norm=2.0,
+            )
+
+        def training_step(self, batch, index):
+            return torch.nn.functional.cross_entropy(self.net(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return self.private
+
+        def train_dataloader(self):
+            return self.loader
+
+    return Classifier()
+
+
+def fit(lightning, folder, epochs, seen, module, ckpt_path=None, callbacks=()):
+    trainer = lightning.Trainer(
+        max_epochs=epochs,
+        callbacks=[seen, *callbacks],
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        default_root_dir=folder,
+    )
+    trainer.fit(module, ckpt_path=ckpt_path)
+    return trainer
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lightning_that_resumes_needs_the_ledger_of_before(tmp_path):
+    lightning = pytest.importorskip("lightning")
+    from reticent.watch.lightning import WatchCallback
+
+    first = WatchCallback()
+    fit(lightning, tmp_path, 2, first, classifier(lightning)).save_checkpoint(tmp_path / "half.ckpt")
+    first.ledger.save(tmp_path / "ledger.json")
+
+    unseen = WatchCallback()
+    fit(lightning, tmp_path, 4, unseen, classifier(lightning), tmp_path / "half.ckpt")
+    assert Fault.STEPS_BEFORE in unseen.ledger.faults
+    assert unseen.ledger.start.trainer_step == 12
+
+    known = WatchCallback(continues=tmp_path / "ledger.json")
+    fit(lightning, tmp_path, 4, known, classifier(lightning), tmp_path / "half.ckpt")
+    assert known.ledger.mechanism().steps == 24
+    assert known.ledger.mechanism().noise_multiplier == NOISE
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_seed_everything_is_public(tmp_path):
+    lightning = pytest.importorskip("lightning")
+    from reticent.watch.lightning import WatchCallback
+
+    seen, module = WatchCallback(), classifier(lightning)
+    lightning.seed_everything(42)
+    fit(lightning, tmp_path, 1, seen, module)
+    torch.seed()
+    assert {Fault.PUBLIC_SEED, Fault.PUBLIC_DRAWS} <= set(seen.ledger.faults)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_weight_averaging_of_lightning_fails_inside_opacus(tmp_path):
+    """It copies the Trainer's optimizers, and Opacus's cannot be copied; docs/howto/lightning.md says so."""
+    lightning = pytest.importorskip("lightning")
+    from reticent.watch.lightning import WatchCallback
+
+    averaging = lightning.pytorch.callbacks.StochasticWeightAveraging(swa_lrs=1e-2, swa_epoch_start=1)
+    with pytest.raises(AttributeError, match="original_optimizer"):
+        fit(lightning, tmp_path, 4, WatchCallback(), classifier(lightning), callbacks=[averaging])

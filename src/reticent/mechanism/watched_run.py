@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_serializer, model_validator
@@ -354,6 +355,15 @@ class WatchedRun(PublicWatchedRun):
     def to_json(self) -> str:
         """Strict JSON text."""
         return _strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
+
+    def save(self, path: Path | str) -> None:
+        """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
+
+        Raises:
+            ArtifactError: it cannot be written.
+        """
+        with _strict.writing(Path(path)):
+            _strict.write_atomic(Path(path), self.to_json().encode())
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:

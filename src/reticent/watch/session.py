@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 
-from reticent import _check, _strict
+from reticent import _check
 from reticent._text import Brief
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
@@ -251,8 +251,7 @@ class Watch(Brief):
         Raises:
             ArtifactError: it cannot be written.
         """
-        with _strict.writing(Path(path)):
-            _strict.write_atomic(Path(path), self.ledger.to_json().encode())
+        self.ledger.save(path)
 
     def to_json(self) -> str:
         """The ledger as strict JSON text; see ``save``.
