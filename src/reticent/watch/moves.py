@@ -30,6 +30,7 @@ class Moves:
         self._inner = getattr(optimizer, "original_optimizer", optimizer)
         self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
         self.taken, self._armed = 0, False
+        self._usual: tuple[tuple[int, bool], ...] = ()
 
     def attach(self, model: Any) -> list[Callable[[], None]]:
         """Begin to follow; what is returned puts everything back."""
@@ -59,13 +60,15 @@ class Moves:
         self._weights.keep()
 
     def update_by_hand(self, skipped: bool) -> None:
-        """A loop without an optimizer recorded a step: as far as writes and draws show, there was one update.
+        """A loop without an optimizer recorded a step: as far as writes and draws show, one update like the others.
 
         Args:
             skipped: batches were drawn that belong to no step.
         """
         writes = self._weights.writes()
-        if writes > _MOST_WRITES or (skipped and writes != 1):
+        most = max((count for count, _ in writes), default=0)
+        self._usual = self._usual or writes
+        if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):
             self._found(Fault.UNRECORDED_STEPS)
         self._weights.keep()
 

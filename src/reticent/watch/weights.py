@@ -63,9 +63,10 @@ class Weights:
         """Whether the model has other parameters than at the start."""
         return [id(p) for _, _, p in _slots(self._model)] != [id(p) for p in self.parameters]
 
-    def writes(self) -> int:
-        """How often torch counted a write to one parameter since ``keep``, at most."""
-        return max((p._version - v for p, v in zip(self.parameters, self._kept.versions, strict=True)), default=0)
+    def writes(self) -> tuple[tuple[int, bool], ...]:
+        """For each parameter how often torch counted a write since ``keep``, and whether it moved in memory."""
+        kept = zip(self.parameters, self._kept.versions, self._kept.places, strict=True)
+        return tuple((p._version - version, p.data_ptr() != place) for p, version, place in kept)
 
     def _now(self, places: tuple[int, ...]) -> _State:
         values = b"".join([window(self._turn) for window in self._windows])
