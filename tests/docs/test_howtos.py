@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,9 @@ LONG = {
     "howto/lightning.md": ["certificate/certificate.html"],
 }
 
+WATCHED = ("howto/opacus.md", "howto/huggingface.md", "howto/lightning.md")
+"""Pages whose certificates state the noise that was set, and Poisson sampling: nothing in them voids it."""
+
 
 def pages() -> list:
     short = [pytest.param(page, files, marks=pytest.mark.docs, id=page) for page, files in SHORT.items()]
@@ -40,6 +44,10 @@ def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path:
     assert follow(ROOT / "docs" / page, tmp_path)
     for name in files:
         assert (tmp_path / name).stat().st_size > 100, name
+    if page in WATCHED:
+        stated = json.loads((tmp_path / "certificate" / "certificate.json").read_text())["mechanism"]
+        assert stated["noise_multiplier"] == 1.1
+        assert stated["sample_rate"] < 1.0
 
 
 @pytest.mark.docs

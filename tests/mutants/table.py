@@ -40,6 +40,9 @@ DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
 SCREEN = "tests/dashboard/test_screen.py"
+WATCH = "reticent/watch/"
+LOOPS = "tests/watch/test_false_certificates.py"
+BUGS = "tests/watch/test_planted_bugs.py"
 
 
 @dataclass(frozen=True)
@@ -134,4 +137,51 @@ MUTANTS = (
     Mutant("screen: a share of an unknown sign", "reticent/dashboard/screen.py", "share = adversary.relaxed_probability", "share = 0.9 * adversary.relaxed_probability", SCREEN + "::test_an_unknown_sign_is_drawn_near_what_is_proven"),
     Mutant("verify: curves are not compared", "reticent/certificate/verify.py", "if path[0] in _NOT_DERIVED:", 'if path[0] in _NOT_DERIVED or "curve" in path:', VERIFY + "::test_a_forgery_is_refused"),
     Mutant("verify: what hides risk", "reticent/certificate/verify.py", "state = State.TAMPERED if why is None else State.CHANGED", "state = State.CHANGED", VERIFY + "::test_no_derived_leaf_can_be_changed"),
+    Mutant("watch: the smaller of the pieces' clip norms", WATCH + "session.py", "max((p[3] for p in pieces), default=1.0)", "min((p[3] for p in pieces), default=1.0)", BUGS + "::test_pieces_of_a_step_count_with_the_largest_clip_norm"),
+    Mutant("watch: many noise levels rounded up", WATCH + "steps.py", "lowest[index - index % stride]", "lowest[min(index - index % stride + stride, len(lowest) - 1)]", BUGS + "::test_very_many_levels_of_noise_are_rounded_down"),
+    Mutant("watch: noise of the adaptive count", WATCH + "optimisers.py", "(size / 10.0) ** -2", "(size / 5.0) ** -2", BUGS + "::test_gradient_and_count_of_adaptive_clipping_are_one_release"),
+    Mutant("watch: weights after the last step", WATCH + "moves.py", "        if complete:\n            self._compare(", "        if False:\n            self._compare(", BUGS + "::test_weights_overwritten_after_the_last_step"),
+    Mutant("watch: a stated rate without Poisson", WATCH + "session.py", "return said if self._said is Drawn.POISSON else None", "return said", BUGS + "::test_a_stated_rate_counts_only_with_poisson"),
+    Mutant("watch: identity of parameters", WATCH + "weights.py", "if places != self._kept.places or not all(where.get(name) is p for where, name, p in self._slots):", "if places != self._kept.places:", BUGS + "::test_another_object_on_the_same_memory_is_a_write"),
+    Mutant("watch: values of parameters", WATCH + "weights.py", 'values = b"".join([window(self._turn) for window in self._windows])', 'values = b""', LOOPS + "::TestHiddenWrites"),
+    Mutant("watch: the window stays", WATCH + "weights.py", "self._turn += 1", "self._turn += 0", BUGS + "::test_windows_on_a_large_tensor_hit_each_row_and_move_on"),
+    Mutant("watch: rows that no window hits", WATCH + "weights.py", "row = min(p[0].numel() if p.dim() > 1 else p.numel(), p.numel() // _FEWEST)", "row = p.numel() // _FEWEST", BUGS + "::test_windows_on_a_large_tensor_hit_each_row_and_move_on"),
+    Mutant("watch: parameters exchanged at the end", WATCH + "moves.py", "        if self._weights.exchanged():\n            self._found(Fault.WEIGHTS_CHANGED)\n", "", LOOPS + "::TestHiddenWrites"),
+    Mutant("watch: hooks after ours", WATCH + "moves.py", "            optimizer._optimizer_step_pre_hooks.move_to_end(self._before.id)\n", "", LOOPS + "::TestReplaced"),
+    Mutant("watch: gradients exchanged after the noise", WATCH + "noise.py", "if any(p.grad is not grad or grad._version != version for p, grad, version in kept):", "if any(grad._version != version for p, grad, version in kept):", LOOPS + "::TestReplaced"),
+    Mutant("watch: gradients written by data", WATCH + "noise.py", "return bool(values) and not all(", "return False and not all(", LOOPS + "::TestReplaced"),
+    Mutant("watch: half of the noise", WATCH + "noise.py", "return length >= _least(count) and self._length >= _least(self._count)", "return length >= _least(count)", LOOPS + "::TestReplaced"),
+    Mutant("watch: methods replaced on the object", WATCH + "optimisers.py", 'return kind if same and not _replaced(optimizer) else "unknown"', 'return kind if same else "unknown"', LOOPS + "::TestReplaced"),
+    Mutant("watch: secure mode without a generator", WATCH + "optimisers.py", 'if getattr(optimizer, "secure_mode", False) and optimizer.generator is not None:', 'if getattr(optimizer, "secure_mode", False):', LOOPS + "::TestSeeds"),
+    Mutant("watch: a seed of 2^31", WATCH + "seeds.py", "_SMALL = 1 << 32", "_SMALL = 1 << 31", BUGS + "::test_seeds_that_can_be_guessed"),
+    Mutant("watch: the seed of a new generator", WATCH + "seeds.py", "return seed < _SMALL or seed == torch.Generator().initial_seed()", "return seed < _SMALL", BUGS + "::test_seeds_that_can_be_guessed"),
+    Mutant("watch: a seed set during the run", WATCH + "seeds.py", "(guessable(now) or (now != first and now not in self._asked))", "guessable(now)", BUGS + "::test_a_seed_that_changes_while_it_is_watched_was_set"),
+    Mutant("watch: noise drawn twice", WATCH + "seeds.py", "known = found in self._states", "known = False", LOOPS + "::TestSeeds"),
+    Mutant("watch: torch.seed stays ours", WATCH + "seeds.py", "            torch.seed = torch.random.seed = own\n", "            torch.seed = own\n", BUGS + "::test_torch_seed_is_put_back"),
+    Mutant("watch: public draws amplify", MECHANISM + "watched_run.py", "hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults", "hidden = sampler.drawn is Drawn.POISSON", BUGS + "::test_draws_that_are_public_amplify_nothing"),
+    Mutant("watch: copies of a record", MECHANISM + "watched_run.py", "return records if copies in (None, 1) else (records or 1) * (copies or 1)", "return records if copies in (None, 1) else copies", BUGS + "::test_copies_multiply_the_records_of_a_person"),
+    Mutant("watch: copies below a selection", WATCH + "repeats.py", "return places[np.asarray(indices, dtype=np.int64)]", "return np.asarray(indices, dtype=np.int64)", BUGS + "::test_copies_of_a_record_are_counted_through_layers"),
+    Mutant("watch: two data sets as one", WATCH + "repeats.py", "-(1 + sum(1 << 40 for _ in bases))", "-1", BUGS + "::test_copies_of_a_record_are_counted_through_layers"),
+    Mutant("watch: earlier loops left out", MECHANISM + "watched_run.py", "        runs = [*self.earlier, self]\n", "        runs = [self]\n", LOOPS + "::TestPhases"),
+    Mutant("watch: faults of earlier loops", MECHANISM + "watch_start.py", "known = {*later.faults, *first.faults}", "known = {*later.faults}", LOOPS + "::TestPhases"),
+    Mutant("watch: a chain that does not meet", MECHANISM + "watch_start.py", "if later.start is None or not later.start.opened_by(later.start.salt, first.weights_sha256):", "if later.start is None:", LOOPS + "::TestPhases"),
+    Mutant("watch: parts about other parameters as one", MECHANISM + "watched_run.py", "found.setdefault(replace(part, steps=1, batches_per_epoch=None), [])", "found.setdefault(replace(part, steps=1, batches_per_epoch=None, num_parameters=None), [])", BUGS + "::test_more_than_one_kind_of_loop_in_a_chain_is_merged_with_care"),
+    Mutant("watch: state of the optimizer at the start", WATCH + "starts.py", "stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None", "stepped = trainer_step > 0 or known is not None", LOOPS + "::TestPhases"),
+    Mutant("watch: momentum at the start", WATCH + "starts.py", "return any(isinstance(value, torch.Tensor) and bool(value.any()) for value in state.values())", "return False", LOOPS + "::TestPhases"),
+    Mutant("watch: a second watch elsewhere", WATCH + "starts.py", "stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None", "stepped = trainer_step > 0 or has_stepped(optimizer)", LOOPS + "::TestPhases"),
+    Mutant("watch: fresh weights that were changed", WATCH + "starts.py", "random = _FRESH.get(self._model) == now", "random = self._model in _FRESH", LOOPS + "::TestPhases"),
+    Mutant("watch: passes of entries before", WATCH + "session.py", "passes=before)", "passes=0)", LOOPS + "::TestEnteredAgain"),
+    Mutant("watch: weights between two entries", WATCH + "session.py", "if left != models.fingerprint(self._model):", "if left is None:", LOOPS + "::TestEnteredAgain"),
+    Mutant("watch: updates by hand unlike each other", WATCH + "moves.py", "if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):", "if most > 10**9 or (skipped and most == 10**9):", LOOPS + "::TestWithoutOptimizer"),
+    Mutant("watch: buffers", WATCH + "session.py", "        if self._buffers.learnt():\n", "        if False:\n", LOOPS + "::TestBuffersAndMixing"),
+    Mutant("watch: records mixed in the forward pass", WATCH + "alone.py", "return _differ(together[:1], alone)", "return _differ(together[:1], together[:1])", LOOPS + "::TestBuffersAndMixing"),
+    Mutant("watch: records mixed in the loss", WATCH + "alone.py", "across = float(curvature[1:].abs().max())", "across = float(curvature[:1].abs().min()) * 0", LOOPS + "::TestBuffersAndMixing"),
+    Mutant("watch: dropout taken for mixing", WATCH + "alone.py", "            layer.p = 0.0\n", "            layer.p = 0.5\n", LOOPS + "::TestBuffersAndMixing"),
+    Mutant("watch: features trained beside the model", WATCH + "alone.py", "            self._found(Fault.TRAINED_OUTSIDE)\n", "            pass\n", LOOPS + "::TestReplaced"),
+    Mutant("watch: a metric steers the learning rate", WATCH + "schedules.py", "            found()\n", "            pass\n", LOOPS + "::TestReplaced"),
+    Mutant("watch: rounding as other noise", MECHANISM + "watched_run.py", "return max(values) > min(values) * (1.0 + 1e-9)", "return max(values) > min(values)", LOOPS + "::TestFalseAlarms"),
+    Mutant("watch: any optimizer is let in", WATCH + "declared.py", "if own and not any(", "if False and not any(", LOOPS + "::TestFalseAlarms"),
+    Mutant("secure noise: one of the two squares", WATCH + "secure_noise.py", "return torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)])", "return torch.cat([radius * torch.cos(angle), radius * torch.cos(angle)])", LOOPS + "::TestSeeds"),
+    Mutant("secure noise: half of the circle", WATCH + "secure_noise.py", "angle = angle * (2.0 * math.pi * _SCALE)", "angle = angle * (math.pi * _SCALE)", LOOPS + "::TestSeeds"),
+    Mutant("secure noise: one key for all", WATCH + "secure_noise.py", "Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16)))", "Cipher(algorithms.AES(bytes(32)), modes.CTR(bytes(16)))", LOOPS + "::TestSeeds"),
 )  # fmt: skip

@@ -519,6 +519,57 @@ class TestBuffersAndMixing:
         assert Fault.MIXES_RECORDS in watched(model, optimizer, loader, criterion).ledger.faults
 
 
+class TestLookingHarmsNothing:
+    """The look at a record alone leaves no trace in the loop."""
+
+    @pytest.mark.filterwarnings("ignore:Full backward hook")
+    @pytest.mark.parametrize("wrap", [True, False])
+    @pytest.mark.parametrize("mode", ["hooks", "functorch", "ghost"])
+    def test_a_model_that_is_one_layer(self, mode, wrap):
+        from opacus import PrivacyEngine
+
+        found = []
+        for look in (True, False):
+            torch.manual_seed(5)
+            model = nn.Linear(4, 2)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            with pytest.warns(UserWarning):
+                made = PrivacyEngine().make_private(
+                    module=model,
+                    optimizer=optimizer,
+                    data_loader=DataLoader(records(), batch_size=BATCH),
+                    noise_multiplier=NOISE,
+                    max_grad_norm=1.0,
+                    grad_sample_mode=mode,
+                    criterion=nn.CrossEntropyLoss(),
+                    wrap_model=wrap,
+                )
+            _, private_optimizer, *criterion, loader = made
+            criterion = criterion[0] if criterion else nn.CrossEntropyLoss()
+            called = made[0] if wrap else model
+            if look:
+                with rt.watch(called, private_optimizer, loader):
+                    run(called, private_optimizer, loader, criterion)
+            else:
+                run(called, private_optimizer, loader, criterion)
+            torch.seed()
+            found.append(parameters_to_vector(model.parameters()).detach())
+        assert torch.equal(*found)
+
+    def test_hooks_of_the_program_see_their_own_passes_only(self):
+        model, seen = network(), []
+        for layer in model:
+            layer.register_full_backward_hook(lambda *_: seen.append(1))
+            layer.register_forward_hook(lambda *_: seen.append(2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with rt.watch(model, optimizer) as ledger:
+            inputs = torch.randn(5, 4, requires_grad=True)
+            model(inputs).square().sum().backward()
+            optimizer.step()
+            ledger.step(noise_multiplier=1.0)
+        assert sorted(seen) == [1] * 3 + [2] * 3
+
+
 class TestReplaced:
     """Loop 7: noise, gradients, data and schedules that are not what they seem."""
 

@@ -177,6 +177,13 @@ def test_a_parameter_that_is_not_contiguous_is_compared():
     assert watched.written()
 
 
+def test_another_object_on_the_same_memory_is_a_write():
+    layer = torch.nn.Linear(3, 2)
+    watched = weights.Weights(layer)
+    layer.weight = torch.nn.Parameter(layer.weight.data)
+    assert watched.written()
+
+
 def test_buffers_are_compared_whole_and_counters_are_not():
     model = torch.nn.BatchNorm1d(4)
     watched = weights.Buffers(model)

@@ -11,12 +11,14 @@ Where either cannot be computed, nothing is said. It is looked at once, so a loo
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
 
+from reticent.errors import UnsupportedError
 from reticent.mechanism.watch_faults import Fault
 
 _RELATIVE, _ABSOLUTE = 1e-3, 1e-5
@@ -94,15 +96,49 @@ class AloneInFirstStep:
         output = self._output
         if output is None or loss.numel() != 1:
             return False
-        (slope,) = torch.autograd.grad(loss, output, create_graph=True, retain_graph=True)
-        if not slope.requires_grad:
-            return False
-        weights = torch.linspace(0.5, 1.5, slope[0].numel(), dtype=slope.dtype, device=slope.device).view_as(slope[0])
-        (curvature,) = torch.autograd.grad((slope[0] * weights).sum(), output, retain_graph=True, allow_unused=True)
-        if curvature is None:
-            return False
-        across = float(curvature[1:].abs().max())
-        return across > _RELATIVE * float(slope.detach().abs().max()) and across > 1e-12
+        with _silent(self._model):
+            return _mixes_in_loss(loss, output)
+
+
+def _mixes_in_loss(loss: torch.Tensor, output: torch.Tensor) -> bool:
+    (slope,) = torch.autograd.grad(loss, output, create_graph=True, retain_graph=True)
+    if not slope.requires_grad:
+        return False
+    weights = torch.linspace(0.5, 1.5, slope[0].numel(), dtype=slope.dtype, device=slope.device).view_as(slope[0])
+    (curvature,) = torch.autograd.grad((slope[0] * weights).sum(), output, retain_graph=True, allow_unused=True)
+    if curvature is None:
+        return False
+    across = float(curvature[1:].abs().max())
+    return across > _RELATIVE * float(slope.detach().abs().max()) and across > 1e-12
+
+
+@contextmanager
+def _silent(model: nn.Module) -> Iterator[None]:
+    """Opacus's hooks of the backward pass are off: they would take this pass for one of the loop's.
+
+    Raises:
+        UnsupportedError: there are hooks of somebody else, which cannot be turned off.
+    """
+    owners = {id(one): one for module in model.modules() for hook in _backward_hooks(module) for one in [_owner(hook)]}
+    if any(not hasattr(one, "hooks_enabled") for one in owners.values()):
+        raise UnsupportedError("the model has hooks of its own in the backward pass")
+    before = [(one, one.hooks_enabled) for one in owners.values()]
+    try:
+        for one, _ in before:
+            one.hooks_enabled = False
+        yield
+    finally:
+        for one, enabled in before:
+            one.hooks_enabled = enabled
+
+
+def _backward_hooks(module: nn.Module) -> list[Any]:
+    return [*module._backward_hooks.values(), *module._backward_pre_hooks.values()]
+
+
+def _owner(hook: Any) -> Any:
+    """The object whose method a hook is."""
+    return getattr(getattr(hook, "func", hook), "__self__", None)
 
 
 def _mixes_in_forward(model: nn.Module, args: Any, kwargs: dict[str, Any], size: int) -> bool:
