@@ -156,7 +156,11 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     rows = document.rows
     print_table(
         f"least noise multiplier for {document.target}",
-        [("attacker", [row.adversary for row in rows]), ("neighbouring", [row.neighbouring for row in rows]), ("claim", [row.claim for row in rows])],
+        [
+            ("attacker", [row.adversary for row in rows]),
+            ("neighbouring", [row.neighbouring for row in rows]),
+            ("claim", [row.claim for row in rows]),
+        ],
         [
             ("noise\nmultiplier", [digits(row.noise_multiplier, 6, up=True) for row in rows]),
             ("against\nworst case", ["" if row.noise_ratio is None else f"{row.noise_ratio:.3f}" for row in rows]),

@@ -43,11 +43,14 @@ def reacting(
     if runs is None:
         return no_relaxed_curve(mechanism, neighbouring)
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
-    needs = (_FORMS[kind], "same-features", *(("known-share",) if share else ()))
+    person = any(part.records > 1 for part in parts_of(runs) if isinstance(part, DPSGD))
+    needs = [_FORMS[kind], "same-features"]
+    needs += ["known-share"] if share else []
+    needs += ["independent-directions"] if person else []
     replaced = neighbouring is Neighbouring.REPLACE
     truth = (reacting_replace if replaced else reacting_in)(runs, dimension, kind, known_share)
     keys = (*_KEYS, *(("RETICENT:chain",) if replaced else ()), *worst_case_theorems(mechanism, neighbouring))
-    return Answer(truth, keys, (_REACTS, *share), needs, floor=False)
+    return Answer(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
 
 
 def _as_training(mechanism: Mechanism) -> DPSGD | Ledger | None:
