@@ -205,4 +205,4 @@ def test_contradictions_of_the_parameters_are_refused(wrong) -> None:
 def test_a_table_names_dimension_and_kind() -> None:
     assert Relaxed().label == "relaxed"
     assert Relaxed(30).label == "relaxed d=30"
-    assert Mixed(0.5, 30, gradients=Gradients.LINEAR_HEAD).label == "mixed linear-head d=30"
+    assert Mixed(0.5, 30, gradients=Gradients.LINEAR_HEAD).label == "mixed head d=30"
