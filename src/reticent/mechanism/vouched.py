@@ -1,49 +1,103 @@
-"""What the ledger of a watched loop vouches for: who looked at each condition of the numbers."""
+"""Which conditions of ``reticent.proofs`` a ledger establishes: ``checked`` for what was seen, ``declared`` else.
+
+What is left out stays as it is: nobody looked.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reticent.mechanism.gradients import Gradients, GradientsRecord
+from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watch_source import Drawn, Source
 from reticent.proofs import Status
 
 if TYPE_CHECKING:
+    from reticent.mechanism.run_ledger import PublicLedger
     from reticent.mechanism.watched_run import PublicWatchedRun
 
-_STATUS = {Source.SEEN: Status.CHECKED, Source.DECLARED: Status.DECLARED, Source.UNKNOWN: Status.ASSUMED}
-_DRAWS = {Drawn.POISSON: "poisson-draws", Drawn.SHUFFLED: "shuffled-draws", Drawn.IN_ORDER: "shuffled-draws"}
-_ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
+_DRAWS = {
+    Sampler.POISSON: "poisson-draws",
+    Sampler.FIXED_SIZE: "fixed-size-draws",
+    Sampler.SHUFFLED: "shuffled-draws",
+}
+
+_FORMS = {
+    Gradients.FIXED: ("one-direction", "linear-head", "known-share"),
+    Gradients.ONE_DIRECTION: ("one-direction", "linear-head", "known-share"),
+    Gradients.LINEAR_HEAD: ("linear-head", "known-share"),
+    Gradients.ANY: (),
+}
+_WITH_THE_SAME_FEATURES = {
+    Gradients.FIXED: ("same-features", "fixed-length", "independent-directions"),
+    Gradients.ONE_DIRECTION: ("same-features",),
+    Gradients.LINEAR_HEAD: ("same-features",),
+    Gradients.ANY: (),
+}
 
 
-def vouched_by_watch(run: PublicWatchedRun) -> dict[str, Status]:
-    """Status by key of the condition; of a chain of loops the weakest. What is left out, nobody looked at.
+def form_of(record: GradientsRecord | None) -> dict[str, Status]:
+    """What the form of the model ensures; ``known-share`` is about the share in the record, or more."""
+    if record is None:
+        return {}
+    keys = _FORMS[record.kind] + (_WITH_THE_SAME_FEATURES[record.kind] if record.features == "same" else ())
+    return dict.fromkeys(keys, Status.CHECKED)
 
-    Args:
-        run: the ledger.
-    """
-    found: dict[str, Status] = {"start-weights": _of_start(([*run.earlier, run])[0])}
-    for one in (*run.earlier, run):
-        for key, status in _of_loop(one).items():
-            found[key] = min(found.get(key, status), status, key=_ORDER.index)
-    if run.records_per_user is not None:
+
+def of_run(ledger: PublicLedger) -> dict[str, Status]:
+    """What a ledger of ``reticent train`` establishes: its loop draws, clips and counts itself."""
+    from reticent.mechanism.run_ledger import Randomness
+
+    found = {
+        _DRAWS[ledger.sampler]: Status.CHECKED,
+        "clipped": Status.CHECKED,
+        "planned-steps": Status.CHECKED,
+        **form_of(ledger.gradients),
+    }
+    if ledger.randomness is Randomness.FRESH:
+        found["unpredictable-noise"] = Status.CHECKED
+    model = ledger.config.get("model")
+    if isinstance(model, dict) and model.get("kind", "custom") != "custom":
+        found["start-weights"] = Status.CHECKED  # drawn from a seed by the loop itself
+    if ledger.records_per_user is not None:
         found["records-per-person"] = Status.DECLARED
     return found
 
 
-def _of_start(run: PublicWatchedRun) -> Status:
-    if run.start is None or Fault.STEPS_BEFORE in run.faults:
-        return Status.ASSUMED
-    return _STATUS[run.start.source]
+def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
+    """What a ledger of a watched loop establishes, and the loops that it continues: what all of them do, the weakest.
+
+    Where a fault voids one, nothing.
+    """
+    loops = (*run.earlier, run)
+    if any(fault.voids for one in loops for fault in one.faults):
+        return {}
+    each = [_of_loop(one, alike=one.gradients == run.gradients) for one in loops]
+    everywhere = set.intersection(*(set(found) for found in each))
+    found = {key: min((one[key] for one in each), key=_ORDER.index) for key in each[-1] if key in everywhere}
+    start = _SOURCES.get(loops[0].start.source) if loops[0].start is not None else None
+    if start is not None:
+        found["start-weights"] = start
+    return found
 
 
-def _of_loop(run: PublicWatchedRun) -> dict[str, Status]:
-    found = {"clipped": _STATUS[run.clipping.source]}
-    if Fault.MIXES_RECORDS in run.faults or Fault.PERMUTED_INPUT in run.faults:
-        found["clipped"] = Status.ASSUMED
-    draws = _DRAWS.get(run.sampler.drawn)
-    if draws is not None:
-        found[draws] = Status.ASSUMED if Fault.OTHER_BATCHES in run.faults else _STATUS[run.sampler.source]
+_SOURCES = {Source.SEEN: Status.CHECKED, Source.DECLARED: Status.DECLARED}
+_ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
+_DRAWN = {Drawn.POISSON: "poisson-draws", Drawn.SHUFFLED: "shuffled-draws", Drawn.IN_ORDER: "shuffled-draws"}
+
+
+def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
+    """What one loop establishes; the form of its model only where it is that of the whole chain."""
+    found = form_of(run.gradients) if alike else {}
+    if run.clipping.source in _SOURCES:
+        found["clipped"] = _SOURCES[run.clipping.source]
+    other = Fault.OTHER_BATCHES in run.faults or Fault.PUBLIC_DRAWS in run.faults
+    as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1
+    if run.sampler.drawn in _DRAWN and run.sampler.source in _SOURCES and as_drawn:
+        found[_DRAWN[run.sampler.drawn]] = _SOURCES[run.sampler.source]
     if run.randomness.startswith("secure"):
         found["unpredictable-noise"] = Status.CHECKED
+    if run.records_per_user is not None:
+        found["records-per-person"] = Status.DECLARED
     return found

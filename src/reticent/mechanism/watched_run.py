@@ -19,10 +19,10 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 from reticent import _strict
 from reticent._text import Brief
 from reticent.errors import ArtifactError
-from reticent.mechanism import DPSGD, Ledger
+from reticent.mechanism import DPSGD, Ledger, vouched
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
-from reticent.mechanism.vouched import vouched_by_watch
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watch_source import Drawn as Drawn
 from reticent.mechanism.watch_source import Source as Source
@@ -186,6 +186,7 @@ class PublicWatchedRun(Brief, _Frozen):
             the loop did not end.
         versions: by package.
         faults: what a reader must know; those that follow from the other facts must be among them.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
         start: the weights at which the loop began; left out of the file where nobody looked.
         earlier: loops that ran before on the same model, in order: each ended at the weights at which the next began.
             Their releases count as well. Left out of the file where there is none.
@@ -206,6 +207,7 @@ class PublicWatchedRun(Brief, _Frozen):
     versions: dict[str, Name]
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
+    gradients: GradientsRecord | None = None
     start: StartRecord | None = None
     earlier: Annotated[tuple[PublicWatchedRun, ...], Field(max_length=MOST_EARLIER)] = ()
 
@@ -213,10 +215,14 @@ class PublicWatchedRun(Brief, _Frozen):
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document = _without_none(write(self), "records_per_user", "start")
+        document = _without_none(write(self), "records_per_user", "gradients", "start")
         if not self.earlier:
             document.pop("earlier", None)
         return document
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_watched(self)
 
     def _lines(self) -> list[str]:
         drawn = self.sampler
@@ -242,10 +248,6 @@ class PublicWatchedRun(Brief, _Frozen):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
         parts = _merged([run._of(segment) for run in runs for segment in run.segments])
         return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
-
-    def vouches(self) -> dict[str, Status]:
-        """Who vouches for the conditions of the numbers, by key of ``reticent.proofs.CONDITIONS``."""
-        return vouched_by_watch(self)
 
     def demanded(self) -> Iterator[Fault]:
         """The faults that follow from the other facts."""
