@@ -312,7 +312,9 @@ def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
     toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     noise, plan = rng.choice([0.6, 1.1, 3.0]), planned(rng, 12)
     if by_hand:  # what torch does not count cannot be told from the updates themselves: docs/watch.md says so
-        plan = {at: name for at, name in plan.items() if name in (*HARMLESS, "add", "assign", "other optimizer", "seed")}
+        plan = {
+            at: name for at, name in plan.items() if name in (*HARMLESS, "add", "assign", "other optimizer", "seed")
+        }
     silent = rng.choice([0.0, 0.0, 0.3])
     uncounted = rng.random() < 0.3 and not silent
     toy.before(plan)
@@ -348,7 +350,7 @@ def lightning_loop(rng: random.Random) -> tuple[Toy, Any]:
     lightning = pytest.importorskip("lightning")
     from reticent.watch.lightning import WatchCallback
 
-    toy, rate = opacus_toy(rng)
+    toy, _ = opacus_toy(rng)
     toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     plan, epochs = planned(rng, 8), rng.choice([1, 2])
 
@@ -396,7 +398,7 @@ def trainer_loop(rng: random.Random) -> tuple[Toy, Any]:
     transformers = pytest.importorskip("transformers")
     from reticent.watch.huggingface import WatchCallback
 
-    toy, rate = opacus_toy(rng)
+    toy, _ = opacus_toy(rng)
     toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
     if type(toy.wrapped).__name__.endswith("FastGradientClipping"):
         return toy, None

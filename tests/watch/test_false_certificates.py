@@ -249,6 +249,15 @@ class TestSeeds:
         assert Fault.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
 
+    def test_a_state_that_is_put_back_draws_the_same_batches(self):
+        """Found by the fuzzer: with secure noise, the coins of the sampler alone came again."""
+        made = private()
+        rt.secure_noise(made[1])
+        state = torch.get_rng_state()
+        seen = watched(*made, how={"after": lambda _: torch.set_rng_state(state)})
+        assert Fault.PUBLIC_DRAWS in seen.ledger.faults
+        assert seen.mechanism() == DPSGD(NOISE, 1.0, 12, num_parameters=44, dataset_size=RECORDS)
+
     def test_a_generator_of_the_program(self):
         public = watched(*private(noise_generator=torch.Generator()))
         assert Fault.PUBLIC_SEED in public.ledger.faults
@@ -534,7 +543,7 @@ class TestLookingHarmsNothing:
             torch.manual_seed(5)
             model = nn.Linear(4, 2)
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            with pytest.warns(UserWarning):
+            with pytest.warns(UserWarning, match="Secure RNG"):
                 made = PrivacyEngine().make_private(
                     module=model,
                     optimizer=optimizer,
@@ -704,7 +713,9 @@ class TestFalseAlarms:
         near = first.model_copy(update={"noise_multiplier": NOISE * (1 + 2e-16)})
         both = seen.model_copy(update={"segments": (first, near)})
         assert Fault.CHANGED_NOISE not in set(both.demanded())
-        other = seen.model_copy(update={"segments": (first, first.model_copy(update={"noise_multiplier": NOISE + 1e-6}))})
+        other = seen.model_copy(
+            update={"segments": (first, first.model_copy(update={"noise_multiplier": NOISE + 1e-6}))}
+        )
         assert Fault.CHANGED_NOISE in set(other.demanded())
 
     def test_a_wrong_optimizer_is_refused_at_the_door(self):

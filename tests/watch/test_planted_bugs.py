@@ -70,7 +70,9 @@ def test_gradient_and_count_of_adaptive_clipping_are_one_release(size, nominal):
     found = optimisers._noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=nominal), size)
     assert found == pytest.approx(both, rel=1e-12, abs=0)
     assert found < adjusted
-    assert optimisers._noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=nominal), None) == 0.0
+    assert (
+        optimisers._noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=nominal), None) == 0.0
+    )
 
 
 def test_weights_overwritten_after_the_last_step():

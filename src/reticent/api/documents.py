@@ -298,7 +298,9 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
     runs = [one if isinstance(one, WatchedRun) else getattr(one, "ledger", None) for one in opened]
     for given, run in zip(opened, runs, strict=True):
         if not isinstance(run, WatchedRun):
-            raise ParameterError("what", type(given).__name__, "watches or their ledgers, in the order in which they ran")
+            raise ParameterError(
+                "what", type(given).__name__, "watches or their ledgers, in the order in which they ran"
+            )
     return chained([run for run in runs if isinstance(run, WatchedRun)])
 
 

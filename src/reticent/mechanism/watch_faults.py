@@ -96,9 +96,9 @@ _PLAIN_ORDER = "Call .contiguous() on the input of each nn.Conv2d, or use grad_s
 _EXPLANATIONS = {
     Fault.MIXES_RECORDS: Explanation(
         Severity.ERROR,
-        "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound what "
-        "one record moves. No noise counts.",
-        "Replace batch normalisation by group or layer normalisation, and use a loss that is a sum or mean over records.",
+        "The model or the loss mixes the records of a batch, as batch normalisation does, so clipping does not bound "
+        "what one record moves. No noise counts.",
+        "Replace batch normalisation by group or layer normalisation, and a loss by a sum or mean over records.",
     ),
     Fault.PERMUTED_INPUT: Explanation(
         Severity.ERROR,
@@ -128,16 +128,17 @@ _EXPLANATIONS = {
     ),
     Fault.STEPS_BEFORE: Explanation(
         Severity.ERROR,
-        "Steps were taken on this model before the watch began, and no ledger of them is known. Nobody saw their noise, "
-        "so no noise counts.",
-        "Watch all steps; hand the ledger of those before to watch(..., continues=ledger). If they used no record of this "
-        "training, say so: watch(..., start='declared').",
+        "Steps were taken on this model before the watch began, and no ledger of them is known. Nobody saw their "
+        "noise, so no noise counts.",
+        "Watch all steps; hand the ledger of those before to watch(..., continues=ledger). If they used no record of "
+        "this training, say so: watch(..., start='declared').",
     ),
     Fault.PUBLIC_SEED: Explanation(
         Severity.ERROR,
-        "The generator of the noise has a seed that anybody can guess or read in the program. Whoever repeats the noise "
-        "takes it away, so no noise counts.",
-        "Call torch.seed() after everything that seeds, such as a Trainer or seed_everything, or rt.secure_noise(optimizer).",
+        "The generator of the noise has a seed that anybody can guess or read in the program. Whoever repeats the "
+        "noise takes it away, so no noise counts.",
+        "Call torch.seed() after everything that seeds, such as a Trainer or seed_everything, or "
+        "rt.secure_noise(optimizer).",
     ),
     Fault.REPEATED_NOISE: Explanation(
         Severity.ERROR,
@@ -147,8 +148,8 @@ _EXPLANATIONS = {
     ),
     Fault.CHANGED_GRADIENTS: Explanation(
         Severity.ERROR,
-        "The gradients were changed between the noise and the step of the optimizer. Nobody saw from what, so no noise "
-        "counts.",
+        "The gradients were changed between the noise and the step of the optimizer. Nobody saw from what, so no "
+        "noise counts.",
         "Change gradients before they are clipped, or in an optimizer inside the private one.",
     ),
     Fault.TOO_LITTLE_NOISE: Explanation(
@@ -158,14 +159,14 @@ _EXPLANATIONS = {
     ),
     Fault.BUFFERS_LEARNT: Explanation(
         Severity.ERROR,
-        "Buffers of the model changed during training, such as running means or a codebook. What they learn from the "
-        "records gets no noise, so no noise counts.",
+        "Buffers of the model changed during training, such as running means or a codebook. What they learn from "
+        "the records gets no noise, so no noise counts.",
         "Compute them from public data before the watch, or hold them fixed.",
     ),
     Fault.TRAINED_OUTSIDE: Explanation(
         Severity.ERROR,
-        "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no noise "
-        "counts.",
+        "The inputs of the model come out of parameters that are trained beside it. Nobody saw noise there, so no "
+        "noise counts.",
         "Put all that is trained into one module, and make it private as a whole.",
     ),
     Fault.NO_NOISE: Explanation(
@@ -243,9 +244,9 @@ _EXPLANATIONS = {
     ),
     Fault.PUBLIC_DRAWS: Explanation(
         Severity.WARNING,
-        "The generator of the batches has a seed that anybody can guess or read in the program, so who was in which "
-        "batch is no secret. Nothing is taken off for sampling.",
-        "Call torch.seed() after everything that seeds, and give the loader no generator.",
+        "The generator of the batches has a seed that anybody can guess or read in the program, or it was put back and "
+        "draws the same batches again. So who was in which batch is no secret. Nothing is taken off for sampling.",
+        "Call torch.seed() after everything that seeds, set no state, and give the loader no generator.",
     ),
     Fault.REPEATED_RECORDS: Explanation(
         Severity.WARNING,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import model_serializer
@@ -78,9 +79,13 @@ def continued(first: WatchedRun, later: Run) -> Run:
     from reticent.mechanism.watched_run import PublicWatchedRun
 
     if later.start is None or not follows(later, first):
-        raise ParameterError("ledgers", "two that do not meet", "each to begin at the weights where the one before ends")
+        raise ParameterError(
+            "ledgers", "two that do not meet", "each to begin at the weights where the one before ends"
+        )
     if later.earlier:
-        raise ParameterError("ledgers", "a later one that continues another", "in the order in which they ran, each once")
+        raise ParameterError(
+            "ledgers", "a later one that continues another", "in the order in which they ran, each once"
+        )
     if later.records_per_user != first.records_per_user:
         raise ParameterError("records_per_user", later.records_per_user, "the same in all ledgers of one model")
     document = first.public()
@@ -118,7 +123,7 @@ def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun:
 def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:
     """Places at which a chain of ledgers does not hold, and what is wrong there."""
     links = [*run.earlier, run]
-    for index, (first, later) in enumerate(zip(links, links[1:], strict=False)):
+    for index, (first, later) in enumerate(pairwise(links)):
         where = f"earlier.{index}"
         if later.start is None or not later.start.opened_by(later.start.salt, first.weights_sha256):
             yield where, "does not end at the weights where the next one begins"

@@ -41,8 +41,8 @@ class AloneInFirstStep:
         for module in (self._model, *self._model.children()):  # Lightning calls a child, not the module itself
             self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
             self._handles.append(module.register_forward_hook(after))
-        self._own_backward = own = torch.Tensor.backward
-        watch = self
+        own: Any = torch.Tensor.backward
+        self._own_backward, watch = own, self
 
         def backward(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
             if watch._output is not None and tensor.requires_grad:
@@ -50,7 +50,7 @@ class AloneInFirstStep:
                 watch.close()
             return own(tensor, *args, **kwargs)
 
-        torch.Tensor.backward = backward  # type: ignore[method-assign]
+        torch.Tensor.backward = backward  # type: ignore[method-assign, assignment]
         return self.close
 
     def close(self) -> None:
@@ -173,7 +173,7 @@ class _Before:
 
 
 class _After(_Before):
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:  # type: ignore[override]
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> None:
         self._watch.gave(module, output)
 
 
@@ -181,7 +181,9 @@ def _first_tensor(output: Any) -> torch.Tensor | None:
     """The first tensor of an output with one row for each record: of a tuple, a dictionary, or a model's output."""
     if isinstance(output, torch.Tensor):
         return output if output.dim() > 0 else None
-    parts = list(output.values()) if isinstance(output, dict) else list(output) if isinstance(output, (list, tuple)) else []
+    parts = (
+        list(output.values()) if isinstance(output, dict) else list(output) if isinstance(output, (list, tuple)) else []
+    )
     return next((found for part in parts if (found := _first_tensor(part)) is not None), None)
 
 

@@ -50,11 +50,12 @@ class Draws:
     of random numbers, stay the same. ``close`` puts the class back.
     """
 
-    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False, passes: int = 0) -> None:
+    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False, passes: int = 0, drawn: Any = None) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
         """Passes over the data that have begun."""
+        self._drawn = drawn
         self.skipped = 0
         """Batches that were drawn and belong to no step."""
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
@@ -138,6 +139,8 @@ class Draws:
         return self.passes
 
     def _remember(self, batch: Any, number: int) -> None:
+        if self._drawn is not None:
+            self._drawn()
         positions = list(batch)
         repeats = len(set(positions)) < len(positions)
         if self._positions is not None:

@@ -36,7 +36,10 @@ class Moves:
         """Begin to follow; what is returned puts everything back."""
         self._weights = Weights(model)
         self._own = {id(p) for p in self._weights.parameters}
-        handles = [register_optimizer_step_pre_hook(self._before_any), register_optimizer_step_post_hook(self._after_any)]
+        handles = [
+            register_optimizer_step_pre_hook(self._before_any),
+            register_optimizer_step_post_hook(self._after_any),
+        ]
         undo = []
         if self._inner is not None:
             self._before = self._inner.register_step_pre_hook(self._just_before)

@@ -65,7 +65,9 @@ def normal(shape: tuple[int, ...], deviation: float, dtype: torch.dtype, device:
     drawn = torch.empty(count, dtype=dtype)
     for first in range(0, count, 2 * _ROWS):
         pairs = min(_ROWS, -(-(count - first) // 2))
-        drawn[first : first + 2 * pairs] = _pairs(stream.update(bytes(16 * pairs)), deviation)[: count - first].to(dtype)
+        drawn[first : first + 2 * pairs] = _pairs(stream.update(bytes(16 * pairs)), deviation)[: count - first].to(
+            dtype
+        )
     return drawn.view(shape).to(device)
 
 
@@ -83,7 +85,7 @@ class _Generating:
 
     def __init__(self, kind: type) -> None:
         own = [vars(one)["add_noise"] for one in kind.__mro__ if "add_noise" in vars(one)]
-        self._modules = [sys.modules[method.__module__] for method in own]
+        self._modules: list[Any] = [sys.modules[method.__module__] for method in own]
         self._before: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> None:

@@ -123,7 +123,9 @@ class Watch(Brief):
         else:
             self._begin_again()
         before = 0 if self._draws is None else self._draws.passes
-        self._draws = Draws(self._loader, observed_sampler(self._loader), ahead=self._ahead, passes=before)
+        drawn = self._on_draw if self._sampler.drawn is Drawn.POISSON else None
+        sampler = observed_sampler(self._loader)
+        self._draws = Draws(self._loader, sampler, ahead=self._ahead, passes=before, drawn=drawn)
         self._undo.append(self._draws.close)
         if self._sensitive is not None:
             self._undo += self._sensitive.attach(self._draws)
@@ -268,7 +270,9 @@ class Watch(Brief):
 
     # What is called while the loop runs.
 
-    def _around(self, name: str, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None) -> None:
+    def _around(
+        self, name: str, before: Callable[[], None] | None = None, after: Callable[[], None] | None = None
+    ) -> None:
         """Call these before and after the method ``name`` of the optimizer, on this object only."""
         optimizer, method = self._optimizer, getattr(self._optimizer, name)
 
@@ -317,6 +321,11 @@ class Watch(Brief):
             drawn = batches if used is None else used.batches
             self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
 
+    def _on_draw(self) -> None:
+        """A batch of coins was drawn; from a state that was seen after another one, they are the same coins."""
+        if self._draw_seeds.public() or self._draw_seeds.repeated():
+            self._faults.add(Fault.PUBLIC_DRAWS)
+
     def _look_at_seeds(self, noise: float) -> None:
         if self._noise_seeds.public():
             self._faults.add(Fault.PUBLIC_SEED)
@@ -331,8 +340,6 @@ class Watch(Brief):
     def _add(self, step: SeenStep) -> None:
         if step.used is None and self._open_draws().seen:
             self._faults.add(Fault.OTHER_BATCHES)
-        if self._sampler.drawn is Drawn.POISSON and self._draw_seeds.public():
-            self._faults.add(Fault.PUBLIC_DRAWS)
         self._steps.add(step)
 
     def _rate(self, said: float | None) -> float | None:

@@ -39,7 +39,9 @@ def fresh(model: Any) -> Any:
         own = [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
         reset = getattr(layer, "reset_parameters", None)
         if own and not callable(reset):
-            raise UnsupportedError(f"{name or 'the model'} ({type(layer).__name__}) has weights and no reset_parameters")
+            raise UnsupportedError(
+                f"{name or 'the model'} ({type(layer).__name__}) has weights and no reset_parameters"
+            )
         if own and callable(reset):
             with torch.no_grad():
                 for tensor in own:
