@@ -134,6 +134,24 @@ def test_a_seed_that_changes_while_it_is_watched_was_set():
     assert not seeds.public()
 
 
+def test_a_generator_that_goes_back_is_seen_at_any_offset():
+    """Found by the fuzzer: after another number of draws the state is a new one, and the noise is the old one."""
+    generator = torch.Generator()
+    generator.manual_seed(2**60)
+    first = Seeds([generator])
+    torch.randn(7, generator=generator)
+    state = generator.get_state()
+    for _ in range(5):
+        assert not first.repeated()
+        torch.randn(700, generator=generator)
+    generator.set_state(state)
+    torch.randn(3, generator=generator)
+    assert Seeds([generator]).repeated()
+    assert not Seeds([generator], use="draws").repeated()
+    generator.manual_seed(2**61)
+    assert not first.repeated()
+
+
 def test_torch_seed_is_put_back():
     own = torch.seed
     made = private()

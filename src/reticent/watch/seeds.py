@@ -2,8 +2,8 @@
 
 The generator that torch begins with has a seed from the operating system. A seed below 2^32 can be tried out, and most
 are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A seed that was set while
-the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A state that noise was drawn
-from before gives the same noise again.
+the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A generator that goes back to
+where it was gives the same noise again, whichever watch saw it there.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ import torch
 
 _SMALL = 1 << 32
 
+_HEAD, _WORDS = 24, 624 * 8
+"""Bytes of a state of torch's Mersenne twister: a head that ends with the place in the block of words, and the block."""
+
+_BEEN: dict[tuple[str, int], tuple[int, dict[int, int]]] = {}
+"""For each use of each generator the last block of its state, and every block with the last place in it."""
+
 
 class Seeds:
     """Looks at one generator, or at several that are used together."""
 
-    def __init__(self, generators: list[Any]) -> None:
+    def __init__(self, generators: list[Any], use: str = "noise") -> None:
+        self._use = use
         self._generators = [(one, seed) for one in generators if (seed := _seed(one)) is not None]
-        self._states: set[int] = set()
         self._asked: set[int] = set()
 
     def watch_torch(self) -> Callable[[], None]:
@@ -41,7 +47,7 @@ class Seeds:
         return undo
 
     def go_on(self) -> None:
-        """Take the seeds as they are now for those of the start; states that were seen stay known."""
+        """Take the seeds as they are now for those of the start; where they were stays known."""
         self._generators = [(one, seed) for one, _ in self._generators if (seed := _seed(one)) is not None]
 
     def public(self) -> bool:
@@ -49,15 +55,27 @@ class Seeds:
         return any(self._is_public(generator, first) for generator, first in self._generators)
 
     def repeated(self) -> bool:
-        """Whether the generators are in a state in which they were when this was asked before."""
-        found = hash(b"".join(one.get_state().numpy().tobytes() for one, _ in self._generators))
-        known = found in self._states
-        self._states.add(found)
-        return known and bool(self._generators)
+        """Whether a generator went back to where it was, since this was asked before in this process."""
+        return any([self._went_back(generator) for generator, _ in self._generators])
+
+    def _went_back(self, generator: Any) -> bool:
+        block, place = _where(generator.get_state().numpy().tobytes())
+        last, been = _BEEN.get((self._use, id(generator)), (block, {}))
+        before = been.get(block)
+        _BEEN[self._use, id(generator)] = block, been
+        been[block] = place if before is None else max(place, before)
+        return before is not None and (block != last or place <= before)
 
     def _is_public(self, generator: Any, first: int) -> bool:
         now = _seed(generator)
         return now is not None and (guessable(now) or (now != first and now not in self._asked))
+
+
+def _where(state: bytes) -> tuple[int, int]:
+    """A state as a block of the generator's cycle and a place in it: it only goes on while nobody sets it."""
+    if len(state) > _HEAD + _WORDS:
+        return hash(state[_HEAD : _HEAD + _WORDS]), int.from_bytes(state[_HEAD - 8 : _HEAD], "little")
+    return hash(state[:8]), int.from_bytes(state[8:], "little")  # of CUDA: a seed and an offset
 
 
 def guessable(seed: int) -> bool:

@@ -145,7 +145,7 @@ class Watch(Brief):
         device = models.trained(self._model)[:1]
         default = [seeds.default(p.device) for p in device] or [torch.default_generator]
         self._noise_seeds = seeds.Seeds(seeds.of_noise(self._optimizer) if self._private else default)
-        self._draw_seeds = seeds.Seeds(seeds.of_draws(self._loader))
+        self._draw_seeds = seeds.Seeds(seeds.of_draws(self._loader), use="draws")
 
     def _begin_again(self) -> None:
         """Once more, as for the next pass over the data: numbers go on where they were."""
