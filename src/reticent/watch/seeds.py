@@ -16,7 +16,7 @@ import torch
 _SMALL = 1 << 32
 
 _HEAD, _WORDS = 24, 624 * 8
-"""Bytes of a state of torch's Mersenne twister: a head that ends with the place in the block of words, and the block."""
+"""Bytes of a state of torch's Mersenne twister: a head that ends with the place in the block of words; the block."""
 
 _BEEN: dict[tuple[str, int], tuple[int, dict[int, int]]] = {}
 """For each use of each generator the last block of its state, and every block with the last place in it."""
@@ -56,7 +56,8 @@ class Seeds:
 
     def repeated(self) -> bool:
         """Whether a generator went back to where it was, since this was asked before in this process."""
-        return any([self._went_back(generator) for generator, _ in self._generators])
+        back = [self._went_back(generator) for generator, _ in self._generators]
+        return any(back)
 
     def _went_back(self, generator: Any) -> bool:
         block, place = _where(generator.get_state().numpy().tobytes())
