@@ -182,6 +182,8 @@ MUTANTS = (
     Mutant("watch: the seed of a new generator", WATCH + "seeds.py", "return seed < _SMALL or seed == torch.Generator().initial_seed()", "return seed < _SMALL", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: a seed set during the run", WATCH + "seeds.py", "(guessable(now) or (now != first and now not in self._asked))", "guessable(now)", BUGS + "::test_a_seed_that_changes_while_it_is_watched_was_set"),
     Mutant("watch: noise drawn twice", WATCH + "seeds.py", "return before is not None and (block != last or place <= before)", "return False", LOOPS + "::TestSeeds"),
+    Mutant("watch: gradients that wait since before", WATCH + "optimisers.py", 'return any(found is not None and not hasattr(found, "_processed") for found in sums)', "return False", LOOPS + "::TestPhases"),
+    Mutant("watch: batches drawn again", WATCH + "session.py", "if self._draw_seeds.public() or self._draw_seeds.repeated():", "if self._draw_seeds.public():", LOOPS + "::TestSeeds"),
     Mutant("watch: a generator that went back further", WATCH + "seeds.py", "(block != last or place <= before)", "place <= before", BUGS + "::test_a_generator_that_goes_back_is_seen_at_any_offset"),
     Mutant("watch: torch.seed stays ours", WATCH + "seeds.py", "            torch.seed = torch.random.seed = own\n", "            torch.seed = own\n", BUGS + "::test_torch_seed_is_put_back"),
     Mutant("watch: public draws amplify", MECHANISM + "watched_run.py", "hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults", "hidden = sampler.drawn is Drawn.POISSON", BUGS + "::test_draws_that_are_public_amplify_nothing"),

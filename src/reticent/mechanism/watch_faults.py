@@ -128,8 +128,8 @@ _EXPLANATIONS = {
     ),
     Fault.STEPS_BEFORE: Explanation(
         Severity.ERROR,
-        "Steps were taken on this model before the watch began, and no ledger of them is known. Nobody saw their "
-        "noise, so no noise counts.",
+        "Steps were taken on this model before the watch began, or gradients gathered for one, and no ledger of them "
+        "is known. So no noise counts.",
         "Watch all steps; hand the ledger of those before to watch(..., continues=ledger). If they used no record of "
         "this training, say so: watch(..., start='declared').",
     ),

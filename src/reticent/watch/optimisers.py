@@ -125,6 +125,12 @@ def batch_of(optimizer: Any) -> tuple[int | None, int]:
     return None, 1
 
 
+def is_pending(optimizer: Any) -> bool:
+    """Whether clipped gradients of earlier batches wait to be released with those of the next step."""
+    sums = [getattr(p, "summed_grad", None) for group in optimizer.param_groups for p in group["params"]]
+    return any(found is not None and not hasattr(found, "_processed") for found in sums)
+
+
 def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
     """Records whose gradient norm exceeds the clip norm, of those that wait to be clipped; None if unknown."""
     if hasattr(optimizer, "max_grad_norms"):

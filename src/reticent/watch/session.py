@@ -122,6 +122,8 @@ class Watch(Brief):
             self._begin_first()
         else:
             self._begin_again()
+        if self._private and not self._pieces and optimisers.is_pending(self._optimizer):
+            self._faults.add(Fault.STEPS_BEFORE)
         before = 0 if self._draws is None else self._draws.passes
         drawn = self._on_draw if self._sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
