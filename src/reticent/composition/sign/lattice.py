@@ -311,10 +311,10 @@ def _pitches(
             next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)
         )
         pitch *= np.sqrt(rows * columns / points)
-    if not max(pitches) < _COARSEST:
-        raise NumericalError(f"sign lattice: its points would be {max(pitches):.1e} nats apart")
     if rows * columns > _OVERSIZE * points:
         raise NumericalError(f"sign lattice: {rows} x {columns} points would be needed")
+    if not max(pitches) < _COARSEST:
+        raise NumericalError(f"sign lattice: its points would be {max(pitches):.1e} nats apart")
     return pitches, (rows, columns)
 
 
