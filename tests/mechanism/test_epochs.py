@@ -64,7 +64,7 @@ def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
 
 
 def test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once() -> None:
-    """k batches of rate q before one step are no batch of rate kq: a record that two of them drew moves the sum twice."""
+    """k batches of rate q are no batch of rate kq: a record that two of them drew moves the sum twice."""
     accountant = ReticentAccountant()
     accountant.sampler = Sampler.POISSON
     hook = accountant.get_optimizer_hook_fn(0.01)

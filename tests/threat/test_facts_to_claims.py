@@ -75,8 +75,8 @@ def recorded(scope: Scope = Scope.WHOLE_DATA, budget: float | None = None, chang
 def test_only_a_budget_over_chosen_records_is_proven(scope: Scope, budget: float | None) -> None:
     """Whoever looks at the drawn batches only has not seen the record that was not drawn."""
     found = Attribute(recorded(scope, budget)).assess(DPSGD(NOISE, RATE, STEPS))
-    proven = budget is not None and scope is not Scope.SAMPLED_BATCH
-    assert found.claim.value == ("bound" if proven else "estimate")
+    proven = {Scope.WHOLE_DATA: Claim.BOUND, Scope.AUDIT_SET: Claim.CONDITIONAL}.get(scope, Claim.ESTIMATE)
+    assert found.claim is (Claim.ESTIMATE if budget is None else proven)
 
 
 @pytest.mark.parametrize("scope", [Scope.AUDIT_SET, Scope.WHOLE_DATA])

@@ -78,7 +78,9 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Bra
         return Bracket.exact(symmetrised(noisy[0].curve()))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
-        above, below = (_with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic))
+        above, below = (
+            _with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic)
+        )
         curves = safest([above, above.reversed]), hull([below, below.reversed])
         return Bracket.checked(*curves, found.notes, tuple(found.routes))
 

@@ -100,7 +100,7 @@ class DPSGD(Mechanism):
         if shift == 0.0:
             return ()
         pair, key = _dominating(run, neighbouring, shift, attained)
-        return (Part(pair, run.steps, (key,)),)
+        return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
 
     @property
     def records(self) -> int:
@@ -156,6 +156,15 @@ class DPSGD(Mechanism):
         return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else ("hidden-draws",)
 
 
+def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
+    """Keys of what the count of epochs stands on, where batches are shuffled.
+
+    Args:
+        run: any DP-SGD run.
+    """
+    return ("RETICENT:shuffled-epochs",) if run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 else ()
+
+
 def _ratio(batch_size: int, dataset_size: int) -> float:
     ratio = _check.count(batch_size=batch_size) / _check.count(dataset_size=dataset_size)
     if ratio > 1.0:
@@ -193,7 +202,7 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
         raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
     if attained and stated.sampler is Sampler.SHUFFLED and stated.sample_rate < 1.0:
         return ()
-    keys = ("RETICENT:whole-user-dominance",)
+    keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
     if noise == 0.0:
         return (Part(Disclosure(rate), run.steps * records, keys),)  # each record shows the person by a coin of its own
     pair: Pair

@@ -12,7 +12,8 @@ from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, rel
 from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import accountable, attained_shift
+from reticent.mechanism.dpsgd import accountable, attained_shift, epoch_theorems
+from reticent.mechanism.ledger import parts_of
 from reticent.proofs import Basis, condition
 from reticent.references import cite
 from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
@@ -44,7 +45,8 @@ _TOGETHER = (
 )
 _DIFFERENT = (
     "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
-    "whatever the dimension. It is safe as well where the record moves different runs in different directions."
+    "whatever the dimension. It is safe as well where the record moves different runs in different directions, if the "
+    "attacker knows nothing that would change were all of these turned round together."
 )
 _APART = (
     "The attacker does not know in which direction any single record of the person moves the result, in any step. "
@@ -145,7 +147,7 @@ class Relaxed(Adversary):
             basis=Basis.PROOF,
             curve=found.truth.pessimistic,
             truth=found.truth,
-            theorems=cite(*found.keys),
+            theorems=cite(*dict.fromkeys((*found.keys, *_of_epochs(mechanism)))),
             conditions=(*mechanism.conditions, *map(condition, found.needs)),
             notes=(*average, *found.notes, *_stated(self.dimension, mechanism), *mechanism.notes),
             mu_limits=(lower if found.floor else 0.0, upper),
@@ -262,13 +264,14 @@ def _matrix(mechanism: MatrixMechanism, neighbouring: Neighbouring, stated: int 
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
-    if run.sampler is Sampler.SHUFFLED and dimension > 1:
+    if run.sampler is Sampler.SHUFFLED:
         return _epochs(run, neighbouring, dimension)
     if run.records > 1:
         return _person(run, neighbouring, dimension)
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
         keys += ("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal", "RETICENT:told-mask")
+        keys += ("RETICENT:cut-moments", "RETICENT:norms-and-direction")
     if neighbouring is Neighbouring.REPLACE:
         return _replaced(run, dimension, keys)
     if dimension > 1:
@@ -286,7 +289,7 @@ def _epochs(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     if neighbouring is Neighbouring.REPLACE:
         found = _replaced(run, dimension, keys)
     else:
-        found = _Answer(relaxed_in(run, dimension), keys, (), _FIXED)
+        found = _Answer(relaxed_in(run, dimension), keys, (_LOG_2,) if dimension == 1 else (), _FIXED)
     return _together(found) if run.records > 1 else found
 
 
@@ -362,6 +365,12 @@ def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
         "safe. How much less this attacker reaches is not known."
     )
     return _Answer(worst_case(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,))
+
+
+def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
+    """What shuffled runs are counted by, whoever attacks."""
+    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
+    return tuple(dict.fromkeys(keys))
 
 
 def _coordinates(mechanism: Mechanism) -> int | None:
