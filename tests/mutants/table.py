@@ -40,6 +40,10 @@ DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
 SCREEN = "tests/dashboard/test_screen.py"
+FACTS = "tests/threat/test_facts_to_claims.py"
+EPOCHS = "tests/mechanism/test_epochs.py"
+ROUNDED = "tests/composition/test_rounded_ends.py"
+INTEROP = "reticent/interop/"
 
 
 @dataclass(frozen=True)
@@ -134,4 +138,20 @@ MUTANTS = (
     Mutant("screen: a share of an unknown sign", "reticent/dashboard/screen.py", "share = adversary.relaxed_probability", "share = 0.9 * adversary.relaxed_probability", SCREEN + "::test_an_unknown_sign_is_drawn_near_what_is_proven"),
     Mutant("verify: curves are not compared", "reticent/certificate/verify.py", "if path[0] in _NOT_DERIVED:", 'if path[0] in _NOT_DERIVED or "curve" in path:', VERIFY + "::test_a_forgery_is_refused"),
     Mutant("verify: what hides risk", "reticent/certificate/verify.py", "state = State.TAMPERED if why is None else State.CHANGED", "state = State.CHANGED", VERIFY + "::test_no_derived_leaf_can_be_changed"),
+    Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
+    Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
+    Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),
+    Mutant("epochs: stated batches of a pass", MECHANISM + "dpsgd.py", "rate if batches is None else 1.0 / batches", "rate", EPOCHS + "::test_stated_batches_of_a_pass_are_what_a_pass_takes"),
+    Mutant("opacus: rates of added batches are added", INTEROP + "opacus.py", "noise_multiplier=optimizer.noise_multiplier / batches, sample_rate=1.0", "noise_multiplier=optimizer.noise_multiplier, sample_rate=min(1.0, sample_rate * batches)", EPOCHS + "::test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once"),
+    Mutant("membership game: (1 - sample_rate)", THREAT + "membership_game.py", "batch * (1.0 - mechanism.sample_rate) / k", "batch / k", FACTS + "::test_other_records_of_poisson_batches_add_less_than_their_second_moment"),
+    Mutant("membership game: a spectrum of Poisson batches", THREAT + "membership_game.py", "not _full_batch(mechanism) and isinstance(k, GradientSpectrum)", "False", FACTS + "::test_a_spectrum_says_nothing_about_batches_of_random_size"),
+    Mutant("attribute: a budget over drawn batches", THREAT + "attribute.py", "self.record.budget is not None and self.record.scope is not Scope.SAMPLED_BATCH", "self.record.budget is not None", FACTS + "::test_only_a_budget_over_chosen_records_is_proven"),
+    Mutant("attribute: total squares of shuffled epochs", THREAT + "attribute.py", "if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:", "if record.budget is None:", FACTS + "::test_a_record_of_shuffled_epochs_proves_nothing_beyond_the_worst_case"),
+    Mutant("theorem keys of fixed batches", MECHANISM + "dpsgd.py", '"DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"', '"RETICENT:fixed-size-dominance" if sizes_agree else "DONG2022:Theorem 4.2"', FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("theorem key of shuffled epochs", MECHANISM + "dpsgd.py", 'return ("RETICENT:shuffled-epochs",) if', "return () if", FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("attribute: chords above the worst case", THREAT + "_envelope.py", "    if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):\n        return worst\n    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])", "    return tangent_envelope([worst.log_delta, *log_deltas])", FACTS + "::test_the_largest_change_of_a_field_is_the_replacement_of_a_record"),
+    Mutant("whole users: merged where a rate rounds to 1", CORE + "steps.py", "        elif pair.mu is not None:\n            squared += part.count * pair.mu**2", "        elif pair.unsampled_mu is not None and pair.log_absent < -36.0:\n            squared += part.count * pair.unsampled_mu**2", ROUNDED),
+    Mutant("whole users: no noise, one coin", MECHANISM + "dpsgd.py", "Part(Disclosure(rate), run.steps * records, keys)", "Part(Disclosure(rate), run.steps, keys)", ROUNDED),
+    Mutant("power next to 1", "reticent/tradeoff/base.py", "np.where(log_beta < LOG_HALF, log1mexp(log_beta), log_power)", "log_power", ROUNDED + "::test_the_raw_ends_of_the_power_are_in_order_next_to_1"),
+    Mutant("sign lattice: points hundreds of nats apart", SIGN + "lattice.py", "if not max(pitches) < _COARSEST:", "if max(pitches) < 0.0:", ROUNDED + "::test_noise_beyond_all_reason_gets_the_worst_case"),
 )  # fmt: skip
