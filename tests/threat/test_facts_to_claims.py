@@ -14,10 +14,11 @@ from scipy.stats import norm
 
 from reticent.composition import compose
 from reticent.composition.gmip_curves import GradientSpectrum
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
-from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Ledger, MatrixMechanism, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta, mu
-from reticent.threat import Attribute, Claim, MembershipGame, WorstCase
+from reticent.threat import Attribute, Claim, MembershipGame, Relaxed, WorstCase
 from reticent.threat.attribute import Scope, SensitivityRecord, worst_mask_term
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
@@ -138,3 +139,61 @@ def test_each_sampler_cites_its_own_theorem(sampler: Sampler, neighbouring: Neig
     keys = set(found.theorems)
     assert CITED[sampler, neighbouring] in keys
     assert not keys & (set(CITED.values()) - {CITED[sampler, neighbouring]})
+
+
+# --- ledgers, persons, patterns ----------------------------------------------------------------------
+
+
+def test_every_part_of_a_ledger_counts_for_a_field() -> None:
+    """A quiet part first: the mask of the first part says nothing about the second."""
+    quiet, loud = DPSGD(100.0, 0.01, 1), DPSGD(0.5, 0.5, 20)
+    both = Attribute(0.3).assess(Ledger((quiet, loud))).measure(advantage)
+    alone = Attribute(0.3).assess(loud).measure(advantage)
+    assert alone.lower > 0.0
+    assert both.value >= alone.lower
+
+
+def test_a_budget_does_not_use_what_was_measured() -> None:
+    """The largest mask term of a run depends on the data; under a budget the number must not."""
+    run = DPSGD(NOISE, RATE, STEPS)
+    records = [SensitivityRecord(STEPS, Scope.WHOLE_DATA, 1e-3, 1e-3, top, None, NOISE, 0.9) for top in (1e-4, 1e-3)]
+    one, other = (Attribute(record).assess(run).curve.delta(EPSILONS) for record in records)
+    assert one == pytest.approx(other, rel=1e-12, abs=0)
+    whole = Attribute(SensitivityRecord(STEPS, Scope.WHOLE_DATA, 1e-3, 0.9, 0.9, None, NOISE, 0.9)).assess(run).curve
+    assert np.all(one >= whole.delta(EPSILONS) * (1.0 - 1e-9))
+
+
+@pytest.mark.parametrize("who", [Attribute(0.3), MembershipGame(50.0)], ids=lambda who: who.name)
+def test_several_records_of_a_person_are_refused_by_name(who) -> None:
+    run = DPSGD(1.0, 0.1, 5, batch_size=10, records_per_user=3)
+    for release in (run, Ledger((run, run))):
+        with pytest.raises(UnsupportedError, match="one record per person only"):
+            who.assess(release, REPLACE)
+
+
+def test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has() -> None:
+    with pytest.raises(ParameterError, match="at most 5"):
+        Relaxed(10).assess(Ledger((Gaussian(2.0, dimension=5), Gaussian(2.0, dimension=20))))
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE], ids=lambda x: x.value)
+def test_runs_that_differ_are_each_counted(neighbouring: Neighbouring) -> None:
+    """A quiet run first, then a loud one: neither the first alone, nor addition in place of replacement."""
+    quiet, loud = DPSGD(20.0, 0.2, 2), DPSGD(1.0, 0.4, 2)
+    both = Relaxed().assess(Ledger((quiet, loud)), neighbouring).measure(advantage)
+    assert both.value >= Relaxed().assess(loud, ADD).measure(advantage).lower
+    if neighbouring is REPLACE:
+        worst = WorstCase().assess(Ledger((quiet, loud)), REPLACE).measure(advantage)
+        assert both.value == pytest.approx(worst.value, rel=1e-9, abs=0)
+
+
+def test_the_sensitivity_that_is_only_bounded_is_the_larger_one() -> None:
+    """Columns with inner products of both signs: some pattern attains less than what is proven, which counts."""
+    matrix = MatrixMechanism(4.0, 4, "[[1],[-0.9,1],[0.8,-0.7,1],[0.3,0.6,-0.9,1]]", participations=3)
+    size = matrix.sensitivity()
+    assert size.attained < size.proven
+    for who in (WorstCase(), Relaxed()):
+        found = who.assess(matrix).measure(advantage)
+        proven = who.assess(Gaussian(4.0 / size.proven)).measure(advantage)
+        assert found.upper == pytest.approx(proven.value, rel=1e-9, abs=0)
+        assert found.lower < found.upper
