@@ -43,6 +43,7 @@ SCREEN = "tests/dashboard/test_screen.py"
 FACTS = "tests/threat/test_facts_to_claims.py"
 EPOCHS = "tests/mechanism/test_epochs.py"
 ROUNDED = "tests/composition/test_rounded_ends.py"
+POINTS = "tests/calibrate/test_points.py"
 INTEROP = "reticent/interop/"
 PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
@@ -179,4 +180,16 @@ MUTANTS = (
     Mutant("whole users: no noise, one coin", MECHANISM + "dpsgd.py", "Part(Disclosure(rate), run.steps * records, keys)", "Part(Disclosure(rate), run.steps, keys)", ROUNDED),
     Mutant("power next to 1", "reticent/tradeoff/base.py", "np.where(log_beta < LOG_HALF, log1mexp(log_beta), log_power)", "log_power", ROUNDED + "::test_the_raw_ends_of_the_power_are_in_order_next_to_1"),
     Mutant("sign lattice: points hundreds of nats apart", SIGN + "lattice.py", "if not max(pitches) < _COARSEST:", "if max(pitches) < 0.0:", ROUNDED + "::test_noise_beyond_all_reason_gets_the_worst_case"),
+    Mutant("claims: no allowance for chords", "reticent/calibrate/claims.py", "min(ends[1] * (1.0 + allowed), 1.0)", "ends[1]", POINTS),
+    Mutant("claims: mu by its lower end", "reticent/calibrate/claims.py", "return Interval(lower, upper, upper)", "return Interval(lower, lower, upper)", POINTS),
+    Mutant("attribute: mask of the first part alone", THREAT + "attribute.py", "        if len(self.parts) == 1:\n            (part,) = self.parts", "        if self.parts:\n            part = self.parts[0]", FACTS + "::test_every_part_of_a_ledger_counts_for_a_field"),
+    Mutant("attribute: what was measured under a budget", THREAT + "attribute.py", "largest = largest if record.budget is not None else record.largest_mask_term", "largest = record.largest_mask_term", FACTS + "::test_a_budget_does_not_use_what_was_measured"),
+    Mutant("attribute: several records of a person", THREAT + "attribute.py", 'one_record(part, "attribute inference")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("membership game: several records of a person", THREAT + "membership_game.py", 'one_record(mechanism, "the membership game")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("relaxed: dimension of the largest release", THREAT + "relaxed.py", "return min((d for d in map(_coordinates", "return max((d for d in map(_coordinates", FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
+    Mutant("relaxed: two runs that differ are one", THREAT + "relaxed.py", "len({replace(run, steps=1) for run in runs}) > 1", "len({replace(run, steps=1) for run in runs}) > 2", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: schedules under replacement", THREAT + "relaxed.py", "if size == 1.0 and all(map(_followed, parts))", "if all(map(_followed, parts))", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: ends of a matrix exchanged", THREAT + "relaxed.py", "for a in (True, False))", "for a in (False, True))", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("matrix: what is attained as the bound", MECHANISM + "matrix.py", "shift = neighbouring.sensitivity * (size.attained if attained else size.proven)", "shift = neighbouring.sensitivity * size.attained", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("whole users: replacement in full batches", MECHANISM + "dpsgd.py", "GaussianPair(noise, 1.0, records * neighbouring.sensitivity)", "GaussianPair(noise, 1.0, float(records))", FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
 )  # fmt: skip

@@ -16,7 +16,7 @@ from reticent.composition import compose
 from reticent.composition.gmip_curves import GradientSpectrum
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
-from reticent.mechanism import DPSGD, Gaussian, Ledger, MatrixMechanism, Neighbouring, Sampler
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta, mu
 from reticent.threat import Attribute, Claim, MembershipGame, Relaxed, WorstCase
 from reticent.threat.attribute import Scope, SensitivityRecord, worst_mask_term
@@ -197,3 +197,18 @@ def test_the_sensitivity_that_is_only_bounded_is_the_larger_one() -> None:
         proven = who.assess(Gaussian(4.0 / size.proven)).measure(advantage)
         assert found.upper == pytest.approx(proven.value, rel=1e-9, abs=0)
         assert found.lower < found.upper
+
+
+def test_sampled_laplace_releases_are_refused_under_replacement() -> None:
+    for releases in (1, 3):
+        with pytest.raises(UnsupportedError, match="replace"):
+            Relaxed().assess(Laplace(2.0, releases=releases, sample_rate=0.1), REPLACE)
+
+
+@pytest.mark.parametrize(
+    ("neighbouring", "size"), [(ADD, 1.0), (REPLACE, 2.0), (ZERO, 1.0)], ids=["add", "replace", "zero"]
+)
+def test_full_batches_of_a_person_move_by_all_records_of_both_persons(neighbouring: Neighbouring, size: float) -> None:
+    """Three releases of four records at noise 8: the mu of one Gaussian release, exactly."""
+    found = WorstCase().assess(DPSGD(8.0, 1.0, 3, records_per_user=4), neighbouring).mu()
+    assert found.value == pytest.approx(size * 4.0 * math.sqrt(3.0) / 8.0, rel=1e-12, abs=0)
