@@ -44,6 +44,7 @@ FACTS = "tests/threat/test_facts_to_claims.py"
 EPOCHS = "tests/mechanism/test_epochs.py"
 ROUNDED = "tests/composition/test_rounded_ends.py"
 POINTS = "tests/calibrate/test_points.py"
+BRIDGES = "tests/interop/test_bridges.py"
 INTEROP = "reticent/interop/"
 PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
@@ -192,4 +193,7 @@ MUTANTS = (
     Mutant("relaxed: ends of a matrix exchanged", THREAT + "relaxed.py", "for a in (True, False))", "for a in (False, True))", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("matrix: what is attained as the bound", MECHANISM + "matrix.py", "shift = neighbouring.sensitivity * (size.attained if attained else size.proven)", "shift = neighbouring.sensitivity * size.attained", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("whole users: replacement in full batches", MECHANISM + "dpsgd.py", "GaussianPair(noise, 1.0, records * neighbouring.sensitivity)", "GaussianPair(noise, 1.0, float(records))", FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
+    Mutant("opacus: saved repeats", INTEROP + "opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
+    Mutant("opacus: the largest clip norm", INTEROP + "opacus.py", "else min(self.max_grad_norm, norm)", "else max(self.max_grad_norm, norm)", BRIDGES),
+    Mutant("pld: half a bound", INTEROP + "pld.py", "    return all(\n        bool(getattr", "    return any(\n        bool(getattr", BRIDGES),
 )  # fmt: skip

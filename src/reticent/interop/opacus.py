@@ -35,7 +35,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         history: segments of equal steps, in order.
         sampler: how batches were really drawn, or None where nobody has seen it: then every step counts as a
             release of the whole data. ``look_at`` sets it.
-        max_grad_norm: largest clip norm of the optimizers that stepped, or None before the first step.
+        max_grad_norm: smallest clip norm of the optimizers that stepped, or None before the first step.
         repeats: how often one record can be in one batch; more than 1 for draws with replacement.
         faults: what was wrong with the inputs of convolutions. With a fault that voids the guarantee no noise counts.
         unseen_layouts: steps were taken with convolutions of a model that nobody had shown to ``look_at``.
@@ -93,7 +93,8 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
                 self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate)
             else:  # a record may be in each of them: the sum of their rates would forget how far it then moves the sum
                 self.step(noise_multiplier=optimizer.noise_multiplier / batches, sample_rate=1.0)
-            self.max_grad_norm = max(self.max_grad_norm or 0.0, float(optimizer.max_grad_norm))
+            norm = float(optimizer.max_grad_norm)  # a change of a gradient counts against the least noise
+            self.max_grad_norm = norm if self.max_grad_norm is None else min(self.max_grad_norm, norm)
             self.unseen_layouts |= not self._model_seen and any(p.dim() == 4 for p in optimizer.params)
 
         return hook
