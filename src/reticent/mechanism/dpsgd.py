@@ -150,7 +150,7 @@ class DPSGD(Mechanism):
     def _stated(self) -> tuple[str, ...]:
         drawn = () if self.sample_rate == 1.0 else (_DRAWS[self.sampler],)
         person = () if self.records_per_user is None else ("records-per-person",)
-        return ("clipped", *drawn, *person, "planned-steps")
+        return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else ("hidden-draws",)

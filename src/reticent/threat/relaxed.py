@@ -61,6 +61,9 @@ _DIFFERENCE = (
     "of the two knows a part of it."
 )
 _FIXED = ("fixed-length",)
+_ONE_QUERY = (
+    "One fixed query: given how far the record moves its answer, every direction is equally likely for this attacker."
+)
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -220,7 +223,7 @@ def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int 
     match mechanism:
         case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
             found = _common(noncentrality(mechanism, neighbouring), stated or d, size)
-            return replace(found, needs=()) if mechanism.releases == 1 else found
+            return replace(found, needs=()).saying(_ONE_QUERY) if mechanism.releases == 1 else found
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return no_relaxed_curve(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
