@@ -29,7 +29,8 @@ from reticent.composition.relaxed_dimension import (
 from reticent.composition.relaxed_dimension.chain import chained
 from reticent.composition.relaxed_dimension.enclose import both_directions, grid
 from reticent.composition.relaxed_dimension.overlap_law import overlap_law
-from reticent.composition.relaxed_dimension.reacting_information import Setting, Steps
+from reticent.composition.relaxed_dimension.reacting_information import Setting
+from reticent.composition.relaxed_dimension.step_information import Steps
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
@@ -63,7 +64,7 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
     size, and ledgers with other mechanisms, get the worst case.
 
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
-    of noise and coins. The information bound is left out.
+    of noise and coins; how they depend on each other is arbitrary.
 
     Args:
         release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
@@ -148,16 +149,15 @@ def _worst_advantage(release: Release) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A release that is answered: its steps, merged; records of the person; whether attacks may stand below."""
+    """A release that is answered: its steps, merged; what is known of the effect; whether attacks may stand below."""
 
     parts: tuple[Steps, ...]
-    records: int
     setting: Setting
     attained: bool
 
     def nats(self) -> float:
-        """KL(present || absent), from above; infinite for several records of one person."""
-        return math.inf if self.records > 1 else reacting_information.divergence(self.parts, self.setting)
+        """KL(present || absent), from above."""
+        return reacting_information.divergence(self.parts, self.setting)
 
     def log_chi_square(self) -> float:
         """log of an upper bound on E (LR - 1)^2 under "absent"."""
@@ -166,7 +166,7 @@ class _Case:
         if self.setting.kind is Gradients.ONE_DIRECTION:  # half of all pairs of directions are opposite
             opposite = float(log_expm1(self._exponents(np.array([known])))[0])
             log_x = float(np.logaddexp(log_x, opposite)) - LOG_2
-        if len(self.parts) == 1 and self.parts[0].count == 1 and self.records == 1:
+        if len(self.parts) == 1 and self.parts[0].count == 1:
             log_x = min(log_x, math.log(reacting_information.first_step_chi_square(self.parts[0], self.setting)))
         return max(log_x + _SLACK, _LEAST_LOG)
 
@@ -174,7 +174,7 @@ class _Case:
         """log of the mean, over coins, of exp(sum of <g, g'> / s^2), where <g, g'> is at most ``overlap``."""
         total = np.zeros(len(overlap))
         for part in self.parts:
-            total += part.count * _log_mean_over_coins(part.signal * overlap, part.rate, self.records)
+            total += part.count * _log_mean_over_coins(part.signal * overlap, part.rate, part.records)
         return total
 
     def reached(self) -> Polygon | None:
@@ -200,13 +200,12 @@ class _Case:
     def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 40) -> list[tuple[np.ndarray, np.ndarray]]:
         """(false positive rates, powers) of the frozen perceptron, and of whoever sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
-        perceptron = frozen.error_rates(part.noise, part.rate, part.count, d, self.records, levels, cells)
+        run = part.noise, part.rate, part.count, d
+        perceptron = frozen.error_rates(*run, part.records, levels, cells)
         if part.rate < 1.0:
-            constant = tests_from_below.error_rates(
-                part.noise, part.rate, part.count, d, levels // 3, groups, self.records
-            )
+            constant = tests_from_below.error_rates(*run, levels // 3, groups, part.records)
         else:
-            strength = part.count * (self.records / part.noise) ** 2
+            strength = part.count * (part.records / part.noise) ** 2
             errors = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
             constant = np.exp(errors.fpr), np.exp(errors.tpr)
         return [perceptron, constant]
@@ -247,6 +246,7 @@ def _case(release: Release, dimension: int, kind: Gradients, known_share: float)
         counts[run.noise_multiplier, run.sample_rate] = (
             counts.get((run.noise_multiplier, run.sample_rate), 0) + run.steps
         )
-    parts = tuple(Steps(*kinds, count) for kinds, count in sorted(counts.items()))
+    records = sampled[0].records
+    parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
     attained = all(run.sampler is Sampler.POISSON or run.sample_rate == 1.0 for run in sampled)
-    return _Case(parts, sampled[0].records, setting, attained)
+    return _Case(parts, setting, attained)

@@ -14,9 +14,9 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.composition.relaxed_dimension.learnt import learnt
-from reticent.composition.relaxed_dimension.step_information import known_direction, step_nats
+from reticent.composition.relaxed_dimension.step_information import Steps, known_direction, step_nats
 from reticent.mechanism.gradients import Gradients
-from reticent.tradeoff._logs import OVERFLOW, log_expm1, log_of
+from reticent.tradeoff._logs import log_expm1, log_of
 
 _SINGLE = 3000  # first steps that are counted one by one
 _GROWTH = 1.001  # ratio of the blocks of later ones
@@ -43,20 +43,6 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """Equal steps: noise over the clip norm, inclusion probability, how many."""
-
-    noise: float
-    rate: float
-    count: int
-
-    @property
-    def signal(self) -> float:
-        """1 / s^2."""
-        return self.noise**-2.0
-
-
-@dataclass(frozen=True, slots=True)
 class Gains:
     """Increasing and concave: what a step tells at most, in nats, once ``nats`` are known about the direction."""
 
@@ -79,7 +65,7 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
         if len(parts) > 1:
             return _any_order(parts, setting) * _ROUND_UP
         (part,) = parts
-        taught = part.count * known_direction(part.rate, part.signal)
+        taught = part.count * known_direction(part)
         found = min(_one_by_one(part, setting), taught)
         if part.rate == 1.0:
             found = min(found, _continuous(part, taught, setting))
@@ -94,7 +80,7 @@ def first_step_chi_square(part: Steps, setting: Setting) -> float:
         setting: of the run.
     """
     with np.errstate(over="ignore"):
-        return float(part.rate**2 * _chi_square(part.signal, setting)[0])
+        return float(_chi_square(part, 1.0, setting)[0])
 
 
 def _one_by_one(part: Steps, setting: Setting) -> float:
@@ -105,7 +91,7 @@ def _one_by_one(part: Steps, setting: Setting) -> float:
         grown = np.unique(np.ceil(_SINGLE * _GROWTH**powers))
         low = np.append(low, grown[grown < part.count])
     high = np.append(low[1:], part.count) - 1.0
-    gains = _gains(part, setting)(high * known_direction(part.rate, part.signal))
+    gains = _gains(part, setting)(high * known_direction(part))
     return float(np.sum((high - low + 1.0) * gains))
 
 
@@ -122,7 +108,7 @@ def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
     r_i is what a part tells per nat that it teaches. It grows with what is known, so a step that teaches from I to I'
     gains at most the integral of r_i from I to I'.
     """
-    taught = np.array([part.count * known_direction(part.rate, part.signal) for part in parts])
+    taught = np.array([part.count * known_direction(part) for part in parts])
     total = float(np.sum(taught))
     grid = np.append(0.0, _GRID) * total
     densities = np.array([_per_nat(part, setting)(grid[1:]) for part in parts])
@@ -135,15 +121,14 @@ def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
 @lru_cache(maxsize=64)
 def _gains(part: Steps, setting: Setting) -> Gains:
     """What a step tells, by what is known."""
-    chi_square, thrice = (_chi_square(k * part.signal, setting) for k in (1.0, 3.0))
-    most = known_direction(part.rate, part.signal)
-    return _majorant(learnt(setting.dimension).nats, np.fmin(step_nats(part.rate, chi_square, thrice), most))
+    found = step_nats(part.drawn, *(_chi_square(part, times, setting) for times in (1.0, 3.0)))
+    return _majorant(learnt(setting.dimension).nats, np.fmin(found, known_direction(part)))
 
 
 def _per_nat(part: Steps, setting: Setting) -> Gains:
     """What a step tells per nat that it teaches; without sampling also |E effect|^2."""
     gains = _gains(part, setting)
-    per_nat = gains.most / known_direction(part.rate, part.signal)
+    per_nat = gains.most / known_direction(part)
     if part.rate == 1.0:
         mean = _majorant(learnt(setting.dimension).nats, _first_order(setting))
         per_nat = np.minimum(per_nat, mean(gains.nats))
@@ -158,18 +143,11 @@ def _first_order(setting: Setting) -> np.ndarray:
     return np.append((1.0 - known) * np.minimum(hidden, bounds.square) + known, 1.0)
 
 
-def _chi_square(signal: float, setting: Setting) -> np.ndarray:
-    """Bound on E e^(x <g, g'>) - 1: x E <g, g'> + (e^x - 1 - x) E <g, g'>^2, and where all is known."""
+def _chi_square(part: Steps, times: float, setting: Setting) -> np.ndarray:
+    """Of one step with ``times`` its signal, at each of ``learnt``'s nats, and where all is known."""
     known = setting.known_share
     overlap = np.append((1.0 - known) * np.sqrt(learnt(setting.dimension).overlap) + known, 1.0)
-    return signal * _first_order(setting) + _beyond_first(signal) * overlap**2
-
-
-def _beyond_first(x: float) -> float:
-    """e^x - 1 - x."""
-    if x < _SERIES:
-        return 0.5 * x * x * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 5.5))))
-    return float(np.expm1(min(x, OVERFLOW))) - x if x < OVERFLOW else np.inf
+    return part.chi_square(times, _first_order(setting), overlap**2)
 
 
 def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
