@@ -17,7 +17,7 @@ import numpy as np
 from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import certified_advantage, compose
-from reticent.composition.polygon import Polygon, hull, polygon_through, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.composition.relaxed_dimension import (
     _binomial,
     frozen,
@@ -36,7 +36,7 @@ from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.gradients import Gradients
 from reticent.mechanism.ledger import parts_of
-from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff
+from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, TradeOff
 from reticent.tradeoff._logs import LOG_2, log_expm1
 
 Release = DPSGD | Ledger
@@ -45,9 +45,10 @@ Release = DPSGD | Ledger
 _FIXED_BATCHES = "Batches of fixed size: the displaced record has a direction that the attacker knows."
 _OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
-_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 25  # of the attacks that are tried for the advantage alone
+_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
 _LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
 _SLACK = 1e-9  # relative, of chi-square
+_TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
 _COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 beside it is the correction
@@ -88,7 +89,7 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
         told = reacting_information.log_deltas(nats, thresholds)
         above = both_directions(thresholds, np.fmin(add, told[0]), np.fmin(remove, told[1]))
         improved = np.any(above.log_delta(thresholds) < worst.pessimistic.log_delta(thresholds))
-        curve = strictest([above, worst.pessimistic]) if improved else worst.pessimistic
+        curve = strictest([above, *_followed(worst.pessimistic)]) if improved else worst.pessimistic
         below = case.reached()
     if below is None:
         return Bracket.from_above(curve, worst.notes)
@@ -137,6 +138,16 @@ def reacting_replace(release: Release, dimension: int, kind: Gradients, known_sh
         return Bracket.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
     one = reacting_in(release, dimension, kind, known_share)
     return Bracket.from_above(strictest([chained(one.pessimistic), worst.pessimistic]), worst.notes)
+
+
+def _followed(worst: TradeOff) -> list[TradeOff]:
+    """The worst case; a smooth one also by close tangents down to where it vanishes."""
+    if isinstance(worst, Polygon):
+        return [worst]
+    seen = np.geomspace(1e-9, 1e3, 200)
+    last = seen[min(int(np.searchsorted(-worst.log_delta(seen), _GONE)), len(seen) - 1)]
+    thresholds = np.linspace(0.0, last, _TANGENTS)
+    return [worst, symmetric_above(thresholds, worst.log_delta(thresholds))]
 
 
 def _worst_advantage(release: Release) -> float:
@@ -197,18 +208,19 @@ class _Case:
         usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
         return self.attained and not others and usual
 
-    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 40) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[tuple[np.ndarray, np.ndarray]]:
         """(false positive rates, powers) of the frozen perceptron, and of whoever sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
         run = part.noise, part.rate, part.count, d
-        perceptron = frozen.error_rates(*run, part.records, levels, cells)
+        signed = self.setting.kind is Gradients.LINEAR_HEAD
+        reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
-            constant = tests_from_below.error_rates(*run, levels // 3, groups, part.records)
+            constant = tests_from_below.error_rates(*run, levels // 4, groups, part.records)
         else:
             strength = part.count * (part.records / part.noise) ** 2
             errors = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
             constant = np.exp(errors.fpr), np.exp(errors.tpr)
-        return [perceptron, constant]
+        return [reacting, constant]
 
 
 def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray:
