@@ -1,7 +1,7 @@
 """Attacks on the relaxed attacker's model whose gradients react to the weights, with exact rates or exact ratios.
 
-Nothing here uses the code under test. ``frozen_rates`` is exact up to quadrature; ``learning_power`` has an exact false
-positive rate and a simulated power; ``reaction`` gives exact likelihood ratios of reactions on finitely many directions.
+Nothing here uses the code under test. ``frozen_rates`` is exact up to quadrature. ``learning_power`` has an exact false
+positive rate and a simulated power. ``reaction`` gives exact likelihood ratios, for finitely many directions.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def random_reaction(rng: np.random.Generator, *, signed: bool = False) -> React:
 
 
 def greedy_reaction(noise: float, rate: float, level: float = 0.0) -> React:
-    """Active on the cap around what a posterior under its own past favours: weights that follow the hidden direction."""
+    """Active on the cap around what the posterior favours: weights that follow the hidden direction."""
 
     def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
         runs, steps, _ = past.shape
@@ -185,14 +185,15 @@ def greedy_reaction(noise: float, rate: float, level: float = 0.0) -> React:
     return react
 
 
-def head_reaction(rng: np.random.Generator, dimension: int) -> React:
-    """u (x) v with two outputs: v turns with a random linear function of the past and of u."""
+def head_reaction(rng: np.random.Generator, dimension: int, *, signs_kept: bool = False) -> React:
+    """u (x) v with two outputs: v turns with a random linear function of the past and of u; or only its part >= 0."""
     start, turn = rng.normal(size=(2, dimension)), rng.normal(size=(2, 2 * dimension)) * 0.5
 
     def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
         known = past.sum(axis=1) @ turn.T  # runs x 2
         v = (start @ u.T).T[None] + known[:, None, :]
-        v /= np.linalg.norm(v, axis=2, keepdims=True)
+        v = np.maximum(v, 0.0) if signs_kept else v
+        v /= np.maximum(np.linalg.norm(v, axis=2, keepdims=True), 1e-12)
         return np.einsum("mi,rmo->rmio", u, v).reshape(len(past), len(u), -1)
 
     react.width = 2 * dimension  # type: ignore[attr-defined]

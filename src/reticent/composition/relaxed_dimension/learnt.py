@@ -3,6 +3,7 @@
 For every law pi of u with KL(pi || uniform) <= I and every f, E_pi f <= (I + log E e^{L f}) / L for all L > 0. So
 
     phi(I) bounds E_pi max(<u, e>, 0) for every e,      Q(I) bounds E_pi <u, e>^2,
+    H(I)   bounds E_pi max(<u, e>, 0)^2,
     S(I)   bounds E <u, u'>^2 for independent u, u' of law pi: Q(I), and 1/d plus what forms without trace gain.
 
 Every L gives a bound, so a grid of them does. docs/relaxed-reacting.md has the proofs.
@@ -35,12 +36,14 @@ class Learnt:
         nats: I, from 0.
         positive: phi(I).
         square: Q(I).
+        half_square: H(I).
         overlap: S(I).
     """
 
     nats: np.ndarray
     positive: np.ndarray
     square: np.ndarray
+    half_square: np.ndarray
     overlap: np.ndarray
 
 
@@ -54,16 +57,17 @@ def learnt(dimension: int) -> Learnt:
     law, d = overlap_law(dimension), float(dimension)
     nats = np.append(0.0, np.geomspace(_LEAST_NATS, max(_MOST_NATS, _PER_DIMENSION * d), _NATS))
     tilts = np.geomspace(_LEAST_TILT * np.sqrt(d), _LARGEST_TILT * d, _TILTS)
-    half = np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2)
-    positive = _least(nats, tilts, half)
+    positive = _least(nats, tilts, np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2))
     positive[0] = min(mean_positive_part(dimension) * _ROUND_UP, positive[0])
     tilts = np.geomspace(_LEAST_TILT * d, _LARGEST_TILT * d, _TILTS)
-    square = _least(nats, tilts, np.logaddexp(0.0, _log_excess(law, tilts, law.nodes**2)))
-    square[0] = min(_ROUND_UP / d, square[0])
+    log_excess = _log_excess(law, tilts, law.nodes**2)
+    square = _least(nats, tilts, np.logaddexp(0.0, log_excess))
+    half_square = _least(nats, tilts, np.logaddexp(0.0, log_excess - LOG_2))
+    square[0], half_square[0] = min(_ROUND_UP / d, square[0]), min(0.5 * _ROUND_UP / d, half_square[0])
     form = 0.5 * (-np.log1p(-2.0 * _FORMS) - 2.0 * _FORMS)
     gained = _least(nats, _FORMS, np.log1p(2.0 * np.expm1(form)), most=d)
     overlap = np.minimum(square, (1.0 + gained**2 / d) / d * _ROUND_UP)
-    return Learnt(nats, positive, square, overlap)
+    return Learnt(nats, positive, square, half_square, overlap)
 
 
 def _log_excess(law: OverlapLaw, tilts: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -56,7 +56,9 @@ _LONGEST = 10**9  # steps up to which attacks are tried
 
 
 @lru_cache(maxsize=64)
-def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: float = 0.0) -> Bracket:
+def reacting_in(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> Bracket:
     """Enclosure of the curve over a direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
     Above, the smallest of the second moment, the information bound and the worst case at every threshold. Below, what
@@ -73,12 +75,14 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
         kind: how the gradient may react. ``ANY`` is the worst case.
         known_share: at most this share of the squared length lies in directions that the attacker knows, such as that
             of a bias.
+        hard_labels: of a head: for each output the derivative of the loss keeps its sign, as that of cross-entropy does
+            for a label that is one class. With two classes such a head is one direction.
 
     Raises:
         ParameterError: ``dimension``, ``kind`` or ``known_share`` is outside its domain.
         UnsupportedError: no noise.
     """
-    case = _case(release, dimension, kind, known_share)
+    case = _case(release, dimension, kind, known_share, hard_labels)
     worst = compose(release, Neighbouring.ADD_REMOVE)
     if isinstance(case, str):
         return Bracket.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
@@ -97,19 +101,19 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
 
 
 def reacting_advantage(
-    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
 ) -> tuple[float, float]:
     """(lower, upper) around the advantage alone, in milliseconds; the upper end may be above that of ``reacting_in``.
 
     The worst case is asked where it may be the smaller one: large advantages and few dimensions.
 
     Args:
-        release, dimension, kind, known_share: as for ``reacting_in``.
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
 
     Raises:
         ParameterError, UnsupportedError: as for ``reacting_in``.
     """
-    case = _case(release, dimension, kind, known_share)
+    case = _case(release, dimension, kind, known_share, hard_labels)
     if isinstance(case, str):
         return 0.0, float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
     with np.errstate(all="ignore"):
@@ -124,19 +128,21 @@ def reacting_advantage(
 
 
 @lru_cache(maxsize=64)
-def reacting_replace(release: Release, dimension: int, kind: Gradients, known_share: float = 0.0) -> Bracket:
+def reacting_replace(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> Bracket:
     """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
 
     Args:
-        release, dimension, kind, known_share: as for ``reacting_in``.
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
 
     Raises:
         ParameterError, UnsupportedError: as for ``reacting_in``.
     """
-    case, worst = _case(release, dimension, kind, known_share), compose(release, Neighbouring.REPLACE)
+    case, worst = _case(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
     if isinstance(case, str):
         return Bracket.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
-    one = reacting_in(release, dimension, kind, known_share)
+    one = reacting_in(release, dimension, kind, known_share, hard_labels=hard_labels)
     return Bracket.from_above(strictest([chained(one.pessimistic), worst.pessimistic]), worst.notes)
 
 
@@ -174,7 +180,7 @@ class _Case:
         """log of an upper bound on E (LR - 1)^2 under "absent"."""
         law, known = overlap_law(self.setting.dimension), self.setting.known_share
         log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
-        if self.setting.kind is Gradients.ONE_DIRECTION:  # half of all pairs of directions are opposite
+        if self.setting.agrees:  # half of all pairs of directions are opposite
             opposite = float(log_expm1(self._exponents(np.array([known])))[0])
             log_x = float(np.logaddexp(log_x, opposite)) - LOG_2
         if len(self.parts) == 1 and self.parts[0].count == 1:
@@ -212,7 +218,7 @@ class _Case:
         """(false positive rates, powers) of the frozen perceptron, and of whoever sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
         run = part.noise, part.rate, part.count, d
-        signed = self.setting.kind is Gradients.LINEAR_HEAD
+        signed = not self.setting.agrees
         reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
             constant = tests_from_below.error_rates(*run, levels // 4, groups, part.records)
@@ -238,9 +244,9 @@ def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
     return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 
-def _case(release: Release, dimension: int, kind: Gradients, known_share: float) -> _Case | str:
+def _case(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
     """What is computed; or why the answer is the worst case, which may need no words."""
-    setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share))
+    setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
     if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
         raise ParameterError("gradients", kind, "one-direction, linear-head or any")
     runs = parts_of(release)

@@ -35,11 +35,18 @@ class Setting:
         dimension: of the space in which the direction is unknown, >= 1.
         kind: one direction, or a linear head.
         known_share: of the squared length, in directions that the attacker knows.
+        signs_kept: a head whose factor v keeps the sign of each of its entries.
     """
 
     dimension: int
     kind: Gradients
-    known_share: float
+    known_share: float = 0.0
+    signs_kept: bool = False
+
+    @property
+    def agrees(self) -> bool:
+        """Whether <g, g'> has the sign of <u, u'>."""
+        return self.kind is Gradients.ONE_DIRECTION or self.signs_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +146,10 @@ def _per_nat(part: Steps, setting: Setting) -> Gains:
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
     known, bounds = setting.known_share, learnt(setting.dimension)
-    hidden = bounds.positive**2 if setting.kind is Gradients.ONE_DIRECTION else bounds.square
-    return np.append((1.0 - known) * np.minimum(hidden, bounds.square) + known, 1.0)
+    hidden = bounds.half_square if setting.agrees else bounds.square
+    if setting.kind is Gradients.ONE_DIRECTION:
+        hidden = np.minimum(hidden, bounds.positive**2)
+    return np.append((1.0 - known) * hidden + known, 1.0)
 
 
 def _chi_square(part: Steps, times: float, setting: Setting) -> np.ndarray:
