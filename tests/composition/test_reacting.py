@@ -362,7 +362,7 @@ def check_setting(noise, rate, steps, dimension, records, rng):
         assert np.all(reached.reversed.delta(HIGHEST) <= above * (1.0 + 1e-7) + 1e-12)
         assert np.all(above <= worst.delta(HIGHEST) * (1.0 + 1e-3) + 1e-12)
     assert np.all(
-        curves[ONE].pessimistic.delta(HIGHEST) <= curves[HEAD].pessimistic.delta(HIGHEST) * (1 + 1e-9) + 1e-12
+        curves[ONE].pessimistic.delta(HIGHEST) <= curves[HEAD].pessimistic.delta(HIGHEST) * (1 + 1e-3) + 1e-12
     )
     share = float(rng.uniform())
     more = float(reacting_in(run, dimension, ONE, share).pessimistic.delta(0.0))

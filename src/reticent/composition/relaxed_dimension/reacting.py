@@ -52,6 +52,7 @@ _TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
 _COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 beside it is the correction
+_ALMOST = 1.0 - 1e-12
 _LONGEST = 10**9  # steps up to which attacks are tried
 
 
@@ -198,7 +199,7 @@ class _Case:
         """The curve of attacks, in both directions; None where none is known."""
         if not self._tried:
             return None
-        curves = [polygon_through(_log_errors(*rates)) for rates in self._attacks()]
+        curves = [polygon_through(rates) for rates in self._attacks()]
         return hull([turned for curve in curves for turned in (curve, curve.reversed)])
 
     def advantage_reached(self) -> float:
@@ -206,7 +207,7 @@ class _Case:
         if not self._tried:
             return 0.0
         few = self._attacks(_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS)
-        return max(0.0, *(float(np.nanmax(power - fpr)) for fpr, power in few))
+        return max(0.0, *(float(np.nanmax(np.exp(rates.tpr) - np.exp(rates.fpr))) for rates in few))
 
     @property
     def _tried(self) -> bool:
@@ -214,19 +215,17 @@ class _Case:
         usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
         return self.attained and not others and usual
 
-    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(false positive rates, powers) of the frozen perceptron, and of whoever sees a constant length."""
+    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[LogErrors]:
+        """Of a reaction to frozen weights, and of whoever sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
-        run = part.noise, part.rate, part.count, d
-        signed = not self.setting.agrees
+        run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
         reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
-            constant = tests_from_below.error_rates(*run, levels // 4, groups, part.records)
+            constant = _log_errors(*tests_from_below.error_rates(*run, levels // 4, groups, part.records))
         else:
             strength = part.count * (part.records / part.noise) ** 2
-            errors = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
-            constant = np.exp(errors.fpr), np.exp(errors.tpr)
-        return [reacting, constant]
+            constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
+        return [_log_errors(*reacting), constant]
 
 
 def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray:
@@ -241,6 +240,7 @@ def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray
 
 
 def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
+    power = np.minimum(power, _ALMOST)  # its complement is known to few digits
     return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 

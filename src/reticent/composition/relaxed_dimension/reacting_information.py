@@ -34,7 +34,7 @@ class Setting:
     Attributes:
         dimension: of the space in which the direction is unknown, >= 1.
         kind: one direction, or a linear head.
-        known_share: of the squared length, in directions that the attacker knows.
+        known_share: most of a squared length that lies in directions that the attacker knows.
         signs_kept: a head whose factor v keeps the sign of each of its entries.
     """
 
@@ -145,11 +145,11 @@ def _per_nat(part: Steps, setting: Setting) -> Gains:
 
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
-    known, bounds = setting.known_share, learnt(setting.dimension)
+    bounds = learnt(setting.dimension)
     hidden = bounds.half_square if setting.agrees else bounds.square
     if setting.kind is Gradients.ONE_DIRECTION:
         hidden = np.minimum(hidden, bounds.positive**2)
-    return np.append((1.0 - known) * hidden + known, 1.0)
+    return np.append(np.minimum(hidden + setting.known_share, 1.0), 1.0)
 
 
 def _chi_square(part: Steps, times: float, setting: Setting) -> np.ndarray:
