@@ -263,6 +263,20 @@ def test_a_whole_user_that_reacts():
     assert attacks.frozen_advantage(6.0, 0.2, 100, 30, records=2) < claimed(run, 30, ONE) < 0.0440
 
 
+def test_a_residual_that_changes_its_sign_is_a_head():
+    """A squared error on frozen weights: .0193 is reached, more than any length along the direction allows."""
+    run = DPSGD(6.0, 0.2, 100)
+    reached = attacks.frozen_advantage(6.0, 0.2, 100, 30, signed=True)
+    assert claimed(run, 30, ONE) < reached < claimed(run, 30, HEAD)
+
+
+def test_a_second_layer_may_show_its_direction():
+    """A trained weight on relu(<w, x>) with a known sign: half of all records are the worst case, whatever d is."""
+    run = DPSGD(6.0, 0.2, 100)
+    reached = 0.5 * float(compose(run, Neighbouring.ADD_REMOVE).optimistic.delta(0.0))
+    assert reached > 5.0 * claimed(run, 1000, HEAD)
+
+
 @pytest.mark.parametrize("outputs", [1, 3, 30])
 def test_heads_with_several_outputs(outputs):
     for noise, rate, steps in ((6.0, 0.2, 100), (20.0, 0.01, 1000), (4.0, 1.0, 1)):
