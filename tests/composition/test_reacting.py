@@ -17,6 +17,7 @@ from reticent.composition.relaxed_dimension import (
     relaxed_in,
 )
 from reticent.composition.relaxed_dimension.learnt import learnt
+from reticent.composition.relaxed_dimension.lengths import SQUARES, lengths
 from reticent.composition.relaxed_dimension.overlap_law import mean_positive_part, overlap_law
 from reticent.composition.relaxed_dimension.reacting import _case
 from reticent.composition.relaxed_dimension.reacting_information import Setting
@@ -37,6 +38,7 @@ def claimed(run, dimension, kind, share=0.0):
 
 
 def polygon(fpr, power):
+    fpr, power = np.clip(fpr, 1e-300, 1.0), np.clip(power, 1e-300, 1.0 - 1e-12)
     return polygon_through(LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power)))
 
 
@@ -111,12 +113,23 @@ def test_the_divergence_of_a_mixture_is_at_most_what_chi_square_allows(noise, ra
     assert exact <= float(step_nats(rate, chi_square, thrice)) <= 2.3 * exact
 
 
+def test_each_bound_of_a_step_is_asked():
+    """log(1 + chi^2), psi chi^2, and half of chi^2 with a fourth moment, where one of them alone is finite or least."""
+    for drawn, chi_square, thrice in ((0.5, 0.01, 10.0), (0.999, 0.3, 10.0), (0.9, 50.0, 1e9), (0.3, 1e-4, 1e-3)):
+        with mp.workdps(30):
+            h = (1 - mp.mpf(drawn)) * mp.log1p(-mp.mpf(drawn)) + drawn
+            fourth = (h - mp.mpf(drawn) ** 2 / 2 - mp.mpf(drawn) ** 3 / 6) / mp.mpf(drawn) ** 4
+            ways = mp.log1p(chi_square), h / mp.mpf(drawn) ** 2 * chi_square, chi_square / 2 + fourth * thrice**2
+        assert float(step_nats(drawn, chi_square, thrice)) == pytest.approx(float(min(ways)), rel=1e-7, abs=0)
+
+
 @pytest.mark.parametrize("dimension", [2, 3])
 def test_what_is_learnt_bounds_every_tilted_law(dimension):
     """Laws with density e^(L <u, e>_+), and caps: divergence and means by quadrature."""
-    known = learnt(dimension)
-    u = attacks.directions(dimension, 20001)
+    known, rng = learnt(dimension), np.random.default_rng(1)
+    u = attacks.directions(dimension, 8001)
     for tilt in (0.3, 2.0, 9.0, 40.0):
+        by_length = lengths(dimension)
         for density in (np.exp(tilt * np.maximum(u[:, 0], 0.0)), np.exp(tilt * u[:, 0] ** 2), 1.0 * (u[:, 0] > 0.3)):
             weight = density / density.sum()
             some = weight > 0.0
@@ -125,6 +138,19 @@ def test_what_is_learnt_bounds_every_tilted_law(dimension):
             assert float(weight @ np.maximum(u[:, 0], 0.0)) <= known.positive[at] * (1 + 1e-3)
             assert float(weight @ u[:, 0] ** 2) <= known.square[at] * (1 + 1e-3)
             assert float(weight @ np.maximum(u[:, 0], 0.0) ** 2) <= known.half_square[at] * (1 + 1e-3)
+            assert float(weight @ np.abs(u[:, 0])) <= known.length[at] * (1 + 1e-3)
+            matrix = rng.normal(size=(dimension, 2))
+            some_of_it = u @ (matrix / np.linalg.norm(matrix))
+            assert float(weight @ np.linalg.norm(some_of_it, axis=1)) <= known.length[at] * (1 + 1e-3)
+            half = np.linalg.norm(np.maximum(some_of_it, 0.0), axis=1)
+            assert float(weight @ half) <= known.half_length[at] * (1 + 1e-3)
+            for level in (-0.8, -0.2, 0.0):  # lengths 1 on a cap, half of it elsewhere, or 0
+                for rest in (0.0, 0.5):
+                    c = np.where(u[:, 0] > level, 1.0, rest)
+                    cell = min(int(np.searchsorted(SQUARES, float(weight @ c**2))), len(by_length.mean)) - 1
+                    mean, square = (c * weight) @ u, np.sum((u.T * (weight * c**2) @ u) ** 2)
+                    assert float(mean @ mean) <= by_length.mean[cell, at] * (1 + 1e-3)
+                    assert square <= by_length.overlap[cell, at] * (1 + 1e-3)
             assert np.sum((u.T * weight @ u) ** 2) <= known.overlap[at] * (1 + 1e-3)
 
 
@@ -162,23 +188,42 @@ def test_the_majorant_of_phi_squared_lies_above_it():
     assert np.max(mean(known.nats) / square) > 1.02
 
 
+def test_the_majorant_covers_what_lies_between_two_points():
+    majorant = reacting_information._majorant(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.5, 4.0, 4.0]))
+    assert np.all(majorant(np.array([1e-9, 1.0, 2.0, 2.1])) >= [1.0, 1.5, 4.0, 4.0])
+
+
+def test_blocks_of_steps_lie_above_the_sum_of_all():
+    part, setting = Steps(2.0, 0.01, 20_000), Setting(1000, ONE)
+    gains = reacting_information._gains(part, setting)
+    exact = float(np.sum(gains(np.arange(part.count) * known_direction(part))))
+    assert exact <= reacting_information._one_by_one(part, setting) <= 1.001 * exact
+
+
+@KINDS
+def test_any_order_of_equal_parts_lies_above_the_integral(kind):
+    part, setting = Steps(20.0, 1.0, 10), Setting(30, kind)
+    exact = reacting_information._continuous(20 * known_direction(part), setting)
+    assert exact <= reacting_information._any_order([part, part], setting) <= 1.005 * exact
+
+
 def test_two_coins_bound_delta_both_ways():
     """log_deltas against the largest b - e^l a with kl(b || a) <= K, on a fine grid of a."""
     for nats in (1e-8, 1e-3, 0.2, 3.0):
         thresholds = np.array([0.0, 0.02, 0.5, 2.0])
         add, remove = (np.exp(log) for log in reacting_information.log_deltas(nats, thresholds))
-        a = np.append(np.geomspace(1e-12, 0.5, 4000), 1.0 - np.geomspace(0.5, 1e-12, 4000)[1:])
+        a = np.append(np.geomspace(1e-12, 0.5, 1200), 1.0 - np.geomspace(0.5, 1e-12, 1200)[1:])
         most, least = (np.array([_coin(x, nats, up) for x in a]) for up in (True, False))
         for threshold, up, down in zip(thresholds, add, remove, strict=True):
             exact = np.max(most - math.exp(threshold) * a), np.max(a - math.exp(threshold) * least)
-            assert exact[0] <= up <= exact[0] * 1.005 + 1e-12
-            assert exact[1] <= down <= exact[1] * 1.005 + 1e-12
+            assert exact[0] <= up <= exact[0] * 1.05 + 1e-12
+            assert exact[1] <= down <= exact[1] * 1.05 + 1e-12
 
 
 def _coin(a, nats, up):
     """The largest or the smallest b with kl(b || a) <= nats."""
     low, high = (a, 1.0) if up else (0.0, a)
-    for _ in range(60):
+    for _ in range(45):
         b = 0.5 * (low + high)
         kl = sum(x * math.log(x / y) for x, y in ((b, a), (1.0 - b, 1.0 - a)) if x > 0.0)
         inside = bool(kl <= nats)
@@ -189,15 +234,15 @@ def _coin(a, nats, up):
 # Values
 
 VALUES = [  # noise, rate, steps, d, (one direction, linear head), the note's, attack
-    (1.1, 256 / 60000, 14000, 26010, (0.0014119, 0.0021169), (0.00165, 0.00228), 0.00045),
-    (6.0, 0.2, 100, 30, (0.016901, 0.035295), (0.01762, 0.03691), 0.0098),
-    (6.0, 0.2, 100, 1000, (0.0029163, 0.0061642), (0.00304, 0.00639), 0.0017),
-    (20.0, 0.01, 1000, 30, (0.00059182, 0.0014547), (0.00059, 0.00146), 0.00046),
-    (1.0, 0.01, 1000, 1000, (0.0051252, 0.0073576), (0.00586, 0.00789), 0.0016),
-    (1.0, 0.01, 1000, 100000, (0.00051252, 0.00073598), (0.00059, 0.00079), 0.00016),
-    (2.0, 0.01, 10000, 1000, (0.0058065, 0.010432), (0.00623, 0.01069), 0.0025),
-    (20.0, 1.0, 20, 30, (0.010047, 0.022445), (0.01008, 0.02262), 0.0066),
-    (4.0, 1.0, 1, 1000, (0.0017282, 0.0040154), (0.00173, 0.00402), 0.0013),
+    (1.1, 256 / 60000, 14000, 26010, (0.0012485, 0.0019752), (0.00165, 0.00228), 0.00045),
+    (6.0, 0.2, 100, 30, (0.016667, 0.03383), (0.01762, 0.03691), 0.0098),
+    (6.0, 0.2, 100, 1000, (0.0028733, 0.0058919), (0.00304, 0.00639), 0.0017),
+    (20.0, 0.01, 1000, 30, (0.00059025, 0.0014547), (0.00059, 0.00146), 0.00046),
+    (1.0, 0.01, 1000, 1000, (0.0045678, 0.0070596), (0.00586, 0.00789), 0.0016),
+    (1.0, 0.01, 1000, 100000, (0.00045699, 0.00070619), (0.00059, 0.00079), 0.00016),
+    (2.0, 0.01, 10000, 1000, (0.0053838, 0.0096244), (0.00623, 0.01069), 0.0025),
+    (20.0, 1.0, 20, 30, (0.01003, 0.022096), (0.01008, 0.02262), 0.0066),
+    (4.0, 1.0, 1, 1000, (0.001621, 0.0040154), (0.00173, 0.00402), 0.0013),
 ]
 
 
@@ -244,7 +289,7 @@ def test_the_counter_example(noise, rate, steps, dimension, attack):
 
 @KINDS
 def test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below(kind):
-    z = np.linspace(-1.0, 5.0, 40)
+    z = np.linspace(-1.0, 5.0, 121)
     for noise, rate, steps, dimension in ((6.0, 0.2, 100, 30), (20.0, 1.0, 20, 1), (3.0, 0.1, 50, 2)):
         curves = reacting_in(DPSGD(noise, rate, steps), dimension, kind)
         fpr, power = attacks.frozen_rates(noise, rate, steps, dimension, z, signed=kind is HEAD)
@@ -252,6 +297,7 @@ def test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below(kind):
         assert np.all(power <= largest * (1.0 + 1e-12))
         assert np.max(power - fpr) * 0.93 <= float(curves.optimistic.delta(0.0)) <= float(curves.pessimistic.delta(0.0))
         assert np.all(reached >= fpr * (1.0 - 1e-12))
+        assert float(curves.optimistic.delta(0.0)) <= 1.001 * np.max(power - fpr)
 
 
 def test_a_whole_user_that_reacts():
@@ -292,7 +338,7 @@ def test_a_head_with_hard_labels(dimension, steps, noise, rate):
     assert one < reacting_advantage(run, dimension, HEAD, hard_labels=True)[1] < any_head
     for _ in range(2):
         react = attacks.head_reaction(rng, dimension, signs_kept=True)
-        seen = attacks.reaction(react, noise, rate, steps, dimension, 6000, rng)
+        seen = attacks.reaction(react, noise, rate, steps, dimension, 2000, rng)
         inside(seen, run, dimension, HEAD, hard_labels=True)
 
 
@@ -313,7 +359,7 @@ def test_weights_that_follow_the_direction(kind):
     rng, z = np.random.default_rng(11), np.linspace(-0.5, 3.0, 15)
     for noise, rate, steps, dimension in ((6.0, 0.2, 100, 30), (2.0, 1.0, 20, 10), (1.0, 0.3, 30, 3)):
         fpr, power, error = attacks.learning_power(
-            noise, rate, steps, dimension, 4000, z, rng, start=noise, signed=kind is HEAD
+            noise, rate, steps, dimension, 1500, z, rng, start=noise, signed=kind is HEAD
         )
         allowed = reacting_in(DPSGD(noise, rate, steps), dimension, kind).pessimistic.power(fpr)
         assert np.all(power - 4.0 * error <= allowed)
@@ -340,15 +386,15 @@ def test_exact_likelihood_ratios_of_reactions(dimension, steps, noise, rate, kin
     rng, run = np.random.default_rng(3), DPSGD(noise, rate, steps)
     for _ in range(2):
         react = attacks.random_reaction(rng, signed=kind is HEAD)
-        inside(attacks.reaction(react, noise, rate, steps, dimension, 4000, rng), run, dimension, kind)
+        inside(attacks.reaction(react, noise, rate, steps, dimension, 1500, rng), run, dimension, kind)
     share = inside(
-        attacks.reaction(attacks.greedy_reaction(noise, rate), noise, rate, steps, dimension, 4000, rng),
+        attacks.reaction(attacks.greedy_reaction(noise, rate), noise, rate, steps, dimension, 1500, rng),
         run, dimension, kind,
     )  # fmt: skip
     assert kind is HEAD or share > 0.15
     if kind is HEAD and dimension > 1:
         react = attacks.head_reaction(rng, dimension)
-        inside(attacks.reaction(react, noise, rate, steps, dimension, 4000, rng), run, dimension, kind)
+        inside(attacks.reaction(react, noise, rate, steps, dimension, 1500, rng), run, dimension, kind)
 
 
 def random_settings(count, seed):
@@ -370,7 +416,7 @@ def check_setting(noise, rate, steps, dimension, records, rng):
         rates = attacks.frozen_rates(
             noise, rate, steps, dimension, np.linspace(-1.0, 7.0, 50), records=records, signed=kind is HEAD
         )
-        reached = polygon(np.maximum(rates[0], 1e-300), np.clip(rates[1], 1e-300, 1.0))
+        reached = polygon(*rates)
         above = found.pessimistic.delta(HIGHEST)
         assert np.all(reached.delta(HIGHEST) <= above * (1.0 + 1e-7) + 1e-12)
         assert np.all(reached.reversed.delta(HIGHEST) <= above * (1.0 + 1e-7) + 1e-12)
@@ -384,7 +430,7 @@ def check_setting(noise, rate, steps, dimension, records, rng):
 
 
 def test_a_few_random_settings():
-    for setting in random_settings(6, 1):
+    for setting in random_settings(3, 1):
         check_setting(*setting)
 
 
@@ -448,15 +494,19 @@ def test_ledgers_of_nearly_equal_parts_are_nearly_one_run(kind):
 
 
 def test_ledgers_bound_each_order_of_their_steps():
-    parts, setting = (Steps(2.0, 0.3, 20), Steps(8.0, 1.0, 30)), Setting(20, ONE, 0.0)
-    total = reacting_information.divergence(parts, setting)
+    """Steps that tell much from the start come first, those that tell more of what is known last."""
+    parts, setting = (Steps(1.0, 0.02, 1000), Steps(30.0, 1.0, 180)), Setting(200, ONE)
+    total, told = reacting_information.divergence(parts, setting), []
     for ordered in (parts, parts[::-1]):
-        told, nats = 0.0, 0.0
+        nats, sums = 0.0, 0.0
         for part in ordered:
-            for _ in range(part.count):
-                told += float(reacting_information._gains(part, setting)(np.array([nats]))[0])
-                nats += known_direction(part)
-        assert told <= total * (1 + 1e-9)
+            at = nats + np.arange(part.count) * known_direction(part)
+            sums += float(np.sum(reacting_information._gains(part, setting)(at)))
+            nats += part.count * known_direction(part)
+        told.append(sums)
+    assert 1.02 * min(told) < max(told) <= total <= 1.1 * max(told)
+    prices = 0.5 * sum(told)
+    assert max(told) > 1.01 * prices
 
 
 def test_shuffled_epochs_count_as_full_batches():

@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.composition.relaxed_dimension.learnt import learnt
+from reticent.composition.relaxed_dimension.lengths import lengths
 from reticent.composition.relaxed_dimension.step_information import Steps, known_direction, step_nats
 from reticent.mechanism.gradients import Gradients
 from reticent.tradeoff._logs import log_expm1, log_of
@@ -75,7 +76,7 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
         taught = part.count * known_direction(part)
         found = min(_one_by_one(part, setting), taught)
         if part.rate == 1.0:
-            found = min(found, _continuous(part, taught, setting))
+            found = min(found, _continuous(taught, setting))
         return found * _ROUND_UP
 
 
@@ -102,9 +103,9 @@ def _one_by_one(part: Steps, setting: Setting) -> float:
     return float(np.sum((high - low + 1.0) * gains))
 
 
-def _continuous(part: Steps, taught: float, setting: Setting) -> float:
+def _continuous(taught: float, setting: Setting) -> float:
     """Without sampling: the integral over what is known, as the signal grows inside of each step."""
-    gains = _per_nat(part, setting)
+    gains = _mean_effect(setting)
     grid = np.append(gains.nats[gains.nats < taught], taught)
     return float(np.trapezoid(gains(grid), grid))
 
@@ -118,7 +119,7 @@ def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
     taught = np.array([part.count * known_direction(part) for part in parts])
     total = float(np.sum(taught))
     grid = np.append(0.0, _GRID) * total
-    densities = np.array([_per_nat(part, setting)(grid[1:]) for part in parts])
+    densities = np.array([_per_nat(part, setting, grid[1:]) for part in parts])
     width = np.diff(grid)
     prices = densities @ width / total
     most = np.max(densities - prices[:, None], axis=0)
@@ -132,21 +133,22 @@ def _gains(part: Steps, setting: Setting) -> Gains:
     return _majorant(learnt(setting.dimension).nats, np.fmin(found, known_direction(part)))
 
 
-def _per_nat(part: Steps, setting: Setting) -> Gains:
-    """What a step tells per nat that it teaches; without sampling also |E effect|^2."""
-    gains = _gains(part, setting)
-    per_nat = gains.most / known_direction(part)
-    if part.rate == 1.0:
-        mean = _majorant(learnt(setting.dimension).nats, _first_order(setting))
-        per_nat = np.minimum(per_nat, mean(gains.nats))
-        return _majorant(gains.nats, per_nat)
-    return Gains(gains.nats, per_nat)
+def _per_nat(part: Steps, setting: Setting, nats: np.ndarray) -> np.ndarray:
+    """What a step tells per nat that it teaches, once ``nats`` are known; without sampling at most |E effect|^2."""
+    per_nat = _gains(part, setting)(nats) / known_direction(part)
+    return np.minimum(per_nat, _mean_effect(setting)(nats)) if part.rate == 1.0 else per_nat
+
+
+def _mean_effect(setting: Setting) -> Gains:
+    """Bound on |E g|^2, by what is known."""
+    return _majorant(learnt(setting.dimension).nats, _first_order(setting))
 
 
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
     bounds = learnt(setting.dimension)
-    hidden = bounds.half_square if setting.agrees else bounds.square
+    square, length = (bounds.half_square, bounds.half_length) if setting.agrees else (bounds.square, bounds.length)
+    hidden = np.minimum(square, length**2)
     if setting.kind is Gradients.ONE_DIRECTION:
         hidden = np.minimum(hidden, bounds.positive**2)
     return np.append(np.minimum(hidden + setting.known_share, 1.0), 1.0)
@@ -156,7 +158,14 @@ def _chi_square(part: Steps, times: float, setting: Setting) -> np.ndarray:
     """Of one step with ``times`` its signal, at each of ``learnt``'s nats, and where all is known."""
     known = setting.known_share
     overlap = np.append((1.0 - known) * np.sqrt(learnt(setting.dimension).overlap) + known, 1.0)
-    return part.chi_square(times, _first_order(setting), overlap**2)
+    most = part.chi_square(times, _first_order(setting), overlap**2)
+    if setting.kind is not Gradients.ONE_DIRECTION or setting.dimension == 1:
+        return most
+    by_length = lengths(setting.dimension)
+    first = np.minimum(by_length.mean + known, 1.0)
+    second = ((1.0 - known) * np.sqrt(by_length.overlap) + known) ** 2
+    most[:-1] = np.minimum(most[:-1], np.max(part.chi_square(times, first, second), axis=0))
+    return most
 
 
 def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
