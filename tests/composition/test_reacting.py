@@ -515,6 +515,18 @@ def test_shuffled_epochs_count_as_full_batches():
     assert float(reacting_in(shuffled, 30, ONE).optimistic.delta(0.0)) == 0.0
 
 
+def test_a_person_whose_records_are_spread_over_an_epoch():
+    """Only what holds for every split of one epoch: not the chi-square of one full step, nor its gain as a whole."""
+    shuffled = DPSGD(40.0, 0.25, 4, sampler=Sampler.SHUFFLED, records_per_user=3)
+    together = reacting_advantage(DPSGD(40.0, 1.0, 1, records_per_user=3), 30, ONE)[1]
+    one_each = reacting_advantage(DPSGD(40.0, 1.0, 3), 30, ONE)[1]
+    setting = Setting(30, ONE)
+    nats = reacting_information._continuous(9.0 / 2.0 / 40.0**2, setting)
+    exact = math.exp(float(reacting_information.log_deltas(nats, np.zeros(1))[0][0]))
+    found = reacting_advantage(shuffled, 30, ONE)[1]
+    assert max(together, one_each) < found == pytest.approx(exact, rel=1e-6, abs=0)
+
+
 def test_what_is_not_covered_gets_the_worst_case():
     fixed = DPSGD(4.0, 0.1, 100, sampler=Sampler.FIXED_SIZE)
     other = Ledger((DPSGD(4.0, 0.1, 100), Gaussian(20.0)))

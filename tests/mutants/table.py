@@ -175,6 +175,7 @@ MUTANTS = (
     Mutant("reacting: removal without its threshold", DIMENSION + "reacting_information.py", "log_of(remove) + thresholds", "log_of(remove)", REACTING + "::test_two_coins_bound_delta_both_ways"),
     Mutant("reacting: heads as one direction", DIMENSION + "reacting_information.py", "hidden = bounds.half_square if setting.agrees else bounds.square", "hidden = bounds.half_square", REACTING + "::test_heads_with_several_outputs"),
     Mutant("reacting: half of all pairs for heads", DIMENSION + "reacting.py", "if self.setting.agrees:  # half", "if True:  # half", REACTING + "::test_exact_likelihood_ratios_of_reactions"),
+    Mutant("reacting: an epoch of a person as one step", DIMENSION + "reacting.py", "split=records > 1 and not attained", "split=False", REACTING + "::test_a_person_whose_records_are_spread_over_an_epoch"),
     Mutant("reacting: fixed batches", DIMENSION + "reacting.py", "        return _FIXED_BATCHES\n", "        pass\n", REACTING + "::test_what_is_not_covered_gets_the_worst_case"),
     Mutant("reacting: a moment generating function cut off", DIMENSION + "learnt.py", "np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2)", "np.minimum(np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2), 2.0)", REACTING + "::test_what_is_learnt_bounds_every_tilted_law"),
     Mutant("reacting: overlaps as before anything is learnt", DIMENSION + "learnt.py", "(1.0 + gained**2 / d) / d", "1.0 / d", REACTING + "::test_what_is_learnt_bounds_every_tilted_law"),

@@ -9,7 +9,7 @@ docs/relaxed-reacting.md has the model and the proofs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -184,7 +184,7 @@ class _Case:
         if self.setting.agrees:  # half of all pairs of directions are opposite
             opposite = float(log_expm1(self._exponents(np.array([known])))[0])
             log_x = float(np.logaddexp(log_x, opposite)) - LOG_2
-        if len(self.parts) == 1 and self.parts[0].count == 1:
+        if len(self.parts) == 1 and self.parts[0].count == 1 and not self.setting.split:
             log_x = min(log_x, math.log(reacting_information.first_step_chi_square(self.parts[0], self.setting)))
         return max(log_x + _SLACK, _LEAST_LOG)
 
@@ -267,4 +267,4 @@ def _case(release: Release, dimension: int, kind: Gradients, known_share: float,
     records = sampled[0].records
     parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
     attained = all(run.sampler is Sampler.POISSON or run.sample_rate == 1.0 for run in sampled)
-    return _Case(parts, setting, attained)
+    return _Case(parts, replace(setting, split=records > 1 and not attained), attained)

@@ -37,12 +37,14 @@ class Setting:
         kind: one direction, or a linear head.
         known_share: most of a squared length that lies in directions that the attacker knows.
         signs_kept: a head whose factor v keeps the sign of each of its entries.
+        split: a full step may be several ones, with records of the person in each: shuffled epochs.
     """
 
     dimension: int
     kind: Gradients
     known_share: float = 0.0
     signs_kept: bool = False
+    split: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -74,10 +76,12 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
             return _any_order(parts, setting) * _ROUND_UP
         (part,) = parts
         taught = part.count * known_direction(part)
-        found = min(_one_by_one(part, setting), taught)
+        ways = [taught]
         if part.rate == 1.0:
-            found = min(found, _continuous(taught, setting))
-        return found * _ROUND_UP
+            ways.append(_continuous(taught, setting))
+        if not setting.split:
+            ways.append(_one_by_one(part, setting))
+        return min(ways) * _ROUND_UP
 
 
 def first_step_chi_square(part: Steps, setting: Setting) -> float:
@@ -135,6 +139,8 @@ def _gains(part: Steps, setting: Setting) -> Gains:
 
 def _per_nat(part: Steps, setting: Setting, nats: np.ndarray) -> np.ndarray:
     """What a step tells per nat that it teaches, once ``nats`` are known; without sampling at most |E effect|^2."""
+    if part.rate == 1.0 and setting.split:
+        return _mean_effect(setting)(nats)
     per_nat = _gains(part, setting)(nats) / known_direction(part)
     return np.minimum(per_nat, _mean_effect(setting)(nats)) if part.rate == 1.0 else per_nat
 
