@@ -39,6 +39,8 @@ WHOLE_USERS = "tests/composition/test_whole_users.py"
 DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
+REACTING = "tests/composition/test_reacting.py"
+REACTING_ORACLES = "tests/composition/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
 FACTS = "tests/threat/test_facts_to_claims.py"
 EPOCHS = "tests/mechanism/test_epochs.py"
@@ -196,4 +198,25 @@ MUTANTS = (
     Mutant("opacus: saved repeats", INTEROP + "opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
     Mutant("opacus: the largest clip norm", INTEROP + "opacus.py", "else min(self.max_grad_norm, norm)", "else max(self.max_grad_norm, norm)", BRIDGES),
     Mutant("pld: half a bound", INTEROP + "pld.py", "    return all(\n        bool(getattr", "    return any(\n        bool(getattr", BRIDGES),
+    Mutant("reacting: what a known direction tells, at less signal", DIMENSION + "step_information.py", "mu, counts = math.sqrt(part.signal),", "mu, counts = math.sqrt(0.98 * part.signal),", REACTING_ORACLES + "::test_what_a_known_direction_tells"),
+    Mutant("reacting: psi dropped", DIMENSION + "step_information.py", "_steepest(drawn) * chi_square)", "0.5 * chi_square)", REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: the fourth moment dropped", DIMENSION + "step_information.py", "0.5 * chi_square + fourth)", "0.5 * chi_square)", REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: a power of the rate more", DIMENSION + "step_information.py", "return self.rate**2 * float(_above_tangent", "return self.rate**3 * float(_above_tangent", REACTING + "::test_the_table"),
+    Mutant("reacting: first order without the square of the rate", DIMENSION + "step_information.py", "x * mean * mean * first", "x * mean * mean * self.rate * first", REACTING + "::test_the_table"),
+    Mutant("reacting: left ends for right ones in the majorant", DIMENSION + "reacting_information.py", "np.append(np.maximum.accumulate(values)[1 : len(nats)], values[-1])[: len(nats)]", "np.maximum.accumulate(values)[: len(nats)]", REACTING_ORACLES + "::test_the_majorant_covers_what_lies_between_two_points"),
+    Mutant("reacting: left ends for right ones in blocks of steps", DIMENSION + "reacting_information.py", "_gains(part, setting)(high * known", "_gains(part, setting)(low * known", REACTING_ORACLES + "::test_blocks_of_steps_lie_above_the_sum_of_all"),
+    Mutant("reacting: left ends for right ones in any order", DIMENSION + "reacting_information.py", "_per_nat(part, setting, grid[1:])", "_per_nat(part, setting, grid[:-1])", REACTING_ORACLES + "::test_any_order_of_equal_parts_lies_above_the_integral"),
+    Mutant("reacting: the order as it is given", DIMENSION + "reacting_information.py", "return min(float(taught @ prices + most @ width), total)", "return min(float(taught @ prices), total)", REACTING + "::test_ledgers_bound_each_order_of_their_steps"),
+    Mutant("reacting: phi squared in place of its majorant", DIMENSION + "reacting_information.py", "while len(kept) > 1 and _bends(", "while len(kept) > len(nats) and _bends(", REACTING_ORACLES + "::test_gains_are_concave_and_grow"),
+    Mutant("reacting: nothing is learnt", DIMENSION + "reacting_information.py", "(high * known_direction(part))", "(0.0 * high)", REACTING + "::test_the_table"),
+    Mutant("reacting: a known share forgotten", DIMENSION + "reacting_information.py", "hidden + setting.known_share", "hidden", REACTING + "::test_a_known_share_bounds_who_looks_at_it_alone"),
+    Mutant("reacting: removal without its threshold", DIMENSION + "reacting_information.py", "log_of(remove) + thresholds", "log_of(remove)", REACTING_ORACLES + "::test_two_coins_bound_delta_both_ways"),
+    Mutant("reacting: heads as one direction", DIMENSION + "reacting_information.py", "hidden = bounds.half_square if setting.agrees else bounds.square", "hidden = bounds.half_square", REACTING + "::test_heads_with_several_outputs"),
+    Mutant("reacting: half of all pairs for heads", DIMENSION + "reacting.py", "if self.setting.agrees:  # half", "if True:  # half", REACTING + "::test_exact_likelihood_ratios_of_reactions"),
+    Mutant("reacting: an epoch of a person as one step", DIMENSION + "reacting.py", "split=records > 1 and not attained", "split=False", REACTING + "::test_a_person_whose_records_are_spread_over_an_epoch"),
+    Mutant("reacting: fixed batches", DIMENSION + "reacting.py", "        return _FIXED_BATCHES\n", "        pass\n", REACTING + "::test_what_is_not_covered_gets_the_worst_case"),
+    Mutant("reacting: a moment generating function cut off", DIMENSION + "learnt.py", "np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2)", "np.minimum(np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2), 2.0)", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: overlaps as before anything is learnt", DIMENSION + "learnt.py", "(1.0 + gained**2 / d) / d", "1.0 / d", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: chords without the mean", DIMENSION + "overlap_law.py", "+ _SHARE, 0.0, 1.0)", "- 0.2, 0.0, 1.0)", REACTING_ORACLES + "::test_exponential_moments_of_overlaps_lie_closely_above"),
+    Mutant("reacting: the perceptron acts on all", DIMENSION + "frozen.py", "inside if signed else 0.5 * inside", "inside", REACTING + "::test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below"),
 )  # fmt: skip
