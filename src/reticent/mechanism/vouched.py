@@ -53,6 +53,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
         _DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
         "planned-steps": Status.CHECKED,
+        "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
     }
     if ledger.randomness is Randomness.FRESH:
@@ -96,6 +97,8 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1
     if run.sampler.drawn in _DRAWN and run.sampler.source in _SOURCES and as_drawn:
         found[_DRAWN[run.sampler.drawn]] = _SOURCES[run.sampler.source]
+    if run.divisor is not None:
+        found["public-divisor"] = Status.CHECKED  # one number for all steps
     if run.randomness.startswith("secure"):
         found["unpredictable-noise"] = Status.CHECKED
     if run.records_per_user is not None:
