@@ -50,7 +50,7 @@ class Steps:
 
     @property
     def drawn(self) -> float:
-        """Probability that a step uses any of the records; rounding to 1 only makes what a step shows larger."""
+        """Probability that a step uses any of the records."""
         return 1.0 if self.rate == 1.0 else -math.expm1(self.records * math.log1p(-self.rate))
 
     def chi_square(self, times: float, first: np.ndarray, second: np.ndarray) -> np.ndarray:
