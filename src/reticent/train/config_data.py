@@ -81,6 +81,7 @@ class DataConfig(Strict):
         split_seed: of that split.
         train_size: keep only the first so many training records.
         features: what is computed from each record before training; fixed, so no data shape it.
+        normalise_features: bring the features of every record to this length (L2) at last; ``true`` is 1.
     """
 
     name: str
@@ -90,6 +91,12 @@ class DataConfig(Strict):
     split_seed: Seed = 0
     train_size: Annotated[int, Field(ge=1)] | None = None
     features: FeaturesConfig | None = None
+    normalise_features: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
+
+    @field_validator("normalise_features", mode="before")
+    @classmethod
+    def _length(cls, said: object) -> object:
+        return {True: 1.0, False: None}[said] if isinstance(said, bool) else said
 
     @field_validator("path", mode="before")
     @classmethod

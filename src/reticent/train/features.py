@@ -46,6 +46,45 @@ def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig 
     )
 
 
+def normalised(dataset: Dataset, length: float | None) -> Dataset:
+    """``dataset`` with the features of each record brought to one length; as it is for None.
+
+    A record of zeros becomes the first unit vector times ``length``, so that every record has this length.
+    """
+    if length is None or length_note(length) in dataset.notes:
+        return dataset
+    note = length_note(length)
+    parts = [_of_length(rows, length) for rows in np.array_split(dataset.features, -(-len(dataset.features) // 4096))]
+    return replace(
+        dataset,
+        features=np.concatenate(parts),
+        groups=(),
+        notes=(*dataset.notes, note),
+        origin=hashlib.sha256(f"{dataset.content_hash} {note}".encode()).hexdigest(),
+    )
+
+
+def has_length(dataset: Dataset, length: float) -> bool:
+    """Whether ``normalised`` made these records, and none of them is shorter than ``length``."""
+    flat = dataset.features.reshape(len(dataset.features), -1)
+    shortest = float(np.linalg.norm(flat, axis=1).min())
+    return length_note(length) in dataset.notes and shortest >= length * (1.0 - 1e-6)
+
+
+def length_note(length: float) -> str:
+    """One sentence that says how features were normalised."""
+    return f"Features: each record was brought to length {length:g}, on its own."
+
+
+def _of_length(rows: np.ndarray, length: float) -> np.ndarray:
+    flat = rows.reshape(len(rows), -1).astype(np.float64)
+    largest = np.abs(flat).max(axis=1, keepdims=True)
+    flat[largest[:, 0] == 0.0, 0] = 1.0
+    flat /= np.where(largest == 0.0, 1.0, largest)
+    flat *= length / np.linalg.norm(flat, axis=1, keepdims=True)
+    return flat.astype(np.float32).reshape(rows.shape)
+
+
 def feature_note(config: ScatteringConfig | RandomFeaturesConfig) -> str:
     """One sentence that names the extractor and its settings."""
     settings = ", ".join(f"{k} {v}" for k, v in config.model_dump(mode="json").items() if k != "kind")
