@@ -22,14 +22,14 @@ _DRAWS = {
 }
 
 _FORMS = {
-    Gradients.FIXED: ("one-direction", "linear-head", "known-share", "fixed-length"),
+    Gradients.FIXED: ("one-direction", "linear-head", "known-share"),
     Gradients.ONE_DIRECTION: ("one-direction", "linear-head", "known-share"),
     Gradients.LINEAR_HEAD: ("linear-head", "known-share"),
     Gradients.ANY: (),
 }
 _WITH_THE_SAME_FEATURES = {
-    Gradients.FIXED: ("same-features", "one-direction-per-record", "independent-directions"),
-    Gradients.ONE_DIRECTION: ("same-features", "one-direction-per-record"),
+    Gradients.FIXED: ("same-features", "fixed-length", "independent-directions"),
+    Gradients.ONE_DIRECTION: ("same-features",),
     Gradients.LINEAR_HEAD: ("same-features",),
     Gradients.ANY: (),
 }
