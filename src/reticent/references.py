@@ -380,7 +380,7 @@ _THEOREMS = (
     ),
     Theorem(
         "RETICENT:reacting-information",
-        "What the releases tell about the hidden direction bounds what the next step can show; docs/relaxed-reacting.md.",
+        "What the releases tell about the hidden direction bounds what the next step shows; docs/relaxed-reacting.md.",
         "As RETICENT:reacting-second-moment.",
     ),
     Theorem(
