@@ -102,6 +102,7 @@ class TestFormOfTheModel:
         "wrong",
         [
             {"kind": "fixed", "dimension": 5},
+            {"kind": "fixed", "dimension": 5, "normalised": True, "known_share": 0.1},
             {"kind": "any"},
             {"kind": "any", "obstacle": "bias", "dimension": 5},
             {"kind": "linear-head", "obstacle": "bias", "dimension": 5},
@@ -164,8 +165,9 @@ class TestWhatRan:
 
     def test_a_watched_loop(self) -> None:
         found = watched(gradients=HEAD).vouches()
-        assert found["poisson-draws"] is found["clipped"] is found["unpredictable-noise"] is Status.CHECKED
+        assert found["poisson-draws"] is found["unpredictable-noise"] is Status.CHECKED
         assert found["linear-head"] is Status.CHECKED
+        assert found["clipped"] is found["same-features"] is Status.DECLARED  # what mixes records is not seen
         assert not {"start-weights", "planned-steps", "hidden-draws"} & set(found)
 
     def test_what_a_program_declares_is_declared(self) -> None:

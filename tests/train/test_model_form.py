@@ -130,6 +130,13 @@ class TestKinds:
         record = gradients_record(head_of(plain_head(2)), same_features=True, hard_labels=True, normalised=True)
         assert record.kind is Gradients.FIXED
 
+    def test_a_bias_is_never_fixed(self) -> None:
+        """Everybody knows where it lies, so the direction is not hidden, however fixed the vector is."""
+        settings = {"same_features": True, "hard_labels": True, "normalised": True, "least_squared_norm": 1.0}
+        record = gradients_record(head_of(nn.Linear(4, 2)), **settings)
+        assert record.kind is Gradients.ONE_DIRECTION
+        assert record.known_share > 0.5
+
 
 def trained(make_config, tmp_path, name: str, dataset=None, **changes):
     settings = {"steps": 1, "model": {"kind": "logistic", "bias": False}} | changes

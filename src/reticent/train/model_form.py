@@ -111,7 +111,7 @@ def gradients_record(
         share = (1.0 + _ROUNDING) / (1.0 + least)
     kind = Gradients.LINEAR_HEAD
     if hard_labels and form.known and form.last and form.layer.out_features == 2:
-        kind = Gradients.FIXED if normalised else Gradients.ONE_DIRECTION
+        kind = Gradients.FIXED if normalised and not form.bias else Gradients.ONE_DIRECTION
     return GradientsRecord(
         kind=kind,
         known_share=share,
