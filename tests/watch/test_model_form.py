@@ -219,3 +219,28 @@ def test_other_loops_were_not_looked_at() -> None:
         optimizer.step()
         watch.step(noise_multiplier=1.0)
     assert watch.ledger.gradients is None
+
+
+def test_a_penalty_gets_through_ghost_clipping() -> None:
+    """Why that mode is not believed: Opacus measures norms at the layers, and scales the whole loss of a record."""
+
+    class Penalised(nn.CrossEntropyLoss):
+        def forward(self, given: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+            return super().forward(given, labels) + 50.0 * model.weight.square().sum()
+
+    torch.manual_seed(0)
+    model = head()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        private, optimizer, criterion, _ = PrivacyEngine().make_private(
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.0),
+            data_loader=DataLoader(data(), batch_size=1),
+            noise_multiplier=0.0,
+            max_grad_norm=1.0,
+            grad_sample_mode="ghost",
+            criterion=Penalised(),
+        )
+        criterion(private(data()[0][0][None]), torch.tensor([0])).backward()
+    assert optimizer.max_grad_norm == 1.0
+    assert float(model.weight.grad.norm()) > 10.0
