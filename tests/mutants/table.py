@@ -143,7 +143,7 @@ MUTANTS = (
     Mutant("form: a network is taken for a head", "reticent/train/model_form.py", "layer = owners[0] if len(owners) == 1 else None", "layer = owners[-1] if owners else None", FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: dropout is not seen", "reticent/train/model_form.py", "return layer.p > 0.0", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
     Mutant("form: statistics of a batch are not seen", "reticent/train/model_form.py", "return layer.training or not layer.track_running_stats", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
-    Mutant("form: a layer that is used twice in a row", "reticent/train/model_form.py", "known=known and _once(model, layer)", "known=known", FORM + "::TestLayers::test_what_is_written_by_somebody_else_is_not_known"),
+    Mutant("form: a layer that is used twice in a row", "reticent/train/model_form.py", "known=known and _places(model, layer) == 1", "known=known", FORM + "::TestLayers::test_what_is_written_by_somebody_else_is_not_known"),
     Mutant("form: any loss keeps its sign", "reticent/train/model_form.py", "if hard_labels and form.known and form.last and", "if form.known and", FORM + "::TestKinds::test_a_loss_that_may_turn_the_gradient_round_is_a_head"),
     Mutant("form: several labels are one direction", "reticent/train/model_form.py", "form.layer.out_features == 2", "form.layer.out_features >= 2", FORM + "::TestKinds::test_several_labels_are_a_head_even_if_normalised"),
     Mutant("form: records that were handed over are vouched for", "reticent/train/run.py", "encoded_here = dataset is None or", "encoded_here = True or", FORM + "::TestRuns::test_records_that_were_handed_over_are_not_vouched_for"),
@@ -161,5 +161,6 @@ MUTANTS = (
     Mutant("watch: features that the loop changes", "reticent/watch/model_form.py", "return bool(torch.isin(self._numbers(batch.detach().flatten(1)), self._known).all())", "return True", WATCH_FORM + "::TestNotBelieved::test_features_that_the_loop_changes"),
     Mutant("watch: a layer that is used twice", "reticent/watch/model_form.py", "self._calls > batches", "self._calls > 2 * batches", WATCH_FORM + "::TestNotBelieved::test_a_layer_that_is_used_twice"),
     Mutant("watch: dropout that is switched on later", "reticent/watch/model_form.py", "        if isinstance(now, Obstacle):\n            self._form = now\n        elif", "        if", WATCH_FORM + "::TestNotBelieved::test_dropout_that_is_switched_on_later"),
-    Mutant("watch: ghost clipping is taken for hooks", "reticent/watch/model_form.py", "return type(optimizer) is not DPOptimizer or", "return", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
+    Mutant("watch: any clipping is taken for flat", "reticent/watch/model_form.py", "Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
+    Mutant("patches: other images of the batch", "reticent/train/patches.py", "rows = rows - rows.mean(dim=1, keepdim=True)", "rows = rows - rows.mean(dim=0, keepdim=True)", "tests/train/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
 )  # fmt: skip

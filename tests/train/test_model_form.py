@@ -87,7 +87,9 @@ class TestLayers:
         hooked = nn.Sequential(nn.Flatten(), plain_head())
         hooked[0].register_forward_hook(lambda layer, given, out: out + torch.rand_like(out))
         shared = nn.Linear(4, 4, bias=False)
-        for model in (exchanged, hooked, Elsewhere(), nn.Sequential(shared, nn.Tanh(), shared)):
+        inner = nn.Sequential(nn.Linear(4, 4, bias=False))
+        twice = nn.Sequential(shared, nn.Tanh(), shared), nn.Sequential(inner, nn.Tanh(), inner)
+        for model in (exchanged, hooked, Elsewhere(), *twice):
             form = head_of(model)
             assert isinstance(form, Head)
             assert not form.known

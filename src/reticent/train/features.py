@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,13 @@ from torch.nn.functional import avg_pool2d, pad
 
 from reticent.data import Dataset
 from reticent.errors import ParameterError
-from reticent.train.config_data import RandomFeaturesConfig, ScatteringConfig
+from reticent.train.config_data import FeaturesConfig, PatchesConfig, RandomFeaturesConfig, ScatteringConfig
+from reticent.train.patches import Patches
 
 _RECORDS = 20  # in one pass
 
 
-def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig | None) -> Dataset:
+def extracted(dataset: Dataset, config: FeaturesConfig | None) -> Dataset:
     """``dataset`` with the features of every record replaced by fixed functions of them; as it is for None.
 
     The content hash then covers the original records and what was computed, not the rounding of the computation.
@@ -35,7 +37,7 @@ def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig 
     if note in dataset.notes:
         return dataset
     records = torch.tensor(dataset.features)
-    compute = Scattering(config) if isinstance(config, ScatteringConfig) else _Random(config, dataset.feature_shape)
+    compute = _extractor(config, dataset.feature_shape)
     rows = torch.cat([compute(part) for part in records.split(_RECORDS)])
     return replace(
         dataset,
@@ -44,6 +46,16 @@ def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig 
         notes=(*dataset.notes, note),
         origin=hashlib.sha256(f"{dataset.content_hash} {note}".encode()).hexdigest(),
     )
+
+
+def _extractor(config: FeaturesConfig, shape: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
+    match config:
+        case ScatteringConfig():
+            return Scattering(config)
+        case PatchesConfig():
+            return Patches(config, shape)
+        case RandomFeaturesConfig():
+            return _Random(config, shape)
 
 
 def normalised(dataset: Dataset, length: float | None) -> Dataset:
@@ -85,7 +97,7 @@ def _of_length(rows: np.ndarray, length: float) -> np.ndarray:
     return flat.astype(np.float32).reshape(rows.shape)
 
 
-def feature_note(config: ScatteringConfig | RandomFeaturesConfig) -> str:
+def feature_note(config: FeaturesConfig) -> str:
     """One sentence that names the extractor and its settings."""
     settings = ", ".join(f"{k} {v}" for k, v in config.model_dump(mode="json").items() if k != "kind")
     return f"Features: {config.kind} ({settings}), a fixed function of each record; no data were used to make it."

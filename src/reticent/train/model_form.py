@@ -76,7 +76,7 @@ def head_of(model: nn.Module) -> Head | Obstacle:
     return Head(
         layer,
         bias="bias" in named and named["bias"].requires_grad,
-        known=known and _once(model, layer),
+        known=known and _places(model, layer) == 1,
         last=known and _last(model) is layer,
         first=all(m is layer or type(m) in _PASSES_ON for m in model.modules()),
     )
@@ -184,12 +184,11 @@ def _only_looks(hook: object) -> bool:
     return getattr(hook, "reticent_watches", False) or str(module).startswith(("opacus.", "reticent."))
 
 
-def _once(model: nn.Module, layer: nn.Module) -> bool:
-    """Whether the layer stands in the model at one place."""
+def _places(model: nn.Module, layer: nn.Module) -> int:
+    """How often the layer stands in a model of layers that follow each other."""
     if model is layer:
-        return True
-    places = [part for m in model.modules() if type(m) is nn.Sequential for part in m]
-    return sum(part is layer for part in places) == 1
+        return 1
+    return sum(_places(part, layer) for part in model) if isinstance(model, nn.Sequential) else 0
 
 
 def _last(model: nn.Module) -> nn.Module:
