@@ -87,7 +87,7 @@ def over_targets(figure, name):
 def kinds_entry(number, name, title, published, reason, settings):
     """The entry about kinds of gradients of one study."""
     study = STUDIES[name]
-    shared = {"steps": study.steps, "sample rate": study.sample_rate, "seeds": "0 to 2", "allowed advantage": 0.1}
+    shared = {"steps": study.steps, "sample rate": study.sample_rate, "allowed advantage": 0.1}
     return Entry(
         id=f"utility/figure-{number}",
         title=f"{title}: what each kind of gradients needs",
