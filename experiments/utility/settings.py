@@ -94,7 +94,11 @@ LARGE = {"sample_rate": 0.1, "steps": 150, "recipe": HEAD, "targets": (0.1,)}
 STUDIES |= {
     "adult-linear": Study(data={"name": "adult"}, private=26_000, public=6_561, parameters=216, **LARGE),
     "cifar-10-linear": Study(
-        data={"name": "cifar-10", "features": PATCHES}, private=40_000, public=10_000, parameters=90_000, **LARGE
+        data={"name": "cifar-10", "features": PATCHES},
+        private=40_000,
+        public=10_000,
+        parameters=90_000,
+        **(LARGE | {"recipe": HEAD | {"max_grad_norm": 0.25}}),
     ),
 }
 """One linear layer without a bias: what is proven of it depends on how its gradients react (``reacting``)."""
