@@ -8,6 +8,7 @@ import json
 import sys
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +26,8 @@ from reticent.train import train
 
 TARGET = Advantage(0.1)
 EPSILON = EpsilonAtDelta(3.0, DELTA)
-RATES = {"adult-linear": (8.0, 16.0, 32.0, 64.0), "cifar-10-linear": (64.0, 128.0)}
-SEEDS = {"adult-linear": range(3), "cifar-10-linear": range(2)}
+RATES = {"adult-linear": (8.0, 16.0, 32.0, 64.0), "cifar-10-linear": (128.0,)}
+SEEDS = {"adult-linear": range(3), "cifar-10-linear": range(1)}
 RIDGE = 0.05
 """Added to each variance before whitening."""
 
@@ -114,12 +115,14 @@ def main(name: str) -> None:
         if "learning_rate" not in row:
             tried = {rate: trained(name, public, noise * scale, 0, learning_rate=rate, **how) for rate in RATES[name]}
             row |= {"tried": {f"{rate:g}": found for rate, found in tried.items()}}
-            row["learning_rate"] = max(tried, key=tried.__getitem__)
+            row |= {"learning_rate": max(tried, key=tried.__getitem__), "accuracies": []}
             write_json(file, document)
-        for seed in SEEDS[name][len(row.setdefault("accuracies", [])) :]:
-            row["accuracies"].append(trained(name, private, noise, seed, learning_rate=row["learning_rate"], **how))
+    for seed, row in product(SEEDS[name], document["rows"]):
+        if seed >= len(row["accuracies"]):
+            rate, how = row["learning_rate"], {"clipping": row["clipping"]}
+            row["accuracies"].append(trained(name, private, rounded(row["noise"]), seed, learning_rate=rate, **how))
+            print(row, flush=True)
             write_json(file, document)
-        print(row, flush=True)
 
 
 if __name__ == "__main__":

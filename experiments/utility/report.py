@@ -102,7 +102,7 @@ def kinds_entry(number, name, title, published, reason, settings):
 def over_kinds(figure, name):
     """Noise of each kind, and the accuracy there over the worst-case epsilon that the noise really has."""
     ours, (left, right) = {}, figure.subplots(1, 2)
-    base = next(row["accuracies"] for row in rows("reacting", name) if row["rule"] == "any gradients")
+    base = next((row["accuracies"] for row in rows("reacting", name) if row["rule"] == "any gradients"), None)
     for place, row in enumerate(rows("reacting", name)):
         rule, here = row["rule"], interval(row["accuracies"])
         ours[f"{rule}: accuracy"] = here
@@ -111,7 +111,8 @@ def over_kinds(figure, name):
             continue
         ours |= {f"{rule}: noise": row["noise"], f"{rule}: worst-case advantage": row["worst_advantage"]}
         ours[f"{rule}: worst-case epsilon"] = row["worst_epsilon"]
-        ours[f"{rule}: gain in points"] = gain(row["accuracies"], base)
+        if base is not None:
+            ours[f"{rule}: gain in points"] = gain(row["accuracies"], base)
         look = {"color": f"C{place}", "marker": "os^vDx*"[place % 7], "linestyle": "none"}
         left.barh(-place, row["noise"], color=look["color"])
         left.text(row["noise"], -place, f" {rule}", va="center", fontsize=7)

@@ -89,7 +89,7 @@ STUDIES |= {
 """Sizes near those of the membership paper's Adult experiment: 1,026 parameters, batches of 1,000."""
 PATCHES = {"kind": "patches", "width": 500, "size": 5, "stride": 2, "cells": 3, "threshold": 0.5}
 HEAD = SMOOTH | {"model": {"kind": "logistic", "bias": False}, "momentum": 0.9, "average_last": 0.2}
-HEAD |= {"max_grad_norm": 1.0, "learning_rate": 16.0, "physical_batch_size": 2048}
+HEAD |= {"max_grad_norm": 1.0, "learning_rate": 16.0, "physical_batch_size": 8192}
 LARGE = {"sample_rate": 0.1, "steps": 150, "recipe": HEAD, "targets": (0.1,)}
 STUDIES |= {
     "adult-linear": Study(data={"name": "adult"}, private=26_000, public=6_561, parameters=216, **LARGE),
