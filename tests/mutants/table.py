@@ -39,11 +39,19 @@ WHOLE_USERS = "tests/composition/test_whole_users.py"
 DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
+REACTING = "tests/composition/test_reacting.py"
+REACTING_ORACLES = "tests/composition/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
 FORM = "tests/train/test_model_form.py"
 NORMALISE = "tests/train/test_normalise.py"
 VOUCHED = "tests/mechanism/test_vouched.py"
 WATCH_FORM = "tests/watch/test_model_form.py"
+FACTS = "tests/threat/test_facts_to_claims.py"
+EPOCHS = "tests/mechanism/test_epochs.py"
+ROUNDED = "tests/composition/test_rounded_ends.py"
+POINTS = "tests/calibrate/test_points.py"
+BRIDGES = "tests/interop/test_bridges.py"
+INTEROP = "reticent/interop/"
 PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
 
@@ -188,4 +196,56 @@ MUTANTS = (
     Mutant("watch: dropout that is switched on later", "reticent/watch/model_form.py", "        if isinstance(now, Obstacle):\n            self._form = now\n        elif", "        if", WATCH_FORM + "::TestNotBelieved::test_dropout_that_is_switched_on_later"),
     Mutant("watch: any clipping is taken for flat", "reticent/watch/model_form.py", "Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
     Mutant("patches: other images of the batch", "reticent/train/patches.py", "rows = rows - rows.mean(dim=1, keepdim=True)", "rows = rows - rows.mean(dim=0, keepdim=True)", "tests/train/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
+    Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
+    Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
+    Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),
+    Mutant("epochs: stated batches of a pass", MECHANISM + "dpsgd.py", "rate if batches is None else 1.0 / batches", "rate", EPOCHS + "::test_stated_batches_of_a_pass_are_what_a_pass_takes"),
+    Mutant("opacus: rates of added batches are added", INTEROP + "opacus.py", "noise_multiplier=optimizer.noise_multiplier / batches, sample_rate=1.0", "noise_multiplier=optimizer.noise_multiplier, sample_rate=min(1.0, sample_rate * batches)", EPOCHS + "::test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once"),
+    Mutant("membership game: (1 - sample_rate)", THREAT + "membership_game.py", "batch * (1.0 - mechanism.sample_rate) / k", "batch / k", FACTS + "::test_other_records_of_poisson_batches_add_less_than_their_second_moment"),
+    Mutant("membership game: a spectrum of Poisson batches", THREAT + "membership_game.py", "not _full_batch(mechanism) and isinstance(k, GradientSpectrum)", "False", FACTS + "::test_a_spectrum_says_nothing_about_batches_of_random_size"),
+    Mutant("attribute: a budget over drawn batches", THREAT + "attribute.py", "self.record.budget is not None and self.record.scope is not Scope.SAMPLED_BATCH", "self.record.budget is not None", FACTS + "::test_only_a_budget_over_chosen_records_is_proven"),
+    Mutant("attribute: total squares of shuffled epochs", THREAT + "attribute.py", "if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:", "if record.budget is None:", FACTS + "::test_a_record_of_shuffled_epochs_proves_nothing_beyond_the_worst_case"),
+    Mutant("theorem keys of fixed batches", MECHANISM + "dpsgd.py", '"DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"', '"RETICENT:fixed-size-dominance" if sizes_agree else "DONG2022:Theorem 4.2"', FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("theorem key of shuffled epochs", MECHANISM + "dpsgd.py", 'return ("RETICENT:shuffled-epochs",) if', "return () if", FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("attribute: chords above the worst case", THREAT + "_envelope.py", "    if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):\n        return worst\n    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])", "    return tangent_envelope([worst.log_delta, *log_deltas])", FACTS + "::test_the_largest_change_of_a_field_is_the_replacement_of_a_record"),
+    Mutant("whole users: merged where a rate rounds to 1", CORE + "steps.py", "        elif pair.mu is not None:\n            squared += part.count * pair.mu**2", "        elif pair.unsampled_mu is not None and pair.log_absent < -36.0:\n            squared += part.count * pair.unsampled_mu**2", ROUNDED),
+    Mutant("whole users: no noise, one coin", MECHANISM + "dpsgd.py", "Part(Disclosure(rate), run.steps * records, keys)", "Part(Disclosure(rate), run.steps, keys)", ROUNDED),
+    Mutant("power next to 1", "reticent/tradeoff/base.py", "np.where(log_beta < LOG_HALF, log1mexp(log_beta), log_power)", "log_power", ROUNDED + "::test_the_raw_ends_of_the_power_are_in_order_next_to_1"),
+    Mutant("sign lattice: points hundreds of nats apart", SIGN + "lattice.py", "if not max(pitches) < _COARSEST:", "if max(pitches) < 0.0:", ROUNDED + "::test_noise_beyond_all_reason_gets_the_worst_case"),
+    Mutant("claims: no allowance for chords", "reticent/calibrate/claims.py", "min(ends[1] * (1.0 + allowed), 1.0)", "ends[1]", POINTS),
+    Mutant("claims: mu by its lower end", "reticent/calibrate/claims.py", "return Interval(lower, upper, upper)", "return Interval(lower, lower, upper)", POINTS),
+    Mutant("attribute: mask of the first part alone", THREAT + "attribute.py", "        if len(self.parts) == 1:\n            (part,) = self.parts", "        if self.parts:\n            part = self.parts[0]", FACTS + "::test_every_part_of_a_ledger_counts_for_a_field"),
+    Mutant("attribute: what was measured under a budget", THREAT + "attribute.py", "largest = largest if record.budget is not None else record.largest_mask_term", "largest = record.largest_mask_term", FACTS + "::test_a_budget_does_not_use_what_was_measured"),
+    Mutant("attribute: several records of a person", THREAT + "attribute.py", 'one_record(part, "attribute inference")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("membership game: several records of a person", THREAT + "membership_game.py", 'one_record(mechanism, "the membership game")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("relaxed: dimension of the largest release", THREAT + "relaxed.py", "return min((d for d in map(_coordinates", "return max((d for d in map(_coordinates", FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
+    Mutant("relaxed: two runs that differ are one", THREAT + "relaxed.py", "len({replace(run, steps=1) for run in runs}) > 1", "len({replace(run, steps=1) for run in runs}) > 2", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: schedules under replacement", THREAT + "relaxed.py", "if size == 1.0 and all(map(_followed, parts))", "if all(map(_followed, parts))", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: ends of a matrix exchanged", THREAT + "relaxed.py", "for a in (True, False))", "for a in (False, True))", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("matrix: what is attained as the bound", MECHANISM + "matrix.py", "shift = neighbouring.sensitivity * (size.attained if attained else size.proven)", "shift = neighbouring.sensitivity * size.attained", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("whole users: replacement in full batches", MECHANISM + "dpsgd.py", "GaussianPair(noise, 1.0, records * neighbouring.sensitivity)", "GaussianPair(noise, 1.0, float(records))", FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
+    Mutant("opacus: saved repeats", INTEROP + "opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
+    Mutant("opacus: the largest clip norm", INTEROP + "opacus.py", "else min(self.max_grad_norm, norm)", "else max(self.max_grad_norm, norm)", BRIDGES),
+    Mutant("pld: half a bound", INTEROP + "pld.py", "    return all(\n        bool(getattr", "    return any(\n        bool(getattr", BRIDGES),
+    Mutant("reacting: what a known direction tells, at less signal", DIMENSION + "step_information.py", "mu, counts = math.sqrt(part.signal),", "mu, counts = math.sqrt(0.98 * part.signal),", REACTING_ORACLES + "::test_what_a_known_direction_tells"),
+    Mutant("reacting: psi dropped", DIMENSION + "step_information.py", "_steepest(drawn) * chi_square)", "0.5 * chi_square)", REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: the fourth moment dropped", DIMENSION + "step_information.py", "0.5 * chi_square + fourth)", "0.5 * chi_square)", REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: a power of the rate more", DIMENSION + "step_information.py", "return self.rate**2 * float(_above_tangent", "return self.rate**3 * float(_above_tangent", REACTING + "::test_the_table"),
+    Mutant("reacting: first order without the square of the rate", DIMENSION + "step_information.py", "x * mean * mean * first", "x * mean * mean * self.rate * first", REACTING + "::test_the_table"),
+    Mutant("reacting: left ends for right ones in the majorant", DIMENSION + "reacting_information.py", "np.append(np.maximum.accumulate(values)[1 : len(nats)], values[-1])[: len(nats)]", "np.maximum.accumulate(values)[: len(nats)]", REACTING_ORACLES + "::test_the_majorant_covers_what_lies_between_two_points"),
+    Mutant("reacting: left ends for right ones in blocks of steps", DIMENSION + "reacting_information.py", "_gains(part, setting)(high * known", "_gains(part, setting)(low * known", REACTING_ORACLES + "::test_blocks_of_steps_lie_above_the_sum_of_all"),
+    Mutant("reacting: left ends for right ones in any order", DIMENSION + "reacting_information.py", "_per_nat(part, setting, grid[1:])", "_per_nat(part, setting, grid[:-1])", REACTING_ORACLES + "::test_any_order_of_equal_parts_lies_above_the_integral"),
+    Mutant("reacting: the order as it is given", DIMENSION + "reacting_information.py", "return min(float(taught @ prices + most @ width), total)", "return min(float(taught @ prices), total)", REACTING + "::test_ledgers_bound_each_order_of_their_steps"),
+    Mutant("reacting: phi squared in place of its majorant", DIMENSION + "reacting_information.py", "while len(kept) > 1 and _bends(", "while len(kept) > len(nats) and _bends(", REACTING_ORACLES + "::test_gains_are_concave_and_grow"),
+    Mutant("reacting: nothing is learnt", DIMENSION + "reacting_information.py", "(high * known_direction(part))", "(0.0 * high)", REACTING + "::test_the_table"),
+    Mutant("reacting: a known share forgotten", DIMENSION + "reacting_information.py", "hidden + setting.known_share", "hidden", REACTING + "::test_a_known_share_bounds_who_looks_at_it_alone"),
+    Mutant("reacting: removal without its threshold", DIMENSION + "reacting_information.py", "log_of(remove) + thresholds", "log_of(remove)", REACTING_ORACLES + "::test_two_coins_bound_delta_both_ways"),
+    Mutant("reacting: heads as one direction", DIMENSION + "reacting_information.py", "hidden = bounds.half_square if setting.agrees else bounds.square", "hidden = bounds.half_square", REACTING + "::test_heads_with_several_outputs"),
+    Mutant("reacting: half of all pairs for heads", DIMENSION + "reacting.py", "if self.setting.agrees:  # half", "if True:  # half", REACTING + "::test_exact_likelihood_ratios_of_reactions"),
+    Mutant("reacting: an epoch of a person as one step", DIMENSION + "reacting.py", "split=records > 1 and not attained", "split=False", REACTING + "::test_a_person_whose_records_are_spread_over_an_epoch"),
+    Mutant("reacting: fixed batches", DIMENSION + "reacting.py", "        return _FIXED_BATCHES\n", "        pass\n", REACTING + "::test_what_is_not_covered_gets_the_worst_case"),
+    Mutant("reacting: a moment generating function cut off", DIMENSION + "learnt.py", "np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2)", "np.minimum(np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2), 2.0)", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: overlaps as before anything is learnt", DIMENSION + "learnt.py", "(1.0 + gained**2 / d) / d", "1.0 / d", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: chords without the mean", DIMENSION + "overlap_law.py", "+ _SHARE, 0.0, 1.0)", "- 0.2, 0.0, 1.0)", REACTING_ORACLES + "::test_exponential_moments_of_overlaps_lie_closely_above"),
+    Mutant("reacting: the perceptron acts on all", DIMENSION + "frozen.py", "inside if signed else 0.5 * inside", "inside", REACTING + "::test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below"),
 )  # fmt: skip

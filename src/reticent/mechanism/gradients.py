@@ -14,7 +14,8 @@ class Gradients(StrEnum):
     FIXED = "fixed"
     """One direction, and a length that does not depend on it: a fixed query, or a condition that nobody checked."""
     ONE_DIRECTION = "one-direction"
-    """One direction, any length that reacts to anything: a linear model with one output."""
+    """One direction, any length along it that reacts to anything, and never against it: a linear model with one output,
+    or two under softmax, and a loss whose slope keeps its sign. A squared error or soft labels turn it: a head."""
     LINEAR_HEAD = "linear-head"
     """The record's features times any vector: a last linear layer on frozen features, several outputs."""
     ANY = "any"
