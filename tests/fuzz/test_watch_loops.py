@@ -120,9 +120,8 @@ def reseed(toy: Toy) -> None:
 def state(toy: Toy) -> None:
     """Back to the state of another step: the same noise again."""
     kept = toy.__dict__.setdefault("kept_state", torch.get_rng_state())
-    if toy.__dict__.setdefault("put_back", 0):
+    if not torch.equal(kept, torch.get_rng_state()):  # something was drawn since
         toy.oracle.known_seed = True
-    toy.put_back += 1
     torch.set_rng_state(kept)
 
 

@@ -42,6 +42,10 @@ WHITE_BOX = "tests/attack/test_white_box.py"
 REACTING = "tests/composition/test_reacting.py"
 REACTING_ORACLES = "tests/composition/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
+FORM = "tests/train/test_model_form.py"
+NORMALISE = "tests/train/test_normalise.py"
+VOUCHED = "tests/mechanism/test_vouched.py"
+WATCH_FORM = "tests/watch/test_model_form.py"
 FACTS = "tests/threat/test_facts_to_claims.py"
 EPOCHS = "tests/mechanism/test_epochs.py"
 ROUNDED = "tests/composition/test_rounded_ends.py"
@@ -220,6 +224,31 @@ MUTANTS = (
     Mutant("secure noise: one of the two squares", WATCH + "secure_noise.py", "return torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)])", "return torch.cat([radius * torch.cos(angle), radius * torch.cos(angle)])", LOOPS + "::TestSeeds"),
     Mutant("secure noise: half of the circle", WATCH + "secure_noise.py", "angle = angle * (2.0 * math.pi * _SCALE)", "angle = angle * (math.pi * _SCALE)", LOOPS + "::TestSeeds"),
     Mutant("secure noise: one key for all", WATCH + "secure_noise.py", "Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16)))", "Cipher(algorithms.AES(bytes(32)), modes.CTR(bytes(16)))", LOOPS + "::TestSeeds"),
+    Mutant("form: a bias is overlooked", "reticent/train/model_form.py", 'bias="bias" in named and named["bias"].requires_grad', "bias=False", FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
+    Mutant("form: a bias with normalised gradients is fixed", "reticent/train/model_form.py", "if normalised and not form.bias else", "if normalised else", FORM + "::TestKinds::test_a_bias_is_never_fixed"),
+    Mutant("form: a network is taken for a head", "reticent/train/model_form.py", "layer = owners[0] if len(owners) == 1 else None", "layer = owners[-1] if owners else None", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: dropout is not seen", "reticent/train/model_form.py", "return layer.p > 0.0", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: statistics of a batch are not seen", "reticent/train/model_form.py", "return layer.training or not layer.track_running_stats", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: a layer that is used twice in a row", "reticent/train/model_form.py", "known=known and _places(model, layer) == 1", "known=known", FORM + "::TestLayers::test_what_is_written_by_somebody_else_is_not_known"),
+    Mutant("form: any loss keeps its sign", "reticent/train/model_form.py", "if hard_labels and form.known and form.last and", "if form.known and", FORM + "::TestKinds::test_a_loss_that_may_turn_the_gradient_round_is_a_head"),
+    Mutant("form: several labels are one direction", "reticent/train/model_form.py", "form.layer.out_features == 2", "form.layer.out_features >= 2", FORM + "::TestKinds::test_several_labels_are_a_head_even_if_normalised"),
+    Mutant("form: records that were handed over are vouched for", "reticent/train/run.py", "encoded_here = dataset is None or", "encoded_here = True or", FORM + "::TestRuns::test_records_that_were_handed_over_are_not_vouched_for"),
+    Mutant("form: views are not seen", "reticent/train/model_form.py", "and config.augmentation is not None", "and config.augmentation is None", FORM + "::TestRuns::test_views_have_no_kind"),
+    Mutant("features: a record that is shorter than it says", "reticent/train/features.py", "and shortest >= length * (1.0 - 1e-6)", "", FORM + "::TestOneLength::test_records_that_do_not_have_it_are_refused"),
+    Mutant("normalise: a constant beside the length", "reticent/train/factored.py", "torch.linalg.vector_norm(scaled, dim=1, keepdim=True), 1.0)", "torch.linalg.vector_norm(rows, dim=1, keepdim=True) + 1e-6, 1.0)", NORMALISE + "::TestTwoLabels"),
+    Mutant("normalise: gradients that underflow", "reticent/train/factored.py", "unit_rows(wrong - one)", "unit_rows(softmax(logits, dim=1).double() - one)", NORMALISE + "::TestTwoLabels"),
+    Mutant("normalise: longer than the clip norm", "reticent/train/factored.py", "_INSIDE = 1.0 - 2.0**-20", "_INSIDE = 1.0 + 2.0**-20", NORMALISE + "::TestTwoLabels"),
+    Mutant("vouched: a head is one direction", "reticent/mechanism/vouched.py", 'Gradients.LINEAR_HEAD: ("linear-head", "known-share"),', 'Gradients.LINEAR_HEAD: ("one-direction", "linear-head", "known-share"),', VOUCHED + "::TestFormOfTheModel::test_a_head_is_no_single_direction"),
+    Mutant("vouched: one direction has a fixed length", "reticent/mechanism/vouched.py", 'Gradients.ONE_DIRECTION: ("same-features",)', 'Gradients.ONE_DIRECTION: ("same-features", "fixed-length")', VOUCHED + "::TestFormOfTheModel::test_normalised_gradients_have_a_fixed_length"),
+    Mutant("vouched: noise from a seed", "reticent/mechanism/vouched.py", "if ledger.randomness is Randomness.FRESH:", "if True:", VOUCHED + "::TestWhatRan"),
+    Mutant("vouched: batches that the loader did not draw", "reticent/mechanism/vouched.py", "Fault.OTHER_BATCHES not in run.faults and", "", VOUCHED + "::TestWhatRan"),
+    Mutant("vouched: the word of a program", "reticent/mechanism/vouched.py", 'found["same-features"] = Status.DECLARED', 'found["same-features"] = Status.CHECKED', VOUCHED + "::TestWhatRan"),
+    Mutant("ledger: a form that does not fit the parameters", "reticent/mechanism/gradients.py", "return any(trained in (None, outputs * (inputs + biased)) for outputs, inputs in heads)", "return bool(heads)", VOUCHED + "::TestFormOfTheModel::test_the_form_must_fit_the_parameters"),
+    Mutant("watch: features that the loop changes", "reticent/watch/model_form.py", "return bool(torch.isin(self._numbers(batch.detach().flatten(1)), self._known).all())", "return True", WATCH_FORM + "::TestNotBelieved::test_features_that_the_loop_changes"),
+    Mutant("watch: a layer that is used twice", "reticent/watch/model_form.py", "self._calls > batches", "self._calls > 2 * batches", WATCH_FORM + "::TestNotBelieved::test_a_layer_that_is_used_twice"),
+    Mutant("watch: dropout that is switched on later", "reticent/watch/model_form.py", "        if isinstance(now, Obstacle):\n            self._form = now\n        elif", "        if", WATCH_FORM + "::TestNotBelieved::test_dropout_that_is_switched_on_later"),
+    Mutant("watch: any clipping is taken for flat", "reticent/watch/model_form.py", "Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
+    Mutant("patches: other images of the batch", "reticent/train/patches.py", "rows = rows - rows.mean(dim=1, keepdim=True)", "rows = rows - rows.mean(dim=0, keepdim=True)", "tests/train/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
     Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
     Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),

@@ -69,7 +69,9 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
 def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
     """What a ledger of a watched loop establishes, and the loops that it continues: what all of them do, the weakest.
 
-    Where a fault voids one, nothing.
+    Where a fault voids one, nothing. Statistics of other records that went into the features before the loop, a layer of
+    one's own that mixes records, or a loss that does so later than in the first step, cannot be seen. So clipping that was
+    seen, and features that were seen to stay the same, still stand on the word of the program.
     """
     loops = (*run.earlier, run)
     if any(fault.voids for one in loops for fault in one.faults):
@@ -91,8 +93,10 @@ _DRAWN = {Drawn.POISSON: "poisson-draws", Drawn.SHUFFLED: "shuffled-draws", Draw
 def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
     """What one loop establishes; the form of its model only where it is that of the whole chain."""
     found = form_of(run.gradients) if alike else {}
+    if "same-features" in found:
+        found["same-features"] = Status.DECLARED
     if run.clipping.source in _SOURCES:
-        found["clipped"] = _SOURCES[run.clipping.source]
+        found["clipped"] = Status.DECLARED
     other = Fault.OTHER_BATCHES in run.faults or Fault.PUBLIC_DRAWS in run.faults
     as_drawn = not other and (run.sampler.times_per_epoch or 1) == 1
     if run.sampler.drawn in _DRAWN and run.sampler.source in _SOURCES and as_drawn:

@@ -31,6 +31,7 @@ from reticent.watch import declared, models, optimisers, seeds
 from reticent.watch.alone import AloneInFirstStep
 from reticent.watch.draws import Draws
 from reticent.watch.layouts import look_at_layouts
+from reticent.watch.model_form import FormWatch
 from reticent.watch.moves import Moves
 from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
@@ -110,6 +111,7 @@ class Watch(Brief):
         self._draws: Draws | None = None
         self._seconds = 0.0
         self._ledger: WatchedRun | None = None
+        self._form = FormWatch(model, self._optimizer, loader) if self._private else None
         self._sensitive: SensitiveWatch | None = None
         if sensitive is not None:
             self._sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
@@ -134,6 +136,8 @@ class Watch(Brief):
         self._undo += self._moves.attach(self._model)
         self._undo += [self._noise_seeds.watch_torch(), self._draw_seeds.watch_torch()]
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._faults.add).attach())
+        if self._form is not None:
+            self._undo += self._form.attach()
         if self._private:
             self._watch_optimizer()
         return self
@@ -302,6 +306,8 @@ class Watch(Brief):
         measure = len(self._steps) % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(self._optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
+        if self._form is not None:
+            self._form.clipped(batches)
         if self._sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
 
@@ -380,6 +386,7 @@ class Watch(Brief):
             weights_sha256=models.fingerprint(self._model) if ended else None,
             versions=models.versions(),
             faults=(),
+            gradients=self._form.record() if self._form is not None else None,
             diagnostics=WatchDiagnostics(
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 
 from reticent.composition.relaxed_dimension import _binomial
-from reticent.mechanism.pairs import any_of
 from reticent.tradeoff._logs import HALF_LOG_TWO_PI, OVERFLOW, cell_masses, log_of
 
 _SMALL = 1e-2  # |z| below which h is a series
@@ -52,7 +51,7 @@ class Steps:
     @property
     def drawn(self) -> float:
         """Probability that a step uses any of the records."""
-        return any_of(self.records, self.rate)
+        return 1.0 if self.rate == 1.0 else -math.expm1(self.records * math.log1p(-self.rate))
 
     def chi_square(self, times: float, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Bound on E (LR - 1)^2 of one step, coins included: x E JJ' E <g, g'> + E f(x JJ') E <g, g'>^2.
