@@ -69,9 +69,9 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
 def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
     """What a ledger of a watched loop establishes, and the loops that it continues: what all of them do, the weakest.
 
-    Where a fault voids one, nothing. Statistics of other records that went into the features before the loop, a layer of
-    one's own that mixes records, or a loss that does so later than in the first step, cannot be seen. So clipping that was
-    seen, and features that were seen to stay the same, still stand on the word of the program.
+    Where a fault voids one, nothing. Statistics of other records that went into the features before the loop, and a
+    layer or a loss that mixes records later than in the first step, cannot be seen. So clipping that was seen, and
+    features that were seen to stay the same, still stand on the word of the program.
     """
     loops = (*run.earlier, run)
     if any(fault.voids for one in loops for fault in one.faults):
