@@ -147,9 +147,24 @@ def test_a_generator_that_goes_back_is_seen_at_any_offset():
     generator.set_state(state)
     torch.randn(3, generator=generator)
     assert Seeds([generator]).repeated()
-    assert not Seeds([generator], use="draws").repeated()
     generator.manual_seed(2**61)
     assert not first.repeated()
+
+
+def test_two_uses_of_a_generator_tell_each_other():
+    """Found by the fuzzer: the draws went back, and the noise began at a place where none had begun."""
+    generator = torch.Generator()
+    generator.manual_seed(2**59)
+    noise, draws = Seeds([generator]), Seeds([generator], use="draws")
+    torch.rand(60, generator=generator)
+    state = generator.get_state()
+    for _ in range(3):
+        torch.rand(60, generator=generator)
+        assert not draws.repeated()
+        assert not noise.repeated()  # at the same place, by another use
+    generator.set_state(state)
+    torch.rand(30, generator=generator)
+    assert noise.repeated()
 
 
 def test_torch_seed_is_put_back():

@@ -61,15 +61,21 @@ class Seeds:
 
     def _went_back(self, generator: Any) -> bool:
         block, place = _where(generator.get_state().numpy().tobytes())
-        last, been = _BEEN.get((self._use, id(generator)), (block, {}))
-        before = been.get(block)
-        _BEEN[self._use, id(generator)] = block, been
-        been[block] = place if before is None else max(place, before)
-        return before is not None and (block != last or place <= before)
+        own = _passed((self._use, id(generator)), block, place)
+        return _passed(("all", id(generator)), block, place, again=True) or own  # another use may have looked just here
 
     def _is_public(self, generator: Any, first: int) -> bool:
         now = _seed(generator)
         return now is not None and (guessable(now) or (now != first and now not in self._asked))
+
+
+def _passed(key: tuple[str, int], block: int, place: int, again: bool = False) -> bool:
+    """Whether a look at a later place was taken before, or at this one unless that may be; it is remembered."""
+    last, been = _BEEN.get(key, (block, {}))
+    before = been.get(block)
+    been[block] = place if before is None else max(place, before)
+    _BEEN[key] = block, been
+    return before is not None and (block != last or place < before or (place == before and not again))
 
 
 def _where(state: bytes) -> tuple[int, int]:
