@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.data.own import ColumnErrors, Schema, load_table
+from reticent.data.own import ColumnsError, Schema, load_table
 from reticent.errors import DataError, ParameterError
 
 HEAD = "age,job,income\n"
@@ -34,7 +34,7 @@ def refused(table, text: str, declared: dict | None = None) -> str:
 
 
 def test_all_columns_troubles_come_at_once_the_label_first(table):
-    with pytest.raises(ColumnErrors) as caught:
+    with pytest.raises(ColumnsError) as caught:
         table(HEAD + "20,cook,low\nold,,high\n40,cook,\n50,cook,high\n", {"job": {"values": ["clerk", "cook"]}})
     label, age, job = caught.value.troubles
     assert label.startswith("column 'income' (the label) has 1 empty cell (first: line 4): leave such records out")
@@ -88,7 +88,8 @@ def test_an_empty_text_is_asked_about_and_na_may_be_a_name(table):
 
 
 def test_a_constant_stands_for_an_empty_cell(table):
-    declared = {"age": {**AGE, "missing": "constant", "fill": 50}, "job": {**JOB, "missing": "constant", "fill": "cook"}}
+    constant = {"missing": "constant"}
+    declared = {"age": {**AGE, **constant, "fill": 50}, "job": {**JOB, **constant, "fill": "cook"}}
     features = table(HEAD + ROWS + ",,low\n", declared).dataset.features
     assert features.shape == (6, 3)
     assert features[5].tolist() == [0.0, 0.0, 1.0]
@@ -127,7 +128,7 @@ def test_bounds_may_be_read_off_where_only_missing_is_declared(table):
 @pytest.mark.parametrize(
     ("declared", "wanted"),
     [
-        ({"age": {**AGE, "missing": "mean"}}, "missing is refuse, constant, indicator .*such as a mean, shows something"),
+        ({"age": {**AGE, "missing": "mean"}}, "missing is refuse, .*such as a mean, shows something"),
         ({"age": {"missing": "median"}}, "missing is refuse, constant, indicator"),
         ({"age": {**AGE, "missing": None}}, "missing is refuse"),
         ({"age": {**AGE, "missing": "constant"}}, "fill goes with missing: constant"),
@@ -137,7 +138,7 @@ def test_bounds_may_be_read_off_where_only_missing_is_declared(table):
         ({"age": {**AGE, "missing": "constant", "fill": "old"}}, "a number from low to high"),
         ({"job": {**JOB, "missing": "constant", "fill": "pilot"}}, "one of the values"),
         ({"job": {"values": ["", "cook"], "missing": "indicator"}}, "a category already"),
-        ({"job": {"values": ["(missing)", "cook"], "missing": "indicator"}}, "the category that missing: indicator adds"),
+        ({"job": {"values": ["(missing)", "cook"], "missing": "indicator"}}, "the category that missing: indicator"),
         ({"income": {"values": ["low", "high"], "missing": "indicator"}}, "without its label"),
         ({"income": {"low": 0, "high": 1}}, "the label has classes"),
         ({"agee": AGE, "jobb": JOB}, "columns of the table.*agee, jobb"),
@@ -163,7 +164,7 @@ def test_parquet_counts_records(tmp_path):
 
     columns = {"age": [20.0, None, 40.0], "job": ["cook", "", None], "income": ["low", "high", "low"]}
     parquet.write_table(pa.table(columns), tmp_path / "people.parquet")
-    with pytest.raises(ColumnErrors) as caught:
+    with pytest.raises(ColumnsError) as caught:
         load_table(tmp_path / "people.parquet", "income")
     assert "1 empty cell (first: record 2)" in caught.value.troubles[0]
     assert "2 empty cells (first: record 2)" in caught.value.troubles[1]

@@ -12,8 +12,8 @@ from reticent._strict import read_bytes
 from reticent.cli._app import app
 from reticent.cli._audit_input import engine_of
 from reticent.cli._options import JsonOption
-from reticent.cli._progress import progress_bar
 from reticent.cli._plan import print_plan
+from reticent.cli._progress import progress_bar
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file

@@ -82,7 +82,7 @@ class Schema(Strict):
             raise ArtifactError(f"{where}: {problem_of(error)}") from None
 
 
-class ColumnErrors(DataError):
+class ColumnsError(DataError):
     """Columns that nobody can use as they are.
 
     Attributes:
@@ -213,7 +213,9 @@ def encode(table: Mapping[str, Cells], schema: Schema, file: str, sha256: str) -
 
     def block(name: str) -> tuple[np.ndarray, list[Any]]:
         column, cells = schema.columns[name], table[name]
-        return (codes(column, cells, label=True), []) if name == schema.label else encoded(name, column, cells, first[name])
+        if name == schema.label:
+            return codes(column, cells, label=True), []
+        return encoded(name, column, cells, first[name])
 
     first = _first_features(schema)
     found = _each_column(schema.columns, schema.label, block, file)
@@ -242,9 +244,7 @@ def _first_features(schema: Schema) -> dict[str, int]:
     return first
 
 
-def _each_column(
-    names: Mapping[str, Any], label: str, answer: Callable[[str], Answer], file: str
-) -> dict[str, Answer]:
+def _each_column(names: Mapping[str, Any], label: str, answer: Callable[[str], Answer], file: str) -> dict[str, Answer]:
     """``answer`` for each column, in their order; the troubles of all of them in one message, the label's first.
 
     Raises:
@@ -267,7 +267,7 @@ def _each_column(
     for name in sorted(troubles, key=lambda name: name != label):
         role = " (the label)" if name == label else ""
         told.append(f"column {printable(name, 60)!r}{role} {_told(troubles[name])}")
-    raise ColumnErrors(file, tuple(told))
+    raise ColumnsError(file, tuple(told))
 
 
 def _told(error: DataError | ParameterError) -> str:

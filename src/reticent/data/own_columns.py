@@ -85,9 +85,10 @@ class Column(Strict):
             return self
         if self.values is not None and self.fill not in self.values:
             raise ValueError("fill must be one of the values")
-        if self.low is not None and self.high is not None:
-            if not isinstance(self.fill, float) or not self.low <= self.fill <= self.high:
-                raise ValueError("fill must be a number from low to high")
+        if self.low is None or self.high is None:
+            return self
+        if not isinstance(self.fill, float) or not self.low <= self.fill <= self.high:
+            raise ValueError("fill must be a number from low to high")
         return self
 
     @property
