@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from reticent.mechanism.watch_faults import Fault, Severity
 from reticent.mechanism.watched_run import PublicWatchedRun
 
 if TYPE_CHECKING:
+    from reticent.watch.live import Log
     from reticent.watch.session import Watch
 
 
@@ -28,6 +30,11 @@ def watch(
     sampler: str | None = None,
     sensitive: Any = None,
     records_per_user: int | None = None,
+    planned_steps: int | None = None,
+    stop_at: str | None = None,
+    log: Log | Sequence[Log] | None = None,
+    log_every: int = 50,
+    unit: str = "record",
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
@@ -37,6 +44,10 @@ def watch(
     ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and speak of a person.
+
+    ``ledger.risk()`` says during training what the steps so far reveal at most. ``stop_at="advantage=0.1"`` ends the
+    loop before the step that would exceed it, ``planned_steps`` says how many there are to be at most, and ``log``
+    takes functions of ``reticent.watch.loggers``. With ``unit="client"`` the numbers are about whole clients.
 
     Raises:
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
@@ -54,6 +65,11 @@ def watch(
         sampler=sampler,
         sensitive=sensitive,
         records_per_user=records_per_user,
+        planned_steps=planned_steps,
+        stop_at=stop_at,
+        log=log,
+        log_every=log_every,
+        unit=unit,
     )
 
 
