@@ -69,8 +69,7 @@ class DPSGD(Mechanism):
     records_per_user: int | None = field(
         default=None, metadata=described("Most records of one person; then all of them are protected together.")
     )
-
-    unit: Unit = field(default=Unit.RECORD, metadata=described("Whom the numbers protect: one record, or one whole client."))
+    unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected: one record, or one client."))
 
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (

@@ -39,7 +39,7 @@ _MOST_CHANGES = 32  # of noise or rate, each of which moves the stop
 _FIRST_GUESS = 64  # steps: fewer cost more to compose
 
 
-class BudgetSpent(ReticentError):
+class BudgetSpent(ReticentError):  # noqa: N818  (it ends a loop, and nothing went wrong)
     """The step that was about to be taken would exceed the risk at which the loop is to stop.
 
     It leaves the loop before anything of that step is released. The ``with`` block of the watch takes it as its end.
@@ -165,10 +165,11 @@ class Live:
             self._changes += 1
             if self._changes > _MOST_CHANGES:
                 raise ParameterError("stop_at", str(self._target), "left out where noise or rate change all the time")
-            self._kind, self._stop = kind, steps_within(self._target, self._seen())
-            if self._stop < self._steps:
-                hint = f"a risk that {self._steps} step{'s' if self._steps > 1 else ''} with this noise keep to"
-                raise ParameterError("stop_at", str(self._target), hint)
+            most = steps_within(self._target, self._seen())
+            if most < self._steps:
+                hint = "a risk that 1 step keeps to" if self._steps == 1 else f"a risk that {self._steps} steps keep to"
+                raise ParameterError("stop_at", str(self._target), f"{hint} with this noise")
+            self._kind, self._stop = kind, most
         if self._logs and (self._steps % self._every == 0 or self.should_stop):
             self.tell()
 

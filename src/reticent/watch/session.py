@@ -36,8 +36,8 @@ from reticent.watch.layouts import look_at_layouts
 from reticent.watch.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
-from reticent.watch.units import unit_of
 from reticent.watch.steps import SeenStep, Steps
+from reticent.watch.units import unit_of
 
 _MEASURE_EVERY = 64
 """Norms of single records are computed once in so many steps: they cost a pass over all their gradients."""
