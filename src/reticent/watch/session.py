@@ -16,7 +16,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from reticent import _check, _strict
 from reticent._text import Brief, one_of
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.mechanism.units import Unit
 from reticent.mechanism.watch_faults import Fault
@@ -239,12 +239,14 @@ class Watch(Brief):
             raise ParameterError("sensitive", None, "given to watch")
         return self._sensitive.record()
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
         Raises:
-            ArtifactError: it cannot be written.
+            ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
         """
+        if Path(path).exists() and not overwrite:
+            raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
         with _strict.writing(Path(path)):
             _strict.write_atomic(Path(path), self.ledger.to_json().encode())
 
