@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "DPSGD": "mechanism",
     "Gaussian": "mechanism",
+    "Gradients": "mechanism",
     "Laplace": "mechanism",
     "Ledger": "mechanism",
     "Neighbouring": "mechanism",
@@ -50,6 +51,7 @@ __all__ = [
     "DPSGD",
     "Attribute",
     "Gaussian",
+    "Gradients",
     "Laplace",
     "Ledger",
     "Membership",
@@ -102,7 +104,16 @@ if TYPE_CHECKING:
         success,
         tpr_at_fpr,
     )
-    from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+    from reticent.mechanism import (
+        DPSGD,
+        Gaussian,
+        Gradients,
+        Laplace,
+        Ledger,
+        Neighbouring,
+        RandomisedResponse,
+        Sampler,
+    )
     from reticent.threat import Attribute, Membership, MembershipGame, Mixed, Relaxed, WorstCase
 
 
