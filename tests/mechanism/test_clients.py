@@ -123,3 +123,18 @@ def test_opacus_clips_records():
     model, optimizer, loader, _ = private()
     with pytest.raises(ParameterError, match="Opacus's optimizer clips records"):
         rt.watch(model, optimizer, loader, unit="client")
+
+
+def test_the_command_line_certifies_clients(tmp_path, capsys):
+    from reticent.cli import main
+
+    words = "certify dpsgd --noise-multiplier 2 --sample-rate .1 --steps 20 --sampler fixed-size --unit client --out"
+    with pytest.raises(SystemExit) as stop:
+        main([*words.split(), str(tmp_path / "clients")])
+    assert stop.value.code in (0, None)
+    assert "whether a given client was used" in " ".join(capsys.readouterr().out.split())
+    assert rt.verify(tmp_path / "clients" / "certificate.html").accepted
+    with pytest.raises(SystemExit) as stop:
+        main(["risk", *"dpsgd --noise-multiplier 2 --sample-rate .1 --steps 20 --unit clients".split()])
+    assert stop.value.code == 2
+    assert "--unit must be one of record, client (did you mean client?)" in capsys.readouterr().err

@@ -68,7 +68,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     columns = [] if table is None else _columns(table)
     model = settings.model.model_dump(mode="json")
     if json:
-        document = {"schema": SCHEMA, "columns": columns, "model": model, "cost": asdict(cost)}
+        document: dict[str, Any] = {"schema": SCHEMA, "columns": columns, "model": model, "cost": asdict(cost)}
         document["noise_multiplier"] = planned.noise_multiplier
         document["risk"] = risk.model_dump(mode="json", by_alias=True)
         typer.echo(_strict.dumps(document, indent=True).rstrip())
