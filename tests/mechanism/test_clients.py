@@ -36,7 +36,7 @@ def test_the_numbers_are_those_of_as_many_records(sampler):
 def test_the_certificate_speaks_of_clients():
     certificate = rt.certify(run(sampler="fixed-size"), adversary="worst-case", neighbouring="add-remove")
     document = certificate.certificate
-    assert "whether a given client was used" in document.headline
+    assert "hether a given client was used" in document.headline
     assert "record" not in said(document)
     assert document.mechanism["unit"] == "client"
     page = render_html(document)
@@ -102,7 +102,7 @@ def test_a_server_loop_is_certified_for_clients():
     assert (release.unit, release.sampler) == (Unit.CLIENT, rt.Sampler.FIXED_SIZE)
     assert risk_of(found) == pytest.approx(risk_of(run(sampler="fixed-size")), rel=1e-12, abs=0)
     certificate = rt.certify(found)
-    assert "whether a given client was used" in certificate.certificate.headline
+    assert "hether a given client was used" in certificate.certificate.headline
     assert certificate.verify().accepted
     assert found.vouches()["fixed-size-draws"] == "declared"
     assert {fault.value for fault in found.faults} >= {"declared-not-seen", "fixed-size-not-poisson"}
@@ -132,7 +132,7 @@ def test_the_command_line_certifies_clients(tmp_path, capsys):
     with pytest.raises(SystemExit) as stop:
         main([*words.split(), str(tmp_path / "clients")])
     assert stop.value.code in (0, None)
-    assert "whether a given client was used" in " ".join(capsys.readouterr().out.split())
+    assert "hether a given client was used" in " ".join(capsys.readouterr().out.split())
     assert rt.verify(tmp_path / "clients" / "certificate.html").accepted
     with pytest.raises(SystemExit) as stop:
         main(["risk", *"dpsgd --noise-multiplier 2 --sample-rate .1 --steps 20 --unit clients".split()])

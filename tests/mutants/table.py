@@ -85,7 +85,7 @@ MUTANTS = (
     Mutant("reacting: more dimensions than features", THREAT + "reacting.py", "dimension > form.dimension", "dimension > 2 * form.dimension", CONDITIONS),
     Mutant("reacting: features that nobody saw", "reticent/mechanism/gradients.py", 'self.kind is not Gradients.ANY and self.features == "same"', "self.kind is not Gradients.ANY", CONDITIONS),
     Mutant("attribute: a stated change needs nothing", THREAT + "attribute.py", 'return () if free else (condition("bounded-change", Status.DECLARED),)', "return ()", CONDITIONS),
-    Mutant("attribute: audited records stand for all", THREAT + "attribute.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", ATTRIBUTE),
+    Mutant("attribute: audited records stand for all", THREAT + "attribute.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", CONDITIONS),
     Mutant("draws that amplify may be seen", MECHANISM + "dpsgd.py", "return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else", "return () if self.sample_rate == 1.0 or self.sampler is not Sampler.POISSON else", CONDITIONS),
     Mutant("a run that stopped counts what ran", MECHANISM + "run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/mechanism/test_vouched.py"),
     Mutant("a run that stopped: the noise of its first step", MECHANISM + "run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/mechanism/test_vouched.py"),

@@ -114,7 +114,7 @@ def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> st
         worst: the records of the worst case, which are bounds: one for each neighbouring relation.
         records: as for ``sentence``.
     """
-    answers = " ".join(_answer(record, records) for record in worst)
+    answers = " ".join(_answer(record, records, first=index == 0) for index, record in enumerate(worst))
     drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
     hides = any(_right(record) != "100%" for record in worst)
     return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers
@@ -123,14 +123,12 @@ def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> st
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
 
 
-def _answer(worst: AssessmentRecord, records: Protected) -> str:
+def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
     question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
+    asked = question[0].upper() + question[1:]
     if right == "100%":
-        return (
-            f"Whoever tries to find out {question}: a coin flip can become all but certainty. "
-            "This release hides next to nothing."
-        )
-    return f"Whoever tries to find out {question}: a coin flip becomes at most {right}."
+        return f"{asked}: a coin flip can become all but certainty. This release hides next to nothing."
+    return f"{asked}: {'a coin flip becomes ' if first else ''}at most {right}."
 
 
 def _right(worst: AssessmentRecord) -> str:
