@@ -1,4 +1,4 @@
-"""Run the notebooks and keep their outputs: ``python docs/notebooks/make.py``. A test says when they are out of date."""
+"""Run the notebooks and keep their outputs: ``make notebooks``. A test says when they are out of date."""
 
 from __future__ import annotations
 
