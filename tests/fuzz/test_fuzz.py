@@ -191,8 +191,8 @@ def configurations(draw: st.DrawFn) -> bytes:
 
 def patient(content: bytes) -> bool:
     """Whether a configuration asks for a run that may rightly take long."""
+    from reticent._yaml import load_yaml
     from reticent.errors import ReticentError
-    from reticent.train._yaml import load_yaml
     from reticent.train.config import parse_config
 
     try:

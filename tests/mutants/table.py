@@ -54,6 +54,11 @@ BRIDGES = "tests/interop/test_bridges.py"
 INTEROP = "reticent/interop/"
 PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
+LIVE = "tests/watch/test_live.py"
+CLIENTS = "tests/mechanism/test_clients.py"
+COLUMNS = "tests/data/test_own_columns.py"
+WATCH = "reticent/watch/"
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -196,6 +201,27 @@ MUTANTS = (
     Mutant("watch: dropout that is switched on later", "reticent/watch/model_form.py", "        if isinstance(now, Obstacle):\n            self._form = now\n        elif", "        if", WATCH_FORM + "::TestNotBelieved::test_dropout_that_is_switched_on_later"),
     Mutant("watch: any clipping is taken for flat", "reticent/watch/model_form.py", "Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
     Mutant("patches: other images of the batch", "reticent/train/patches.py", "rows = rows - rows.mean(dim=1, keepdim=True)", "rows = rows - rows.mean(dim=0, keepdim=True)", "tests/train/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
+    Mutant("watch: a stop charged at the steps that ran", MECHANISM + "watched_run.py", "[self._of(segment) for segment in charged(self)]", "[self._of(segment) for segment in self.segments]", LIVE + "::test_a_stop_is_charged_at_the_planned_steps"),
+    Mutant("watch: planned steps with the most noise that ran", MECHANISM + "planned.py", "min(part.noise_multiplier for part in run.segments)", "max(part.noise_multiplier for part in run.segments)", LIVE + "::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
+    Mutant("watch: planned steps at the usual rate", MECHANISM + "planned.py", "return max(known) if known else None", "return usual", LIVE + "::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
+    Mutant("watch: planned passes that would be started", MECHANISM + "planned.py", "-(-rest * many // batches)", "rest * many // batches", LIVE + "::test_passes_that_were_planned_count_whole"),
+    Mutant("watch: a plan that was only declared is checked", MECHANISM + "vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if equal else Status.DECLARED", LIVE + "::test_as_many_as_planned_cost_what_they_cost"),
+    Mutant("watch: noise that changed on the way to a stop", MECHANISM + "vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if plan.stop_at is not None else Status.DECLARED", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
+    Mutant("watch: more steps than planned", MECHANISM + "vouched.py", "if plan is None or run.steps > plan.steps:", "if plan is None:", LIVE + "::test_more_than_planned_all_count_and_nobody_vouches"),
+    Mutant("watch: one step beyond the stop", WATCH + "live.py", "self._stop is not None and self._steps >= self._stop", "self._stop is not None and self._steps > self._stop", LIVE + "::test_a_loop_that_asks_ends_by_itself"),
+    Mutant("watch: a stop that noise cannot move", WATCH + "live.py", "if self._target is not None and kind != self._kind:", "if self._target is not None and self._kind is None:", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
+    Mutant("live risk: the most noise of several parts", WATCH + "live.py", "noise_multiplier=min(run.noise_multiplier for run in runs) / records", "noise_multiplier=max(run.noise_multiplier for run in runs) / records", LIVE + "::test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof"),
+    Mutant("live risk: one record of a person", WATCH + "live.py", "noise_multiplier=min(run.noise_multiplier for run in runs) / records", "noise_multiplier=min(run.noise_multiplier for run in runs)", LIVE + "::test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof"),
+    Mutant("live risk: batches of fixed size with a shift of 1", WATCH + "live.py", "noise_multiplier=0.5 * run.noise_multiplier", "noise_multiplier=run.noise_multiplier", LIVE + "::test_a_look_at_other_samplers"),
+    Mutant("clients: counted as records", MECHANISM + "watched_run.py", "            unit=self.unit,\n", "", CLIENTS + "::test_a_server_loop_is_certified_for_clients"),
+    Mutant("clients: cohorts of fixed size taken as Poisson", MECHANISM + "watched_run.py", "return self._part(noise, rate, steps, Sampler.FIXED_SIZE)", "return self._part(noise, rate, steps)", CLIENTS + "::test_a_server_loop_is_certified_for_clients"),
+    Mutant("clients: Opacus's records called clients", WATCH + "units.py", "if unit is Unit.CLIENT and private:", "if unit is Unit.CLIENT and not said:", CLIENTS + "::test_opacus_clips_records"),
+    Mutant("clients: a part of records among them", MECHANISM + "ledger.py", "if len(units) > 1:", "if not units:", CLIENTS + "::test_a_ledger_is_about_one_kind"),
+    Mutant("own tables: an indicator less its mean", "reticent/data/own_columns.py", "blank[:, None].astype(np.float32)", "(blank - blank.mean())[:, None].astype(np.float32)", COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
+    Mutant("own tables: an indicator only where a cell is empty", "reticent/data/own_columns.py", "    if column.missing is Missing.INDICATOR:\n        block", "    if column.missing is Missing.INDICATOR and blank.any():\n        block", COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
+    Mutant("own tables: the mean in empty cells", "reticent/data/own_columns.py", "stands = 0.5 * (low + high) if column.fill is None else float(column.fill)", "stands = float(np.nanmean(cells.numbers))", COLUMNS + "::test_a_constant_stands_for_an_empty_cell"),
+    Mutant("own tables: bounds read off are called declared", "reticent/data/own_columns.py", "found = derived_column(cells, label=label).model_dump() | dict(given)", 'found = derived_column(cells, label=label).model_dump() | dict(given) | {"derived": False}', COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
+    Mutant("own tables: a measured column may be missing", "reticent/train/own.py", "if sensitive in names and (", "if not names and (", "tests/train/test_own_data.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
     Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
     Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),

@@ -89,7 +89,7 @@ def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
     kind = kinds[0] if certificate.edition is Edition.COMPLETE else kinds[1]
     try:
         ledger: PublicLedger | PublicWatchedRun = kind.model_validate(certificate.ledger)
-        steps = ledger.steps if isinstance(ledger, PublicWatchedRun) else ledger.planned_steps
+        steps = _most_steps(ledger)
         mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
         ledger.mechanism()
     except ValidationError as error:
@@ -97,6 +97,12 @@ def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
     except (ReticentError, ValueError, OverflowError) as error:
         raise ArtifactError(inert(f"ledger: {error}")) from None
     return ledger
+
+
+def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:
+    if isinstance(ledger, PublicWatchedRun):
+        return max(ledger.steps, 0 if ledger.planned is None else ledger.planned.steps)
+    return ledger.planned_steps
 
 
 def _adversary(record: CertifiedAssessment) -> Adversary:

@@ -33,13 +33,19 @@ class CertificateFiles:
 
 
 def write_certificate(
-    certificate: Certificate, folder: Path, *, include_private: bool = False, key: Ed25519PrivateKey | None = None
+    certificate: Certificate,
+    folder: Path,
+    *,
+    include_private: bool = False,
+    key: Ed25519PrivateKey | None = None,
+    overwrite: bool = False,
 ) -> CertificateFiles:
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
     The page shows the public document unless ``include_private``. With a key both documents carry a signature,
     and ``certificate.public.json.sig`` holds that of the public one for those who keep them apart. Files that
-    already hold the same certificate are written anew; files that hold another one are left alone.
+    already hold the same certificate are written anew; files that hold another one are left alone unless ``overwrite``,
+    which replaces them, and takes away a signature that no longer fits.
 
     Raises:
         ArtifactError: the folder already holds a different certificate, or cannot be written.
@@ -47,13 +53,15 @@ def write_certificate(
     files = CertificateFiles(
         *(folder / f"certificate{end}" for end in (".json", ".public.json", ".html", ".public.json.sig"))
     )
-    if files.complete.exists():
+    if files.complete.exists() and not overwrite:
         _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=key is not None)
     shown = public(certificate)
     if key is not None:
         certificate, shown = signed(certificate, key), signed(shown, key)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if overwrite and key is None:
+            files.signature.unlink(missing_ok=True)
         write_atomic(files.public, shown.to_json().encode())
         if key is not None:
             write_atomic(files.signature, (sign(shown, key).model_dump_json(indent=1) + "\n").encode())

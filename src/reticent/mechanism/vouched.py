@@ -82,7 +82,8 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
         found["same-features"] = Status.DECLARED
     if run.clipping.source in status:
         found["clipped"] = Status.DECLARED
-    drawn = {Drawn.POISSON: "poisson-draws", Drawn.SHUFFLED: "shuffled-draws", Drawn.IN_ORDER: "shuffled-draws"}
+    drawn = {Drawn.POISSON: "poisson-draws", Drawn.FIXED_SIZE: "fixed-size-draws"}
+    drawn |= dict.fromkeys((Drawn.SHUFFLED, Drawn.IN_ORDER), "shuffled-draws")
     as_drawn = Fault.OTHER_BATCHES not in run.faults and (run.sampler.times_per_epoch or 1) == 1
     if run.sampler.drawn in drawn and run.sampler.source in status and as_drawn:
         found[drawn[run.sampler.drawn]] = status[run.sampler.source]
@@ -92,4 +93,20 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
         found["unpredictable-noise"] = Status.CHECKED
     if run.records_per_user is not None:
         found["records-per-person"] = Status.DECLARED
+    planned = _planned_status(run)
+    if planned is not None:
+        found["planned-steps"] = planned
     return found
+
+
+def _planned_status(run: PublicWatchedRun) -> Status | None:
+    """Who vouches that the number of steps was fixed beforehand, or is counted as planned; None if nobody does.
+
+    The watch itself does where it stopped the loop, and neither noise nor rate changed along the run: then the number
+    follows from what was known before the first step.
+    """
+    plan = run.planned
+    if plan is None or run.steps > plan.steps:
+        return None
+    equal = len({(part.noise_multiplier, part.sample_rate) for part in run.segments}) == 1
+    return Status.CHECKED if plan.stop_at is not None and equal else Status.DECLARED

@@ -21,8 +21,10 @@ from reticent._text import Brief
 from reticent.errors import ArtifactError
 from reticent.mechanism import DPSGD, Ledger, vouched
 from reticent.mechanism.gradients import GradientsRecord
+from reticent.mechanism.planned import PlannedSteps, charged
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
+from reticent.mechanism.units import Unit
 from reticent.mechanism.watch_faults import Fault
 from reticent.proofs import Status
 
@@ -47,6 +49,7 @@ class Drawn(StrEnum):
     WEIGHTED = "weighted"
     WITH_REPLACEMENT = "with-replacement"
     DISTRIBUTED = "distributed"
+    FIXED_SIZE = "fixed-size"
     UNKNOWN = "unknown"
 
 
@@ -65,7 +68,7 @@ class SamplerRecord(_Frozen):
         drawn: the kind of draw.
         source: whether the sampler itself was looked at.
         name: the class of the sampler, or what was declared.
-        sample_rate: probability of one record per batch, under Poisson sampling.
+        sample_rate: probability of one record per batch, under Poisson sampling and with batches of a fixed size.
         batch_size: records in one full batch, where that is fixed.
         dataset_size: records to draw from, if known.
         batches_per_epoch: batches in one pass over the data, if passes exist.
@@ -85,8 +88,8 @@ class SamplerRecord(_Frozen):
 
     @model_validator(mode="after")
     def _poisson_has_a_rate(self) -> SamplerRecord:
-        if (self.drawn is Drawn.POISSON) != (self.sample_rate is not None):
-            raise ValueError("sample_rate goes with poisson")
+        if (self.drawn in (Drawn.POISSON, Drawn.FIXED_SIZE)) != (self.sample_rate is not None):
+            raise ValueError("sample_rate goes with poisson and fixed-size")
         return self
 
 
@@ -198,6 +201,8 @@ class PublicWatchedRun(Brief, _Frozen):
         versions: by package.
         faults: what a reader must know; those that follow from the other facts must be among them.
         gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
+        planned: how many steps there were to be at most; None, and left out of the file, where nothing is stated.
+        unit: what is drawn, clipped and protected as one; left out of the file where it is a record.
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
@@ -216,6 +221,8 @@ class PublicWatchedRun(Brief, _Frozen):
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
     gradients: GradientsRecord | None = None
+    planned: PlannedSteps | None = None
+    unit: Unit = Unit.RECORD
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
 
@@ -224,8 +231,11 @@ class PublicWatchedRun(Brief, _Frozen):
         document: dict[str, Any] = write(self)
         if self.records_per_user is None:
             document.pop("records_per_user", None)
-        if self.gradients is None:
-            document.pop("gradients", None)
+        for name in ("gradients", "planned"):
+            if getattr(self, name) is None:
+                document.pop(name, None)
+        if self.unit is Unit.RECORD:
+            document.pop("unit", None)
         return document
 
     def vouches(self) -> dict[str, Status]:
@@ -235,6 +245,7 @@ class PublicWatchedRun(Brief, _Frozen):
     def _lines(self) -> list[str]:
         drawn = self.sampler
         head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
+        head += f", of at most {self.planned.steps} planned" if self.planned is not None else ""
         return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
 
     @property
@@ -251,7 +262,7 @@ class PublicWatchedRun(Brief, _Frozen):
         """
         if any(fault.voids for fault in self.faults):
             return self._part(0.0, 1.0, self.steps)
-        parts = _merged([self._of(segment) for segment in self.segments])
+        parts = _merged([self._of(segment) for segment in charged(self)])
         return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
 
     def demanded(self) -> Iterator[Fault]:
@@ -263,10 +274,11 @@ class PublicWatchedRun(Brief, _Frozen):
             Drawn.WEIGHTED: Fault.WEIGHTED,
             Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
             Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
+            Drawn.FIXED_SIZE: Fault.FIXED_SIZE,
             Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
         }
         declared = Source.DECLARED in (self.sampler.source, self.clipping.source)
-        norms = {self.clipping.smallest, self.clipping.largest}
+        norms, planned = {self.clipping.smallest, self.clipping.largest}, self.planned
         cases = (
             (bool(self.mixing_layers), Fault.MIXES_RECORDS),
             (self.clipping.kind == "unknown", Fault.UNKNOWN_CLIPPING),
@@ -277,6 +289,8 @@ class PublicWatchedRun(Brief, _Frozen):
             (declared, Fault.DECLARED),
             (self.sampler.dataset_size is not None, Fault.SIZE_PUBLIC),
             (self.sampler.drop_last is True, Fault.DROP_LAST),
+            (planned is not None and self.steps < planned.steps, Fault.STOPPED_BEFORE_PLAN),
+            (planned is not None and self.steps > planned.steps, Fault.MORE_THAN_PLANNED),
             (len(norms) > 1, Fault.CHANGED_CLIP_NORM),
             (len({(s.noise_multiplier, s.sample_rate) for s in self.segments}) > 1, Fault.CHANGED_NOISE),
         )
@@ -296,6 +310,9 @@ class PublicWatchedRun(Brief, _Frozen):
         if Fault.OTHER_BATCHES not in self.faults:
             if sampler.drawn is Drawn.POISSON and sampler.sample_rate is not None and segment.batches == 1:
                 return self._part(noise, segment.sample_rate or sampler.sample_rate, steps)
+            if sampler.drawn is Drawn.FIXED_SIZE and sampler.sample_rate is not None and segment.batches == 1:
+                rate = segment.sample_rate or sampler.sample_rate
+                return self._part(noise, rate, steps, Sampler.FIXED_SIZE)
             if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and sampler.times_per_epoch is not None:
                 return self._in_passes(segment, sampler.times_per_epoch)
         often = sampler.times_per_epoch or 1
@@ -335,6 +352,7 @@ class PublicWatchedRun(Brief, _Frozen):
             sampler=sampler,
             batches_per_epoch=batches_per_epoch,
             records_per_user=self.records_per_user,
+            unit=self.unit,
         )
 
 

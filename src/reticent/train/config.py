@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from reticent import _strict
+from reticent._yaml import load_yaml
 from reticent.errors import ArtifactError
 from reticent.mechanism import Neighbouring, Sampler
 from reticent.mechanism.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, first_problem
 from reticent.threat.attribute import Scope
-from reticent.train._yaml import load_yaml
 from reticent.train.config_data import DataConfig
 from reticent.train.config_fields import Inside, Positive, Seed, Strict
 from reticent.train.config_models import ModelConfig

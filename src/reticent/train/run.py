@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import platform
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -46,6 +48,7 @@ from reticent.train.smoothing import WeightAverage, follow
 from reticent.train.trace import TraceRecorder
 
 _EVALUATION_BATCH = 4096
+_REHEARSED = 4
 
 
 def train(
@@ -105,6 +108,28 @@ def train(
     return rundir.load_run(out)
 
 
+def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple[int, float]:
+    """A few steps whose result is thrown away: how many coordinates are trained, and seconds for one step.
+
+    Args:
+        config: what would be trained.
+        dataset: its records.
+        settings: of the run; only its first steps are taken.
+
+    Raises:
+        ParameterError, UnsupportedError: as ``train``.
+    """
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
+    model = model.to(_device(config.device))
+    few = replace(settings, steps=min(_REHEARSED, settings.steps), stages=())
+    context = _context(model, dataset, few, _device(config.device), None)
+    ends = [time.perf_counter()]
+    make = _optimiser(config, few.steps)
+    fit(context, few, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
+    later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
+    return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
+
+
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
     if path is None:
         return None
@@ -149,7 +174,7 @@ def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Te
 
 
 def _context(
-    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path
+    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path | None
 ) -> RunContext:
     return RunContext(
         model=model,

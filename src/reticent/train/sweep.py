@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from reticent._yaml import load_yaml
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.mechanism import Ledger, Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.threat import Interval, WorstCase
-from reticent.train._yaml import load_yaml
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.run import train
 from reticent.train.rundir import Run, load_run
