@@ -8,15 +8,14 @@ from typing import Any
 
 from torch import Tensor
 
-from reticent._strict import read_bytes
 from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.errors import ArtifactError, ParameterError
-from reticent.train._yaml import load_yaml
+from reticent.io import yaml
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.config_data import OWN
 from reticent.train.hooks import RunContext, Step, Update
 
-_LARGEST_SCHEMA = 1 << 20
+_LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
 
 DEFAULTS: dict[str, Any] = {
     "model": {"kind": "logistic"},
@@ -69,8 +68,8 @@ def declared_columns(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is missing, no YAML, or no mapping.
     """
-    document = load_yaml(read_bytes(path, _LARGEST_SCHEMA).decode("utf-8", "replace"), str(path))
-    if not isinstance(document, dict) or not all(isinstance(name, str) for name in document):
+    document = yaml.load_file(path, _LARGEST_SCHEMA)
+    if not isinstance(document, dict):
         raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
     return document
 
