@@ -21,7 +21,7 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger, first_problem
 from reticent.mechanism.watched_run import WatchedRun
-from reticent.threat import Claim
+from reticent.proofs import Claim
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -65,7 +65,7 @@ class Certified(Table):
         """One row for each assessment."""
         return [
             (
-                record.adversary,
+                record.label,
                 record.neighbouring,
                 record.claim,
                 *(
@@ -78,7 +78,7 @@ class Certified(Table):
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
-        return [True if row[2] == Claim.BOUND else None] * len(row)
+        return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
         """The warnings, and what stands behind the document."""

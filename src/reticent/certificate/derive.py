@@ -14,7 +14,14 @@ import numpy as np
 
 from reticent import __version__
 from reticent.certificate.ledger_rules import demanded_warnings
-from reticent.certificate.numbers import Questions, assessment_record, measures, mechanism_record, parameters
+from reticent.certificate.numbers import (
+    Questions,
+    assessment_record,
+    condition_texts,
+    measures,
+    mechanism_record,
+    parameters,
+)
 from reticent.certificate.rounding import MEASURES, Path, leaves, replaced, settled
 from reticent.certificate.schema import (
     Certificate,
@@ -91,7 +98,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         edition=inputs.edition,
         declared=inputs.declared,
         reticent_version=__version__,
-        headline=headline(records[0], persons(mechanism_record(inputs.mechanism))),
+        headline=headline(_worst(records), persons(mechanism_record(inputs.mechanism))),
         mechanism=mechanism_record(inputs.mechanism),
         questions=QuestionRecord(
             fprs=list(inputs.questions.fprs),
@@ -103,6 +110,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         skipped=_left_out(inputs, records),
         warnings=[WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
         theorems=_theorems(records),
+        conditions=condition_texts(records),
         ledger=ledger_record(inputs.ledger, inputs.edition),
         do_not_publish=_private_paths(inputs, records),
     )
@@ -212,6 +220,10 @@ def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord
         )
         for key in used
     }
+
+
+def _worst(records: Sequence[CertifiedAssessment]) -> list[CertifiedAssessment]:
+    return [record for record in records if record.adversary == WorstCase.name]
 
 
 def _source(key: str) -> str:

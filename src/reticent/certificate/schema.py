@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError, 
 
 from reticent._strict import loads
 from reticent._text import Brief
-from reticent.certificate.numbers import AssessmentRecord, Record
+from reticent.certificate.numbers import AssessmentRecord, ConditionText, Record
 from reticent.certificate.text import LONGEST, inert
 from reticent.errors import ArtifactError
 from reticent.mechanism.run_ledger import Sha256, first_problem
@@ -171,6 +171,7 @@ class Certificate(Brief, Record):
     skipped: dict[str, str]
     warnings: list[WarningRecord]
     theorems: dict[str, TheoremRecord]
+    conditions: dict[str, ConditionText]
     ledger: dict[str, Any] | None
     do_not_publish: list[str]
     content_sha256: str

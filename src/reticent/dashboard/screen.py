@@ -17,7 +17,8 @@ from reticent.composition.polygon import Polygon, polygon_above
 from reticent.composition.sign import common_sign_estimate
 from reticent.errors import ReticentError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Assessment, Claim, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.proofs import Basis
+from reticent.threat import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.tradeoff import Mixture, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
@@ -61,7 +62,7 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
         return None
     within = ROUGH if adversary.name in ROUGHER else ACCURACY
     note = f"Screen accuracy: error rates within {within:g}."
-    return Assessment(adversary, relation, Method.EXACT, Claim.ESTIMATE, curve, None, (), (note,))
+    return Assessment(adversary, relation, Method.EXACT, Basis.APPROXIMATION, curve, None, (), notes=(note,))
 
 
 def _is_plain(mechanism: DPSGD) -> bool:

@@ -19,9 +19,12 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 from reticent import _strict
 from reticent._text import Brief, printable
 from reticent.errors import ArtifactError, UnsupportedError
+from reticent.mechanism import vouched
 from reticent.mechanism.dpsgd import DPSGD
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.sampling import Sampler
+from reticent.proofs import Status
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
@@ -224,6 +227,7 @@ class PublicLedger(Brief, _Frozen):
         versions: of libraries, by name.
         warnings: what no guarantee covers.
         stages: equal steps in order, where not all are equal; left out of the file where they are.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
     """
 
     schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
@@ -249,6 +253,7 @@ class PublicLedger(Brief, _Frozen):
     versions: dict[str, str]
     warnings: tuple[RunWarning, ...]
     stages: Annotated[tuple[StageRecord, ...], Field(max_length=MOST_STAGES)] = ()
+    gradients: GradientsRecord | None = None
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -257,7 +262,16 @@ class PublicLedger(Brief, _Frozen):
         document: dict[str, Any] = write(self)
         if not self.stages:
             document.pop("stages", None)
+        if self.gradients is None:
+            document.pop("gradients", None)
         return document
+
+    @model_validator(mode="after")
+    def _gradients_fit(self) -> PublicLedger:
+        shapes = [parameter.shape for parameter in self.parameters]
+        if self.gradients is not None and not self.gradients.fits(shapes, self.num_parameters):
+            raise ValueError("gradients must fit the parameters: one linear layer is trained, with that many columns")
+        return self
 
     @model_validator(mode="after")
     def _stages_fit(self) -> PublicLedger:
@@ -278,6 +292,10 @@ class PublicLedger(Brief, _Frozen):
         changed = ["the first stage is shown; later ones differ"] if self.stages else []
         head = f"run on {self.data.name}: {self.steps} noisy steps, {drawn}, {noise}"
         return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_run(self)
 
     @property
     def noisy(self) -> bool:

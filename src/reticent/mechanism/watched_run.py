@@ -19,10 +19,12 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 from reticent import _strict
 from reticent._text import Brief
 from reticent.errors import ArtifactError
-from reticent.mechanism import DPSGD, Ledger
+from reticent.mechanism import DPSGD, Ledger, vouched
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.watch_faults import Fault
+from reticent.proofs import Status
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
@@ -195,6 +197,7 @@ class PublicWatchedRun(Brief, _Frozen):
             the loop did not end.
         versions: by package.
         faults: what a reader must know; those that follow from the other facts must be among them.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
@@ -212,6 +215,7 @@ class PublicWatchedRun(Brief, _Frozen):
     versions: dict[str, Name]
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
+    gradients: GradientsRecord | None = None
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
 
@@ -220,7 +224,13 @@ class PublicWatchedRun(Brief, _Frozen):
         document: dict[str, Any] = write(self)
         if self.records_per_user is None:
             document.pop("records_per_user", None)
+        if self.gradients is None:
+            document.pop("gradients", None)
         return document
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_watched(self)
 
     def _lines(self) -> list[str]:
         drawn = self.sampler

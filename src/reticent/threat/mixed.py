@@ -9,8 +9,9 @@ from reticent import _check
 from reticent._registry import described
 from reticent.composition import Bracket, compose, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.proofs import Basis
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.threat.relaxed import Relaxed
 from reticent.tradeoff import Mixture, TradeOff
 
@@ -43,6 +44,7 @@ class Mixed(Adversary):
 
     name: ClassVar[str] = "mixed"
     title: ClassVar[str] = "Attacker who may know the direction"
+    averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 
     def __post_init__(self) -> None:
@@ -61,7 +63,7 @@ class Mixed(Adversary):
     def lacks(self) -> str:
         """With the probability in words."""
         unsure = f"{100.0 * self.relaxed_probability:g}%"
-        return f"with probability {unsure} which way this record moves the result; the sampling and the noise"
+        return f"with probability {unsure} which way this record moves the result"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -94,10 +96,11 @@ class Mixed(Adversary):
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.BOUND,
+            basis=Basis.PROOF,
             curve=bracket.pessimistic,
             truth=bracket,
             theorems=cite("RETICENT:public-coin", *relaxed.theorems),
+            conditions=relaxed.conditions,
             notes=(coin, *relaxed.notes),
             mu_limits=relaxed.mu_limits,
         )

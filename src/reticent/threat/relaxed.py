@@ -13,8 +13,9 @@ from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable, attained_shift
+from reticent.proofs import Basis, condition
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import RelaxedGaussianTradeOff, symmetrised
 
@@ -55,6 +56,7 @@ _DIFFERENCE = (
     "Replacement: the attacker knows nothing about the direction of the difference of both records; whoever knows one "
     "of the two knows a part of it."
 )
+_FIXED = ("fixed-length",)
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -96,8 +98,19 @@ class Relaxed(Adversary):
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
     knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
-    lacks: ClassVar[str] = "which way this record moves the result, which records each step drew, and the noise"
+    averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
+
+    @property
+    def label(self) -> str:
+        """With the stated dimension."""
+        return self.name if self.dimension is None else f"{self.name} d={self.dimension}"
+
+    @property
+    def lacks(self) -> str:
+        """With the stated dimension in words."""
+        within = "" if self.dimension is None else f" in a space of {self.dimension} dimensions"
+        return f"which way this record moves the result{within}"
 
     def __post_init__(self) -> None:
         if self.dimension is not None:
@@ -122,21 +135,20 @@ class Relaxed(Adversary):
         if self.directions is not None:
             return self._under(self.directions, mechanism, neighbouring)
         _within(self.dimension, mechanism)
-        truth, keys, notes = _curve(mechanism, neighbouring, self.dimension)
-        lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
-        if isinstance(mechanism, Laplace) or "RETICENT:chain" in keys:
-            lower = 0.0
-        average = () if _APART in notes else (_AVERAGE,)
+        found = _fixed_length(mechanism, neighbouring, self.dimension)
+        lower, upper = mu_limits(mechanism, neighbouring)
+        average = (_AVERAGE,) if found.average else ()
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.BOUND,
-            curve=truth.pessimistic,
-            truth=truth,
-            theorems=cite(*keys),
-            notes=(*average, *notes, *_stated(self.dimension, mechanism), *mechanism.notes),
-            mu_limits=(lower, upper),
+            basis=Basis.PROOF,
+            curve=found.truth.pessimistic,
+            truth=found.truth,
+            theorems=cite(*found.keys),
+            conditions=(*mechanism.conditions, *map(condition, found.needs)),
+            notes=(*average, *found.notes, *_stated(self.dimension, mechanism), *mechanism.notes),
+            mu_limits=(lower if found.floor else 0.0, upper),
         )
 
     def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
@@ -155,60 +167,98 @@ class Relaxed(Adversary):
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.ESTIMATE,
+            basis=Basis.APPROXIMATION,
             curve=curve,
             truth=None,
             theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal"),
+            conditions=mechanism.conditions,
             notes=notes + mechanism.notes,
             mu_limits=(0.0, mu_limits(mechanism, neighbouring)[1]),
             data_dependent=not law.public,
         )
 
 
-_Answer = tuple[Bracket, tuple[str, ...], tuple[str, ...]]
-"""The enclosure, the keys of what it stands on, and notes."""
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The enclosure, the keys of what it stands on, what it needs of data or attacker, and what else is to be said.
+
+    Attributes:
+        floor: whether mu of the worst case is reached from below, where errors are rare: the direction does not
+            matter there.
+        average: whether the number is an average over one direction.
+    """
+
+    truth: Bracket
+    keys: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    floor: bool = True
+    average: bool = True
+
+    def over(self, other: _Answer) -> _Answer:
+        """This enclosure with the lower end of ``other``."""
+        return replace(self, truth=Bracket(self.truth.pessimistic, other.truth.optimistic))
+
+    def below_unknown(self) -> _Answer:
+        """The same with nothing claimed from below."""
+        return replace(self, truth=Bracket.from_above(self.truth.pessimistic, self.truth.notes))
+
+    def saying(self, *notes: str) -> _Answer:
+        """The same with more to be said."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def standing_on(self, *keys: str) -> _Answer:
+        """The same with more theorems."""
+        return replace(self, keys=(*self.keys, *keys))
 
 
-def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None) -> _Answer:
+def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None) -> _Answer:
+    """The record moves all releases along one direction, by lengths that do not depend on it."""
     size = neighbouring.sensitivity
     match mechanism:
         case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
-            return _common(noncentrality(mechanism, neighbouring), stated or d, size)
+            found = _common(noncentrality(mechanism, neighbouring), stated or d, size)
+            return replace(found, needs=()) if mechanism.releases == 1 else found
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return _worst_case(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
-            truth, keys, notes = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1, size)
-            return truth, keys, (*notes, *((_TOGETHER,) if mechanism.records > 1 else ()))
+            found = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1, size)
+            return _together(found) if mechanism.records > 1 else found
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1, size)
         case Ledger(parts=parts) if runs := _unsampled(parts):
             lam = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
-            truth, keys, notes = _common(lam, stated or 1, size)
+            found = _common(lam, stated or 1, size)
             if any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts):  # shuffled: no data set shows as much
-                truth = Bracket.from_above(truth.pessimistic)
-            return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
+                found = found.below_unknown()
+            return _together(found) if runs[0].records > 1 else found
         case Ledger(parts=parts) if run := _one_run(parts):
-            return _curve(run, neighbouring, stated)
+            return _fixed_length(run, neighbouring, stated)
         case Ledger(parts=parts) if size == 1.0 and all(map(_followed, parts)):
             return _schedule(mechanism, neighbouring, stated or 1)
-        case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
-            below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
-            truth, keys, notes = _common(above**2, stated or 1, size)
-            reached = truth if below == above else _common(below**2, stated or 1, size)[0]
-            keys = (*keys, "RETICENT:participation-sensitivity")
-            return Bracket(truth.pessimistic, reached.optimistic), keys, (*notes, _SAME_DIRECTION)
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
-            truth, keys, notes = _curve(mechanism.equivalent(), neighbouring, stated)
-            reached = Bracket.from_above(truth.pessimistic)  # last columns are shorter
-            return reached, (*keys, "RETICENT:block-sampling"), (*notes, _SAME_DIRECTION)
+            return _matrix(mechanism, neighbouring, stated)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             once = mechanism.releases == 1 and rate == 1.0
-            keys = ("KAISSIS2023:Theorem 1",) if once else ("RETICENT:laplace-sign",)
-            return laplace_sign(mechanism, neighbouring), (*keys, "RETICENT:relaxed-meaning"), (_LOG_2,)
+            key = "KAISSIS2023:Theorem 1" if once else "RETICENT:laplace-sign"
+            needs = () if once else ("fixed-length",)
+            keys = (key, "RETICENT:relaxed-meaning")
+            return _Answer(laplace_sign(mechanism, neighbouring), keys, (_LOG_2,), needs, floor=False)
         case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
             return _sampled(mechanism, neighbouring, stated or 1)
         case _:
             return _worst_case(mechanism, neighbouring)
+
+
+def _matrix(mechanism: MatrixMechanism, neighbouring: Neighbouring, stated: int | None) -> _Answer:
+    size = neighbouring.sensitivity
+    if mechanism.sample_rate < 1.0:
+        found = _fixed_length(mechanism.equivalent(), neighbouring, stated)
+        found = found.below_unknown().standing_on("RETICENT:block-sampling")  # last columns are shorter
+        return found.saying(_SAME_DIRECTION)
+    below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
+    found = _common(above**2, stated or 1, size).standing_on("RETICENT:participation-sensitivity")
+    return found.over(_common(below**2, stated or 1, size)).saying(_SAME_DIRECTION)
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
@@ -220,31 +270,35 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     if dimension > 1:
         keys += ("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal", "RETICENT:told-mask")
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
+        return _replaced(run, dimension, keys)
     if dimension > 1:
-        return relaxed_in(run, dimension), keys, ()
-    return relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED)
+        return _Answer(relaxed_in(run, dimension), keys, (), _FIXED)
+    return _Answer(relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED), _FIXED)
+
+
+def _replaced(run: DPSGD, dimension: int, keys: tuple[str, ...]) -> _Answer:
+    return _Answer(relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,), _FIXED, floor=False)
 
 
 def _epochs(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     """Shuffled batches: each started epoch is one release of all records, in one direction."""
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
-    together = (_TOGETHER,) if run.records > 1 else ()
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER, *together)
-    return relaxed_in(run, dimension), keys, together
+        found = _replaced(run, dimension, keys)
+    else:
+        found = _Answer(relaxed_in(run, dimension), keys, (), _FIXED)
+    return _together(found) if run.records > 1 else found
 
 
 def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> _Answer:
     """Sampled runs of one model that differ: one sign in all of them."""
-    truth = relaxed_dpsgd(runs)
-    parts = [part for part in runs.parts if isinstance(part, DPSGD)]
-    if dimension > 1 or any(attained_shift(part, neighbouring) == 0.0 for part in parts):
-        truth = Bracket.from_above(truth.pessimistic, truth.notes)
-    together = (_TOGETHER,) if parts[0].records > 1 else ()
-    told = (_DIFFERENT,) if dimension > 1 else (_DIFFERENT, _LOG_2, _SUBSAMPLED)
     keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
-    return truth, (*keys, *(("RETICENT:whole-user-sign",) if together else ())), (*told, *together)
+    parts = [part for part in runs.parts if isinstance(part, DPSGD)]
+    notes = (_DIFFERENT,) if dimension > 1 else (_DIFFERENT, _LOG_2, _SUBSAMPLED)
+    found = _Answer(relaxed_dpsgd(runs), keys, notes, _FIXED)
+    if dimension > 1 or any(attained_shift(part, neighbouring) == 0.0 for part in parts):
+        found = found.below_unknown()
+    return _together(found.standing_on("RETICENT:whole-user-sign")) if parts[0].records > 1 else found
 
 
 def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
@@ -253,18 +307,26 @@ def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
         if neighbouring is Neighbouring.REPLACE:
             return _worst_case(run, neighbouring)
         keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning", "RETICENT:whole-user-sign")
-        return relaxed_in(run, 1), keys, (_LOG_2, _TOGETHER)
+        return _together(_Answer(relaxed_in(run, 1), keys, (_LOG_2,), _FIXED))
     keys = ("RETICENT:relaxed-meaning", "RETICENT:whole-user-directions", "RETICENT:hypercontractive")
     proven = (*keys, "RETICENT:one-normal", "RETICENT:whole-user-dominance")
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*proven, "RETICENT:chain"), (_NEITHER, _APART)
-    return relaxed_in(run, dimension), proven, (_APART,)
+        found = _replaced(run, dimension, proven)
+    else:
+        found = _Answer(relaxed_in(run, dimension), proven, (), _FIXED)
+    apart = (*_FIXED, "independent-directions")
+    return replace(found, needs=apart, average=False).saying(_APART)
+
+
+def _together(found: _Answer) -> _Answer:
+    """The same where all records of a person move the result in one direction."""
+    return replace(found, needs=(*found.needs, "one-direction-per-person")).saying(_TOGETHER)
 
 
 def _common(lam: float, dimension: int, size: float) -> _Answer:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
     notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if size > 1.0 else ()
-    return Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes
+    return _Answer(Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes, _FIXED)
 
 
 def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
@@ -299,7 +361,7 @@ def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
         f"No relaxed curve is proven for {what}: the answer is the worst case with its own enclosure, which is always "
         "safe. How much less this attacker reaches is not known."
     )
-    return worst_case(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
+    return _Answer(worst_case(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,))
 
 
 def _coordinates(mechanism: Mechanism) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Method
 from reticent.threat.worst_case import WorstCase
 
 _THRESHOLDS = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0])
@@ -101,7 +101,7 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
     Raises:
         DominanceError: beyond rounding, the curve gives the attacker more than the worst case does.
     """
-    if result.truth is None and result.claim is not Claim.BOUND:
+    if result.truth is None and not result.claim.proven:
         return
     if result.truth is not None and result.truth is worst.truth:  # it is the worst case, whose curve nobody may need
         return
