@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ _MOST_OBJECTS = 5_000
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""What file systems answer that know no hard links."""
 
 
 def dumps(value: Any, *, indent: bool = True) -> str:
@@ -122,20 +125,66 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def read_start(path: Path, count: int) -> bytes:
+    """The first ``count`` bytes of a plain file, or all where it has fewer.
+
+    Raises:
+        ArtifactError: the file is missing, not a plain file, or not readable.
+    """
+    try:
+        with open_plain(path) as stream:
+            return os.read(stream, count)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write ``data`` beside ``path`` and rename it into place: readers see all of it or none.
+
+    Args:
+        path: of the file; one that is there is replaced.
+        data: its bytes.
+        private: only the owner may read it, from the first byte on.
 
     Raises:
         ArtifactError: ``path`` is a folder, or empty.
     """
     refuse_folder(path)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    with _partial(path, data, private=private) as partial:
+        os.replace(partial, path)
+
+
+def write_new(path: Path, data: bytes, *, private: bool = False) -> None:
+    """As ``write_atomic``, but nothing is replaced; after an error nothing is left.
+
+    Raises:
+        ArtifactError: something lies at ``path``.
+    """
+    refuse_folder(path)
+    with _partial(path, data, private=private) as partial:
+        try:
+            os.link(partial, path, follow_symlinks=False)
+        except FileExistsError:
+            raise ArtifactError(f"{path} already exists: nothing is overwritten") from None
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if path.is_symlink() or path.exists():
+                raise ArtifactError(f"{path} already exists: nothing is overwritten") from None
+            os.replace(partial, path)
+
+
+@contextmanager
+def _partial(path: Path, data: bytes, *, private: bool) -> Iterator[Path]:
+    """A new file beside ``path`` with ``data`` on the disk; it is gone after the block."""
+    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
     try:
-        with partial.open("wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(partial, path)
+        yield partial
     finally:
         partial.unlink(missing_ok=True)
 

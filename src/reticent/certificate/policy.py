@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from reticent._registry import Parameter, parameters_of
-from reticent._text import digits, one_of
+from reticent._text import did_you_mean, digits, one_of
 from reticent.certificate.numbers import Number, Questions, Record
 from reticent.certificate.schema import Certificate, CertifiedAssessment, moment
 from reticent.certificate.text import inert
@@ -22,8 +22,8 @@ from reticent.io import yaml
 from reticent.mechanism import Neighbouring
 from reticent.mechanism.run_ledger import RunWarning, Sha256, first_problem
 from reticent.mechanism.watch_faults import Fault
-from reticent.proofs import CONDITIONS, Condition, Status
-from reticent.threat import ADVERSARIES, Claim
+from reticent.proofs import CONDITIONS, Claim
+from reticent.threat import ADVERSARIES
 
 MEASURED = "measured"
 """In place of a parameter's value: whatever was measured."""
@@ -64,7 +64,7 @@ def _among(*names: str) -> AfterValidator:
 
     def known(name: str) -> str:
         if name not in names:
-            raise ValueError(f"must be {one_of(name, names)}")
+            raise ValueError(f"must be a name that exists{did_you_mean(name, names)}")
         return name
 
     return AfterValidator(known)
@@ -214,7 +214,9 @@ def load_policy(path: Path) -> Policy:
         raise ArtifactError(inert(f"{path}: {first_problem(error)}")) from None
 
 
-def check(certificate: Certificate, outcome: Verification, policy: Policy, shown: Shown, *, now: datetime) -> list[Check]:
+def check(
+    certificate: Certificate, outcome: Verification, policy: Policy, shown: Shown, *, now: datetime
+) -> list[Check]:
     """Every requirement of ``policy``, in order: the document itself first.
 
     Args:
@@ -334,16 +336,14 @@ def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: s
 
 def _strong_enough(record: CertifiedAssessment, limit: Limit) -> bool:
     """A conditional bound may stand for a bound: its conditions are looked at for themselves."""
-    bounds = (Claim.BOUND, Claim.CONDITIONAL)
-    return limit.claim in ("any", record.claim) or (limit.claim in bounds and record.claim in bounds)
+    return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
 
 
 def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
-    """What nobody checked, and who says so: what this version does not know as well."""
+    """What nobody checked, and who says so. What this version does not know, nobody checked."""
     for found in record.conditions:
-        known = found.key in CONDITIONS and found.status in list(Status)
-        if not known or Condition(found.key, Status(found.status)).open:
-            yield inert(found.key), inert(found.status)
+        if found.key not in CONDITIONS or found.known.open:
+            yield inert(found.key), found.status.value
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:

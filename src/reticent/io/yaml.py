@@ -21,7 +21,7 @@ from reticent._text import printable
 from reticent.errors import ArtifactError
 
 _WORDS = {"": None, "~": None, "true": True, "false": False}
-_WORDS |= {word: None for word in ("null", "Null", "NULL")} | {"True": True, "TRUE": True}
+_WORDS |= dict.fromkeys(("null", "Null", "NULL")) | {"True": True, "TRUE": True}
 _WORDS |= {"False": False, "FALSE": False}
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})")
 _REAL = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -48,7 +48,10 @@ class Limits:
     depth: int = 16
 
 
-def load_file(path: Path, limits: Limits = Limits()) -> Any:
+USUAL = Limits()
+
+
+def load_file(path: Path, limits: Limits = USUAL) -> Any:
     """The document in a plain file, as plain Python values.
 
     Raises:
@@ -62,7 +65,7 @@ def load_file(path: Path, limits: Limits = Limits()) -> Any:
     return loads(text, str(path), limits)
 
 
-def loads(text: str, where: str, limits: Limits = Limits()) -> Any:
+def loads(text: str, where: str, limits: Limits = USUAL) -> Any:
     """The document as plain Python values; every key of a mapping is a text, as it is written.
 
     Args:
@@ -75,16 +78,16 @@ def loads(text: str, where: str, limits: Limits = Limits()) -> Any:
     """
     try:
         if len(text.encode()) > limits.size:
-            raise _Refused(f"more than {limits.size} bytes")
+            raise _RefusedError(f"more than {limits.size} bytes")
         return _Reader(yaml.parse(text, Loader=yaml.SafeLoader), limits).document()
-    except _Refused as error:
+    except _RefusedError as error:
         raise ArtifactError(f"{where}: not valid YAML here ({printable(error, 300)})") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # The scanner raises what Python's own conversions raise.
         raise ArtifactError(f"{where}: not valid YAML ({printable(' '.join(str(error).split()), 300)})") from None
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """Why a document is refused."""
 
 
@@ -102,7 +105,7 @@ class _Reader:
         value = self._value(next(self._stream), 0)
         next(self._stream)
         if not isinstance(next(self._stream), events.StreamEndEvent):
-            raise _Refused("more than one document")
+            raise _RefusedError("more than one document")
         return value
 
     def _value(self, event: events.Event, depth: int) -> Any:
@@ -116,16 +119,16 @@ class _Reader:
         for key in self._until(events.MappingEndEvent):
             name = self._key(key, depth + 1)
             if name in found:
-                raise _Refused(f"the key {name!r} is repeated{_place(key)}")
+                raise _RefusedError(f"the key {name!r} is repeated{_place(key)}")
             found[name] = self._value(next(self._stream), depth + 1)
         return found
 
     def _key(self, event: events.Event, depth: int) -> str:
         self._check(event, depth)
         if not isinstance(event, events.ScalarEvent):
-            raise _Refused(f"a list or mapping as a key{_place(event)}")
+            raise _RefusedError(f"a list or mapping as a key{_place(event)}")
         if event.value == "<<" and event.implicit[0]:
-            raise _Refused(f"a merge key <<{_place(event)}")
+            raise _RefusedError(f"a merge key <<{_place(event)}")
         return _whole_text(event)
 
     def _until(self, end: type[events.Event]) -> Iterator[events.Event]:
@@ -135,19 +138,19 @@ class _Reader:
     def _check(self, event: events.Event, depth: int) -> None:
         self._left -= 1
         if self._left < 0:
-            raise _Refused(f"more than {self._limits.nodes} values")
+            raise _RefusedError(f"more than {self._limits.nodes} values")
         if isinstance(event, events.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise _Refused(f"an anchor or alias{_place(event)}")
+            raise _RefusedError(f"an anchor or alias{_place(event)}")
         if getattr(event, "tag", None) is not None:
-            raise _Refused(f"a tag such as !!{str(event.tag).rpartition(':')[2]}{_place(event)}")  # type: ignore[attr-defined]
+            raise _RefusedError(f"a tag such as !!{str(event.tag).rpartition(':')[2]}{_place(event)}")  # type: ignore[attr-defined]
         if depth > self._limits.depth:
-            raise _Refused(f"nested more than {self._limits.depth} deep")
+            raise _RefusedError(f"nested more than {self._limits.depth} deep")
 
 
 def _whole_text(event: events.ScalarEvent) -> str:
     text = str(event.value)
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise _Refused(f"a text holds half a character{_place(event)}")
+        raise _RefusedError(f"a text holds half a character{_place(event)}")
     return text
 
 
@@ -159,14 +162,16 @@ def _plain(event: events.ScalarEvent) -> Any:
     if _WHOLE.fullmatch(text):
         return int(text)
     if _TWO_MEANINGS.fullmatch(text) and not _REAL.fullmatch(text):
-        raise _Refused(f"{text[:40]!r} has several meanings{_place(event)}: write a plain number, or put it in quotes")
+        raise _RefusedError(
+            f"{text[:40]!r} has several meanings{_place(event)}: write a plain number, or put it in quotes"
+        )
     if text.lower() in _INFINITE:
         return _INFINITE[text.lower()]
     if not _REAL.fullmatch(text) or len(text) > _LONGEST_NUMBER:
         return text
     number = float(text)
     if math.isinf(number):
-        raise _Refused(f"the number {text[:20]} is too large{_place(event)}")
+        raise _RefusedError(f"the number {text[:20]} is too large{_place(event)}")
     return number
 
 
