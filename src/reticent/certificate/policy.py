@@ -101,7 +101,7 @@ class Limit(Record):
     at_least: Real | None = None
     at: Real | None = None
     adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
-    parameters: Annotated[dict[str, Real | Literal["measured"] | None], Field(max_length=16)] = {}
+    parameters: dict[str, Real | Literal["measured"] | None] = Field(default_factory=dict, max_length=16)
     neighbouring: Neighbouring | None = None
     claim: Claim | Literal["any"] = Claim.BOUND
 

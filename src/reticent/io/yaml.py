@@ -20,16 +20,15 @@ from reticent._strict import read_bytes
 from reticent._text import printable
 from reticent.errors import ArtifactError
 
-_WORDS = {"": None, "~": None, "true": True, "false": False}
-_WORDS |= dict.fromkeys(("null", "Null", "NULL")) | {"True": True, "TRUE": True}
-_WORDS |= {"False": False, "FALSE": False}
+_WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_WORDS |= {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,18})")
 _REAL = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _INFINITE = {".inf": math.inf, "+.inf": math.inf, "-.inf": -math.inf, ".nan": math.nan}
 _LONGEST_NUMBER = 400
 # Hours or a number in base 60; octal or decimal; a number or a text.
 _TWO_MEANINGS = re.compile(
-    r"[-+]?(?:[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|0[box]?[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_.]*)"
+    r"[-+]?(?:[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|0[0-9_]+|0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_.]*)"
 )
 
 
