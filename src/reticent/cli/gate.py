@@ -10,6 +10,7 @@ import typer
 
 from reticent.certificate.verify import ROUNDING
 from reticent.cli._app import app
+from reticent.cli._limits import SECONDS, TimeoutOption, limited
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
@@ -35,6 +36,7 @@ def gate_command(
     tolerance: Annotated[
         float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
     ] = 0.0,
+    timeout: TimeoutOption = SECONDS,
     json: JsonOption = False,
 ) -> None:
     """Verify a certificate and hold it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
@@ -57,8 +59,8 @@ def gate_command(
     for path, mark in outputs:
         if path is not None:
             refuse_foreign(path, mark)
-    document, problems = read_document(certificate)
-    with waiting("deriving") as progress:
+    with limited(certificate, timeout), waiting("deriving") as progress:
+        document, problems = read_document(certificate)
         outcome = verify(document, tolerance=tolerance, progress=progress)
     shown = Shown(
         signed=None if key is None else not signature_problems(document, key, signature),
