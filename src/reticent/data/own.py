@@ -8,7 +8,6 @@ are named, and a run on them carries a warning.
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +21,15 @@ from reticent import _strict
 from reticent._text import did_you_mean, printable
 from reticent.data.dataset import ColumnGroup, Dataset, numeric_group, one_hot_group
 from reticent.data.files import read_bytes
+from reticent.data.tables import MOST_COLUMNS, read_columns
 from reticent.errors import ArtifactError, DataError, ParameterError
 
 SCHEMA_FILE = "schema.json"
 _MOST_CATEGORIES = 200
-_MOST_COLUMNS = 2000
 _GRID = 33
+_LARGEST = 1e100
+"""Of a number in a table: differences of two are finite, and their quotients."""
+_NARROWEST = 1e-6
 _TEST_FRACTION = 0.2
 Text = Annotated[str, Field(max_length=200)]
 
@@ -57,6 +59,8 @@ class Column(_Strict):
             raise ValueError("give low and high, or values")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise ValueError("low must be below high")
+        if any(x is not None and abs(x) > _LARGEST for x in (self.low, self.high)):
+            raise ValueError(f"bounds must lie within {_LARGEST:g}")
         if self.values is not None and len(set(self.values)) < len(self.values):
             raise ValueError("values must differ")
         return self
@@ -71,7 +75,7 @@ class Schema(_Strict):
     """
 
     label: Text
-    columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=_MOST_COLUMNS)]
+    columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=MOST_COLUMNS)]
 
     @model_validator(mode="after")
     def _label_is_a_category(self) -> Schema:
@@ -96,7 +100,7 @@ class Schema(_Strict):
             ArtifactError: the text is no schema.
         """
         try:
-            return cls.model_validate(_strict.loads(text, where, keys=_MOST_COLUMNS, objects=2 * _MOST_COLUMNS))
+            return cls.model_validate(_strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS))
         except ValidationError as error:
             raise ArtifactError(f"{where}: {_problem(error)}") from None
 
@@ -137,7 +141,7 @@ def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None 
     """
     path = Path(path)
     content = read_bytes(path)
-    table = _read(content, path)
+    table = read_columns(content, path)
     if label not in table:
         columns = list(table)[:20]
         raise ParameterError("label", label, f"one of the columns {', '.join(columns)}{did_you_mean(label, columns)}")
@@ -158,7 +162,7 @@ def find_table(file: str, sha256: str, schema: Schema, folders: list[Path]) -> O
             continue
         content = read_bytes(path)
         if hashlib.sha256(content).hexdigest() == sha256:
-            return encode(_read(content, path), schema, file, sha256)
+            return encode(read_columns(content, path), schema, file, sha256)
         changed = path
     if changed is not None:
         line = f"{changed} has changed since the run: its SHA-256 is not {sha256[:12]}..."
@@ -221,59 +225,6 @@ def encode(table: Mapping[str, np.ndarray], schema: Schema, file: str, sha256: s
     return OwnTable(whole.split(1.0 - _TEST_FRACTION, seed=0), schema, file, sha256)
 
 
-def _read(content: bytes, path: Path) -> dict[str, np.ndarray]:
-    """Columns by name, as arrays of numbers or of text."""
-    kinds = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
-    if path.suffix.lower() not in kinds:
-        raise DataError(f"{path}: a table must be a .csv, .parquet or .npz file")
-    try:
-        table = kinds[path.suffix.lower()](content)
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"{path}: not a table ({printable(' '.join(str(error).split()), 200)})") from None
-    if not table or len(next(iter(table.values()))) < 2:
-        raise DataError(f"{path}: a table needs at least two records")
-    return table
-
-
-def _csv(content: bytes) -> dict[str, np.ndarray]:
-    from pyarrow import csv
-
-    return _columns(csv.read_csv(io.BytesIO(content)))
-
-
-def _parquet(content: bytes) -> dict[str, np.ndarray]:
-    from pyarrow import parquet
-
-    return _columns(parquet.read_table(io.BytesIO(content)))
-
-
-def _npz(content: bytes) -> dict[str, np.ndarray]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        features, labels = archive["features"], archive["labels"]
-    if features.ndim != 2 or labels.shape != features.shape[:1]:
-        raise DataError("an npz file needs features of shape (records, columns) and one label for each record")
-    table = {f"x{i}": features[:, i].astype(float) for i in range(features.shape[1])}
-    return {**table, "label": np.array([str(x) for x in labels.tolist()])}
-
-
-def _columns(table: Any) -> dict[str, np.ndarray]:
-    import pyarrow as pa
-
-    found = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        name = name.strip()
-        if name in found:
-            raise DataError(f"two columns are called {printable(name)!r}")
-        if column.null_count:
-            raise DataError(f"column {printable(name)!r} has {column.null_count} empty cells: fill or drop them")
-        number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-        cells = column.to_pylist()
-        found[name] = np.array(cells, dtype=float) if number else np.array([str(cell).strip() for cell in cells])
-    return found
-
-
 def _declared(name: str, said: Any) -> Column:
     try:
         column = Column.model_validate(said if isinstance(said, dict) else {"values": said})
@@ -287,14 +238,20 @@ def _derived(name: str, cells: np.ndarray, *, category: bool) -> Column:
         if not np.isfinite(cells).all():
             raise DataError(f"column {printable(name)!r} holds a number that is not finite")
         low, high = float(cells.min()), float(cells.max())
-        return Column(low=low, high=high if high > low else low + 1.0, derived=True)
+        if max(-low, high) > _LARGEST:
+            raise DataError(f"column {printable(name)!r} holds a number beyond {_LARGEST:g}")
+        width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
+        return Column(low=low, high=high if high > low else low + width, derived=True)
     values = sorted(set(_texts(cells)))
     if len(values) > _MOST_CATEGORIES:
         raise DataError(
             f"column {printable(name)!r} has {len(values)} different texts, more than {_MOST_CATEGORIES}: drop it, or "
             "declare its categories"
         )
-    return Column(values=tuple(values), derived=True)
+    try:
+        return Column(values=tuple(values), derived=True)
+    except ValidationError as error:
+        raise DataError(f"column {printable(name)!r}: {_problem(error)}") from None
 
 
 def _encoded(name: str, column: Column, cells: np.ndarray, at: int) -> tuple[np.ndarray, ColumnGroup]:
