@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from reticent.mechanism.gradients import Gradients, GradientsRecord, Obstacle
-from reticent.mechanism.run_ledger import PublicLedger, Randomness, RunWarning
+from reticent.mechanism.run_ledger import PublicLedger, Randomness
 from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import PublicWatchedRun
@@ -143,8 +143,6 @@ class TestWhatRan:
         ("changes", "gone"),
         [
             ({"randomness": Randomness.REPRODUCIBLE}, "unpredictable-noise"),
-            ({"warnings": [RunWarning.STOPPED_EARLY]}, "planned-steps"),
-            ({"planned_steps": 5}, "planned-steps"),
             ({"sampler": Sampler.SHUFFLED}, "poisson-draws"),
             ({"config": {"model": {"kind": "custom", "name": "a:B"}}}, "start-weights"),
             ({"config": {"model": "a:B"}}, "start-weights"),
@@ -153,6 +151,20 @@ class TestWhatRan:
     )
     def test_what_did_not_hold_is_left_out(self, changes: dict[str, object], gone: str) -> None:
         assert gone not in run(**changes).vouches()
+
+    def test_a_run_that_stopped_counts_as_it_was_planned(self) -> None:
+        stopped = run(planned_steps=9)
+        assert stopped.mechanism().steps == 9
+        assert stopped.equal_steps().steps == stopped.steps == 4
+        assert stopped.vouches()["planned-steps"] is Status.CHECKED
+
+    def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
+        schedule = [{"at": 6, "noise_factor": 0.5}, {"at": 8, "batch_size": 30, "noise_multiplier": None}]
+        stopped = run(planned_steps=9, config={"schedule": schedule})
+        done, left = stopped.mechanism().parts
+        assert (done.steps, done.noise_multiplier, done.sample_rate) == (4, stopped.noise_multiplier, 0.1)
+        assert (left.steps, left.noise_multiplier) == (5, 0.5 * stopped.noise_multiplier)
+        assert left.sample_rate == pytest.approx(30 / stopped.data.dataset_size, rel=1e-12, abs=0)
 
     def test_what_is_stated_is_declared(self) -> None:
         assert run(records_per_user=3).vouches()["records-per-person"] is Status.DECLARED

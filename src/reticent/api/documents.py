@@ -22,6 +22,7 @@ from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger, first_problem
 from reticent.mechanism.watched_run import WatchedRun
 from reticent.proofs import Claim
+from reticent.threat.seen import Witness, witness_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -248,10 +249,12 @@ class Release:
     Attributes:
         mechanism: the release; of a ledger, the safe reading of what ran.
         warnings: what a reader of the ledger must know, as its certificate lists it; text by name.
+        ledger: that the file holds, if it is one.
     """
 
     mechanism: Mechanism
     warnings: dict[str, str]
+    ledger: Witness | None = None
 
 
 def release_in(path: Path | str) -> Release:
@@ -271,7 +274,7 @@ def release_in(path: Path | str) -> Release:
         mechanism = found.mechanism()
     except ParameterError as error:
         raise ArtifactError(f"{path}: {error}") from None
-    return Release(mechanism, {warning.value: warning.text for warning in expected_warnings(found)})
+    return Release(mechanism, {warning.value: warning.text for warning in expected_warnings(found)}, witness_of(found))
 
 
 def _opened(what: Any) -> Any:

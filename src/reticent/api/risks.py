@@ -20,6 +20,7 @@ from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
 from reticent.threat import Assessment, Method, assess_answerable
 from reticent.threat import assess as assess_each
+from reticent.threat.seen import Witness, witness_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -172,12 +173,27 @@ def assess(
     """
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")
-    release, between = mechanism_of(mechanism), relation(neighbouring)
+    release, witness = released(mechanism)
+    between = relation(neighbouring)
     asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))
     if asks_for_all(adversary):
-        found, skipped = assess_answerable(release, who, between, how)
+        found, skipped = assess_answerable(release, who, between, how, witness)
         return Assessments(release, found, asked, skipped)
-    return Assessments(release, assess_each(release, who, between, how), asked)
+    return Assessments(release, assess_each(release, who, between, how, witness), asked)
+
+
+def released(what: Any) -> tuple[Mechanism, Witness | None]:
+    """What was released, and the ledger that saw it, where there is one.
+
+    Raises:
+        ArtifactError, ParameterError: as for ``mechanism_of``.
+    """
+    if isinstance(what, (str, Path)):
+        from reticent.api.documents import release_in
+
+        found = release_in(what)
+        return found.mechanism, found.ledger
+    return mechanism_of(what), witness_of(what)
 
 
 def mechanism_of(what: Any) -> Mechanism:

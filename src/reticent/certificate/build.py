@@ -62,7 +62,7 @@ def certify(
     for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
         try:
-            assessed(adversary, mechanism, relation)
+            assessed(adversary, mechanism, relation, ledger)
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
         else:

@@ -41,6 +41,7 @@ from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import PublicWatchedRun, WatchedRun
 from reticent.references import PAPERS, THEOREMS
 from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
+from reticent.threat.seen import Witness, assess_seen
 from reticent.tradeoff import TradeOff
 
 NOT_ASKED = "it was not asked for"
@@ -168,9 +169,11 @@ def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
     return {path: settled(path, x) if isinstance(x, float) else x for path, x in computed.items()}
 
 
-def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
+def assessed(
+    adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, witness: Witness | None = None
+) -> Assessment:
     """One attacker by its own method, the only one that a certificate allows."""
-    return adversary.assess(mechanism, relation, adversary.methods[0])
+    return assess_seen(adversary, mechanism, relation, adversary.methods[0], witness)
 
 
 def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
@@ -180,7 +183,7 @@ def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list
     def add(adversary: Adversary, relation: Neighbouring) -> None:
         if progress is not None:
             progress(adversary.name)
-        result = assessed(adversary, inputs.mechanism, relation)
+        result = assessed(adversary, inputs.mechanism, relation, inputs.ledger)
         found[_place(result)] = result
 
     for adversary, relation in inputs.asked:

@@ -7,7 +7,7 @@ null, because strict JSON has no Infinity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -104,7 +104,7 @@ class AssessmentRecord(Record):
     theorems: list[str]
     conditions: list[ConditionRecord]
     notes: list[str]
-    parameters: dict[str, float | dict[str, Any] | None]
+    parameters: dict[str, str | float | dict[str, Any] | None]
     knows: str
     lacks: str
     infers: str
@@ -180,7 +180,7 @@ def assessment_record(
         claim=assessment.claim.value,
         **(measures(assessment, questions) if measured is None else measured),
         theorems=list(assessment.theorems),
-        conditions=[ConditionRecord(key=one.key, status=one.status) for one in assessment.conditions],
+        conditions=condition_records(assessment.conditions),
         notes=list(assessment.notes),
         parameters=parameters(who),
         knows=who.knows,
@@ -210,7 +210,7 @@ def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
     }
 
 
-def parameters(adversary: Adversary) -> dict[str, float | dict[str, Any] | None]:
+def parameters(adversary: Adversary) -> dict[str, str | float | dict[str, Any] | None]:
     """What defines the adversary beyond its name, so that anybody can assess it again.
 
     What was measured on data (a sensitivity record, a law of susceptibilities, a spectrum) is an object that
@@ -253,6 +253,11 @@ def risk_document(
         conditions=condition_texts(records),
         skipped=dict(skipped),
     )
+
+
+def condition_records(conditions: Iterable[Condition]) -> list[ConditionRecord]:
+    """Conditions as records, in their order."""
+    return [ConditionRecord(key=one.key, status=one.status) for one in conditions]
 
 
 def condition_texts(records: Sequence[AssessmentRecord]) -> dict[str, ConditionText]:

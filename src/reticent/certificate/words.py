@@ -35,8 +35,11 @@ GLOSSARY = (
         "more than that can do better.",
     ),
     ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
-    ("proven limit", "A bound: no attacker of this kind does better, given what was run."),
-    ("condition", "Something that a number rests on: checked, declared by somebody, or assumed by nobody's look."),
+    (
+        "proven limit",
+        "A bound: no attacker of this kind does better, given what was run. Where the proof needs a condition on the "
+        "data that nobody checked, the page says so.",
+    ),
     ("estimate", "An approximation. The truth can be higher or lower."),
     ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
     (

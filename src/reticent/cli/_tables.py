@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel
 
 from reticent._text import Column, blocks, breadth, by_whom, digits, wrapped
-from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
+from reticent.certificate.numbers import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
 from reticent.proofs import Claim, conditions_by_whom
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
@@ -58,15 +58,15 @@ def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
         *by_whom((r.adversary, r.notes) for r in document.assessments),
     ):
         say(line)
-    print_conditions(document.assessments)
+    print_conditions([(r.adversary, r.conditions) for r in document.assessments])
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
 
 
-def print_conditions(records: Sequence[AssessmentRecord]) -> None:
+def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> None:
     """What the numbers rest on, first what nobody looked at; an attacker is named where not all need it."""
     typer.echo("What the numbers rest on:")
-    for line in conditions_by_whom((r.adversary, [one.known for one in r.conditions]) for r in records):
+    for line in conditions_by_whom((name, [one.known for one in own]) for name, own in owned):
         say(line, indent=2)
 
 

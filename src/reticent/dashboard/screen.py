@@ -74,7 +74,7 @@ def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> Tr
     worst = _worst(mechanism, relation)
     if worst is None or isinstance(adversary, (WorstCase, Membership)):
         return _polygon(worst)
-    plain = isinstance(adversary, Mixed) or (isinstance(adversary, Relaxed) and _knows_a_line(adversary))
+    plain = isinstance(adversary, Mixed | Relaxed) and _knows_a_line(adversary)
     if not plain or relation is not Neighbouring.ADD_REMOVE:
         return None
     known, relaxed = _polygon(worst), _polygon(_sign(mechanism))
@@ -84,9 +84,10 @@ def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> Tr
     return relaxed
 
 
-def _knows_a_line(adversary: Relaxed) -> bool:
-    """Whether only a sign is unknown."""
-    return adversary.directions is None and adversary.dimension in (None, 1)
+def _knows_a_line(adversary: Mixed | Relaxed) -> bool:
+    """Whether only a sign is unknown, and gradients do not react."""
+    plain = adversary.gradients is None and adversary.dimension in (None, 1)
+    return plain and (isinstance(adversary, Mixed) or adversary.directions is None)
 
 
 @lru_cache(maxsize=16)

@@ -56,6 +56,14 @@ _OBSTACLES = {
 }
 
 
+_ENSURED = {
+    Gradients.FIXED: (Gradients.FIXED, Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY),
+    Gradients.ONE_DIRECTION: (Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY),
+    Gradients.LINEAR_HEAD: (Gradients.LINEAR_HEAD, Gradients.ANY),
+    Gradients.ANY: (Gradients.ANY,),
+}
+
+
 class GradientsRecord(BaseModel):
     """What is known of the gradients of a model, and what was seen.
 
@@ -88,6 +96,16 @@ class GradientsRecord(BaseModel):
         if self.kind is Gradients.FIXED and not self.normalised:
             raise ValueError("kind fixed needs gradients that were normalised")
         return self
+
+    @property
+    def ensured(self) -> tuple[Gradients, ...]:
+        """All kinds that hold for this model."""
+        return _ENSURED[self.kind]
+
+    @property
+    def settled(self) -> bool:
+        """Whether an attacker may be answered by this kind unasked: some theorem fits, and features stay the same."""
+        return self.kind is not Gradients.ANY and self.features == "same"
 
     def fits(self, shapes: list[tuple[int, ...]], trained: int | None) -> bool:
         """Whether a model with tensors of ``shapes``, of which ``trained`` numbers move, can have this form."""

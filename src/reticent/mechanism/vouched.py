@@ -22,14 +22,14 @@ _DRAWS = {
 }
 
 _FORMS = {
-    Gradients.FIXED: ("one-direction", "linear-head", "known-share", "fixed-length"),
+    Gradients.FIXED: ("one-direction", "linear-head", "known-share"),
     Gradients.ONE_DIRECTION: ("one-direction", "linear-head", "known-share"),
     Gradients.LINEAR_HEAD: ("linear-head", "known-share"),
     Gradients.ANY: (),
 }
 _WITH_THE_SAME_FEATURES = {
-    Gradients.FIXED: ("same-features", "one-direction-per-record", "independent-directions"),
-    Gradients.ONE_DIRECTION: ("same-features", "one-direction-per-record"),
+    Gradients.FIXED: ("same-features", "fixed-length", "independent-directions"),
+    Gradients.ONE_DIRECTION: ("same-features",),
     Gradients.LINEAR_HEAD: ("same-features",),
     Gradients.ANY: (),
 }
@@ -45,13 +45,16 @@ def form_of(record: GradientsRecord | None) -> dict[str, Status]:
 
 def of_run(ledger: PublicLedger) -> dict[str, Status]:
     """What a ledger of ``reticent train`` establishes: its loop draws, clips and counts itself."""
-    from reticent.mechanism.run_ledger import Randomness, RunWarning
+    from reticent.mechanism.run_ledger import Randomness
 
-    found = {_DRAWS[ledger.sampler]: Status.CHECKED, "clipped": Status.CHECKED, **form_of(ledger.gradients)}
+    found = {
+        _DRAWS[ledger.sampler]: Status.CHECKED,
+        "clipped": Status.CHECKED,
+        "planned-steps": Status.CHECKED,
+        **form_of(ledger.gradients),
+    }
     if ledger.randomness is Randomness.FRESH:
         found["unpredictable-noise"] = Status.CHECKED
-    if ledger.steps == ledger.planned_steps and RunWarning.STOPPED_EARLY not in ledger.warnings:
-        found["planned-steps"] = Status.CHECKED
     model = ledger.config.get("model")
     if isinstance(model, dict) and model.get("kind", "custom") != "custom":
         found["start-weights"] = Status.CHECKED  # drawn from a seed by the loop itself

@@ -402,7 +402,8 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
         return _Constant(tuple(_part(m, change) for m in parts_of(mechanism)), mechanism)
     if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
-    if mechanism.steps != change.steps:
+    stopped = change.budget is not None and change.steps < mechanism.steps  # by its filter: all planned steps count
+    if mechanism.steps != change.steps and not stopped:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
     if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
         raise ParameterError("noise_multiplier", mechanism.noise_multiplier, f"{change.noise_multiplier}, as recorded")

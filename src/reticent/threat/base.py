@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from reticent._text import Brief, digits
 from reticent.composition.bracket import Bracket
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Status, claim_of, vouched, worst_first
 from reticent.tradeoff import TradeOff, from_advantage, no_privacy
 
@@ -207,6 +208,17 @@ class Adversary(ABC):
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
     by_name_only: ClassVar[bool] = False
+
+    def fitted(self, form: GradientsRecord) -> Self:
+        """The same attacker, with what it leaves open answered as the model of a run has it.
+
+        Args:
+            form: what was seen of the model.
+
+        Raises:
+            ParameterError: a parameter contradicts what was seen.
+        """
+        return self
 
     @property
     def label(self) -> str:
