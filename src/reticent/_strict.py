@@ -26,8 +26,6 @@ _MOST_OBJECTS = 5_000
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
-_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""What file systems answer that know no hard links."""
 
 
 def dumps(value: Any, *, indent: bool = True) -> str:
@@ -79,14 +77,19 @@ def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int
     return value
 
 
-def read_bytes(path: Path, limit: int) -> bytes:
+def read_bytes(path: Path, limit: int, *, follow: bool = True) -> bytes:
     """The bytes of a plain file of at most ``limit`` bytes; pipes, devices and folders are not opened.
+
+    Args:
+        path: of the file.
+        limit: bytes.
+        follow: False refuses a symbolic link at the end of ``path``.
 
     Raises:
         ArtifactError: the file is missing, not a plain file, not readable, or too large.
     """
     try:
-        with open_plain(path) as stream:
+        with open_plain(path, follow=follow) as stream:
             size = os.fstat(stream).st_size
             if size > limit:
                 raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that it may have")
@@ -100,14 +103,14 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 @contextmanager
-def open_plain(path: Path) -> Iterator[int]:
+def open_plain(path: Path, *, follow: bool = True) -> Iterator[int]:
     """A file descriptor of a plain file; opening a pipe waits for nobody.
 
     Raises:
         ArtifactError: it is something else than a plain file.
         OSError: it cannot be opened.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ArtifactError(f"{path}: not a plain file")
@@ -152,26 +155,6 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
     refuse_folder(path)
     with _partial(path, data, private=private) as partial:
         os.replace(partial, path)
-
-
-def write_new(path: Path, data: bytes, *, private: bool = False) -> None:
-    """As ``write_atomic``, but nothing is replaced; after an error nothing is left.
-
-    Raises:
-        ArtifactError: something lies at ``path``.
-    """
-    refuse_folder(path)
-    with _partial(path, data, private=private) as partial:
-        try:
-            os.link(partial, path, follow_symlinks=False)
-        except FileExistsError:
-            raise ArtifactError(f"{path} already exists: nothing is overwritten") from None
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            if path.is_symlink() or path.exists():
-                raise ArtifactError(f"{path} already exists: nothing is overwritten") from None
-            os.replace(partial, path)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from reticent.dashboard.server import Server, build_app
 from reticent.dashboard.turns import Turns
 
 PORT = 8050
-TOKEN = "s3cret"
+TOKEN = "s3cret"  # noqa: S105
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ def test_complete_run_reads_back(run_path):
     read_everything(run_path)
     names = set(load_run(run_path).manifest.files)
     assert names == set(FILES)
-    assert os.stat(run_path).st_mode & 0o777 == 0o755
+    assert os.stat(run_path).st_mode & 0o777 == 0o700, "a ledger holds seeds, and what was seen of the records"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import csv
 import io
 import json
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +71,7 @@ def check_score_path(path: str | os.PathLike[str]) -> Path:
 
 
 def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
-    """Write ``scores`` to a .npz, .parquet or .csv file; readers see the old file or the new one, never half.
+    """Write ``scores`` to a .npz, .parquet or .csv file, whole or not at all; only its owner may read it.
 
     csv keeps neither ``meta`` nor ``design``.
 
@@ -81,19 +80,8 @@ def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
     """
     file = check_score_path(path)
     writers = {".npz": _npz_bytes, ".parquet": _parquet_bytes, ".csv": _csv_bytes}
-    try:
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    except OSError as error:
-        raise ArtifactError(f"{file}: cannot be written: {error.strerror}") from None
-    try:
-        with _strict.writing(file), os.fdopen(handle, "wb") as stream:
-            stream.write(writers[file.suffix](scores))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with _strict.writing(file):
+        _strict.write_atomic(file, writers[file.suffix](scores), private=True)
 
 
 def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:

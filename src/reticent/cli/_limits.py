@@ -30,19 +30,20 @@ def own_process() -> None:
 
 
 @contextmanager
-def limited(what: Path, seconds: float = SECONDS) -> Iterator[None]:
+def limited(what: Path, seconds: float = SECONDS, option: str = " (--timeout)") -> Iterator[None]:
     """Whoever takes longer in the block ends the process with one line and exit code 2; more memory is refused.
 
     Args:
         what: is looked at, for the line.
         seconds: until the end.
+        option: that sets them, as the line names it.
 
     Raises:
         ParameterError: ``seconds`` is not a finite number > 0.
         MemoryError: from within the block.
     """
     _check.positive(timeout=seconds)
-    line = f"reticent: {printable(what)}: not done after {seconds:g} seconds (--timeout); it may ask for far too much\n"
+    line = f"reticent: {printable(what)}: not done after {seconds:g} seconds{option}; it may ask for far too much\n"
     watch = threading.Timer(seconds, _end, [line])
     watch.daemon = True
     with _less_memory():

@@ -10,6 +10,7 @@ import typer
 
 from reticent.cli._app import app
 from reticent.cli._audit_input import engine_of
+from reticent.cli._limits import limited
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
@@ -161,7 +162,8 @@ def _own(
 
     if label is None and data.suffix != ".npz":
         raise ParameterError("label", None, "given with --data: the column to predict")
-    table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
+    with limited(data, option=""):
+        table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     document = None if config is None else load_document(config)
     where = config or data
     return where, own_config(document, table, sensitive, str(where)), table

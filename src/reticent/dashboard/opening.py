@@ -19,8 +19,8 @@ from reticent.certificate.inputs import mechanism_of as mechanism_of_record
 from reticent.certificate.ledger_rules import contradictions
 from reticent.certificate.schema import Certificate, Edition
 from reticent.certificate.text import inert
-from reticent.certificate.verify import verify
 from reticent.dashboard import opening_audit, opening_progress, words
+from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.readings import answer, told
@@ -191,8 +191,8 @@ def _settings(release: DPSGD) -> str:
 
 def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Opened:
     """What it states, whether everything in it follows, and its curves."""
-    outcome = verify(certificate)
-    wrong = [inert(f"{d.leaf}: says {d.stated}, derived {d.found}") for d in outcome.differences if outcome.refuses(d)]
+    outcome = checked(certificate)
+    wrong = list(outcome.refused)
     wrong += [] if difference is None else [f"the page is not what its document renders to: {inert(difference)}"]
     signed = (
         "signed: check it with the issuer's key by reticent verify --key" if certificate.signature else "not signed"

@@ -26,6 +26,17 @@ def write_output(path: Path, data: bytes, mark: str) -> None:
         write_atomic(path, data)
 
 
+def refuse_existing(path: Path) -> None:
+    """Nothing may lie at ``path``.
+
+    Raises:
+        ArtifactError: something does.
+    """
+    refuse_folder(path)
+    if path.is_symlink() or path.exists():
+        raise ArtifactError(f"{path} already exists: nothing is overwritten, choose another name")
+
+
 def refuse_foreign(path: Path, mark: str) -> None:
     """Whatever lies at ``path`` must be an older report of the same kind: to be asked before long work.
 
