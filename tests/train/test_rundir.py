@@ -104,6 +104,13 @@ def test_file_names_cannot_leave_the_run(run_path, name):
         load_run(run_path)
 
 
+@pytest.mark.parametrize("place", ["notes.txt", "trace/notes.txt"])
+def test_a_link_that_no_manifest_lists_is_refused(run_path, place):
+    (run_path / place).symlink_to("/etc/passwd")
+    with pytest.raises(ArtifactError, match="is a link"):
+        load_run(run_path)
+
+
 def test_linked_folder_is_refused(run_path):
     shutil.move(run_path / "trace", run_path.parent / "trace")
     (run_path / "trace").symlink_to(run_path.parent / "trace")

@@ -207,6 +207,7 @@ def load_run(path: Path | str) -> Run:
     """
     path = Path(path)
     manifest = _load_manifest(path)
+    _refuse_links(path)
     for name, record in manifest.files.items():
         _check_entry(path, name, record)
     if not {LEDGER, WEIGHTS} <= set(manifest.files):
@@ -287,6 +288,14 @@ def _load_manifest(path: Path) -> Manifest:
         return Manifest.model_validate(document)
     except ValidationError as error:
         raise ArtifactError(f"{file}: {first_problem(error)}") from None
+
+
+def _refuse_links(path: Path) -> None:
+    """Not even one that the manifest does not list: whoever copies or archives the folder would follow it."""
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(folder, name)):
+                raise ArtifactError(f"{path}: {name} is a link, which a run must not hold")
 
 
 def _check_entry(path: Path, name: str, record: FileRecord) -> None:
