@@ -16,6 +16,7 @@ from reticent._strict import loads, read_bytes
 from reticent.audit import audit, load_scores
 from reticent.certificate import page as certificate_page
 from reticent.certificate.inputs import mechanism_of as mechanism_of_record
+from reticent.certificate.inputs import within_reach
 from reticent.certificate.ledger_rules import contradictions
 from reticent.certificate.schema import Certificate, Edition
 from reticent.certificate.text import inert
@@ -146,7 +147,7 @@ def _text(source: Source) -> str:
 
 def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     """What ran, what is wrong with it, and who learns what from it."""
-    release = ledger.mechanism()
+    release = within_reach(ledger.mechanism())
     changes = "; changes along the run" if ledger.stages else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger, Edition.COMPLETE)]
     found = answer((WorstCase(),), release, None)

@@ -27,6 +27,7 @@ _DRAWS = {
     Sampler.FIXED_SIZE: "fixed-size-draws",
     Sampler.SHUFFLED: "shuffled-draws",
 }
+_WORK_OF_A_RECORD = 1e4
 
 
 @MECHANISMS.add
@@ -101,6 +102,11 @@ class DPSGD(Mechanism):
             return ()
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key,)),)
+
+    @property
+    def work(self) -> float:
+        """Each record of a person may be in the sum of a step or not: a law of as many values."""
+        return _WORK_OF_A_RECORD * (self.records - 1)
 
     @property
     def records(self) -> int:
