@@ -115,7 +115,7 @@ class Relaxed(Adversary):
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
-    knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
+    knows: ClassVar[str] = "all other records and how far this one can move the result"
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
@@ -377,9 +377,12 @@ def _within(dimension: int | None, mechanism: Mechanism) -> None:
         raise ParameterError("dimension", dimension, f"at most {most}, the number of released coordinates")
 
 
+_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
+
+
 def in_short(dimension: int | None, gradients: Gradients | None) -> list[str]:
     """The parameters that tell one relaxed attacker from another, as a table has room for them."""
-    form = [] if gradients is None else [gradients.value]
+    form = [] if gradients is None else [_SHORT.get(gradients, gradients.value)]
     return form if dimension is None else [*form, f"d={dimension}"]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.gradients import GradientsRecord
-from reticent.proofs import Status
+from reticent.proofs import Status, condition
 from reticent.threat.base import Adversary, Assessment, Method
 
 
@@ -40,7 +41,9 @@ def assess_seen(
     if witness is None:
         return adversary.assess(mechanism, neighbouring, method)
     fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
-    return fitted.assess(mechanism, neighbouring, method).vouched(witness.vouches())
+    found = fitted.assess(mechanism, neighbouring, method)
+    rests = (*found.conditions, condition("start-weights"))
+    return replace(found, conditions=rests).vouched(witness.vouches())
 
 
 def witness_of(what: object) -> Witness | None:
