@@ -54,7 +54,7 @@ def test_a_reason_is_that_of_this_attacker_and_this_release() -> None:
 
 
 def test_nobody_exceeds_the_worst_case(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = Inputs(DECLARED, Gaussian(2.0), ((Relaxed(), Neighbouring.ADD_REMOVE),), Questions())
+    inputs = Inputs(DECLARED, Gaussian(2.125), ((Relaxed(), Neighbouring.ADD_REMOVE),), Questions())
     stronger = WorstCase().assess(Gaussian(1.9), Neighbouring.ADD_REMOVE, WorstCase.methods[0])
     own = Relaxed.assess
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from reticent._strict import write_atomic
+from reticent._strict import refuse_folder, write_atomic
 from reticent._text import digits
 from reticent.audit import AuditReport, ConfidenceInterval, Design, Finding
 from reticent.certificate.audit_power import POWER, Detectable, detectable
@@ -58,6 +58,7 @@ def audit_files(path: Path) -> AuditFiles:
     Raises:
         ArtifactError: something lies there that is no older report of an audit.
     """
+    refuse_folder(path)
     files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
     if path in (files.svg, files.png):
         raise ArtifactError(f"{path}: is a page, whose pictures lie beside it as .svg and .png: name it .html")
