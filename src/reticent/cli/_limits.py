@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from reticent import _check
 from reticent._text import printable
 
 SECONDS = 120.0
@@ -42,6 +41,8 @@ def limited(what: Path, seconds: float = SECONDS, option: str = " (--timeout)") 
         ParameterError: ``seconds`` is not a finite number > 0.
         MemoryError: from within the block.
     """
+    from reticent import _check  # loads numpy, which --help does not need
+
     _check.positive(timeout=seconds)
     line = f"reticent: {printable(what)}: not done after {seconds:g} seconds{option}; it may ask for far too much\n"
     watch = threading.Timer(seconds, _end, [line])

@@ -44,11 +44,11 @@ def audit_loop_command(
     json: JsonOption = False,
 ) -> None:
     """Run a training loop on records with chosen gradients and test what it releases. Exit code 1: claim refuted."""
+    settings = read_claim(claim)
     try:
         from reticent.attack.loop import audit_loop, find_loop
     except ImportError as error:
         raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
-    settings = read_claim(claim)
     if seed < 0:
         raise ParameterError("seed", seed, "a whole number >= 0")
     if timeout is not None:

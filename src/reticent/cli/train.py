@@ -155,15 +155,16 @@ def _own(
     config: Path | None, data: Path, label: str | None, sensitive: str | None, schema: Path | None
 ) -> tuple[Path, TrainConfig, OwnTable]:
     """What to call the run in messages, its configuration, and the records of the user."""
-    require_torch()
-    from reticent.data.own import load_table
-    from reticent.train.config import load_document
-    from reticent.train.own import declared_columns, own_config
+    from reticent.data.own import declared_columns, load_table
 
     if label is None and data.suffix != ".npz":
         raise ParameterError("label", None, "given with --data: the column to predict")
-    with limited(data, option=""):
+    with limited(data, option=""):  # before torch is loaded, which takes longer
         table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
+    require_torch()
+    from reticent.train.config import load_document
+    from reticent.train.own import own_config
+
     document = None if config is None else load_document(config)
     where = config or data
     return where, own_config(document, table, sensitive, str(where)), table

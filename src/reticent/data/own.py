@@ -23,6 +23,7 @@ from reticent.data.dataset import ColumnGroup, Dataset, numeric_group, one_hot_g
 from reticent.data.files import read_bytes
 from reticent.data.tables import MOST_COLUMNS, read_columns
 from reticent.errors import ArtifactError, DataError, ParameterError
+from reticent.io import yaml
 
 SCHEMA_FILE = "schema.json"
 _MOST_CATEGORIES = 200
@@ -30,6 +31,7 @@ _GRID = 33
 _LARGEST = 1e100
 """Of a number in a table: differences of two are finite, and their quotients."""
 _NARROWEST = 1e-6
+_LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
 _TEST_FRACTION = 0.2
 Text = Annotated[str, Field(max_length=200)]
 
@@ -125,6 +127,18 @@ class OwnTable:
     def schema_sha256(self) -> str:
         """SHA-256 of the schema as JSON text."""
         return hashlib.sha256(self.schema.to_json().encode()).hexdigest()
+
+
+def declared_columns(path: Path) -> dict[str, Any]:
+    """Bounds and categories by column, from a YAML file.
+
+    Raises:
+        ArtifactError: the file is missing, no YAML, or no mapping.
+    """
+    document = yaml.load_file(path, _LARGEST_SCHEMA)
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
+    return document
 
 
 def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None = None) -> OwnTable:

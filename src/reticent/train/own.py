@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from reticent.data.own import SCHEMA_FILE, OwnTable
 from reticent.errors import ArtifactError, ParameterError
-from reticent.io import yaml
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.config_data import OWN
 from reticent.train.hooks import RunContext, Step, Update
-
-_LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
 
 DEFAULTS: dict[str, Any] = {
     "model": {"kind": "logistic"},
@@ -60,18 +56,6 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
         },
     }
     return parse_config(fields, where)
-
-
-def declared_columns(path: Path) -> dict[str, Any]:
-    """Bounds and categories by column, from a YAML file.
-
-    Raises:
-        ArtifactError: the file is missing, no YAML, or no mapping.
-    """
-    document = yaml.load_file(path, _LARGEST_SCHEMA)
-    if not isinstance(document, dict):
-        raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
-    return document
 
 
 @dataclass
