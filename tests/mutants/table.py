@@ -46,6 +46,12 @@ PLANTED = "tests/certificate/test_planted.py"
 HOSTILE = "tests/certificate/test_hostile_work.py"
 YAML = "tests/io/test_yaml.py"
 SERVER = "tests/dashboard/test_server.py"
+FACTS = "tests/threat/test_facts_to_claims.py"
+EPOCHS = "tests/mechanism/test_epochs.py"
+ROUNDED = "tests/composition/test_rounded_ends.py"
+POINTS = "tests/calibrate/test_points.py"
+BRIDGES = "tests/interop/test_bridges.py"
+INTEROP = "reticent/interop/"
 PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
 
@@ -197,4 +203,35 @@ MUTANTS = (
     Mutant("checkpoint: two processes", TRAIN + "checkpoint.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", "tests/train/test_checkpoint.py::test_one_process_at_a_time"),
     Mutant("tables: cells are not counted first", "reticent/data/tables.py", "    if columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:", "    if False:", "tests/data/test_tables.py"),
     Mutant("npz: unpacked without a limit", "reticent/io/npz.py", "            if size > most:", "            if size < 0:", "tests/data/test_tables.py"),
+    Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
+    Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
+    Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),
+    Mutant("epochs: stated batches of a pass", MECHANISM + "dpsgd.py", "rate if batches is None else 1.0 / batches", "rate", EPOCHS + "::test_stated_batches_of_a_pass_are_what_a_pass_takes"),
+    Mutant("opacus: rates of added batches are added", INTEROP + "opacus.py", "noise_multiplier=optimizer.noise_multiplier / batches, sample_rate=1.0", "noise_multiplier=optimizer.noise_multiplier, sample_rate=min(1.0, sample_rate * batches)", EPOCHS + "::test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once"),
+    Mutant("membership game: (1 - sample_rate)", THREAT + "membership_game.py", "batch * (1.0 - mechanism.sample_rate) / k", "batch / k", FACTS + "::test_other_records_of_poisson_batches_add_less_than_their_second_moment"),
+    Mutant("membership game: a spectrum of Poisson batches", THREAT + "membership_game.py", "not _full_batch(mechanism) and isinstance(k, GradientSpectrum)", "False", FACTS + "::test_a_spectrum_says_nothing_about_batches_of_random_size"),
+    Mutant("attribute: a budget over drawn batches", THREAT + "attribute.py", "self.record.budget is not None and self.record.scope is not Scope.SAMPLED_BATCH", "self.record.budget is not None", FACTS + "::test_only_a_budget_over_chosen_records_is_proven"),
+    Mutant("attribute: total squares of shuffled epochs", THREAT + "attribute.py", "if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:", "if record.budget is None:", FACTS + "::test_a_record_of_shuffled_epochs_proves_nothing_beyond_the_worst_case"),
+    Mutant("theorem keys of fixed batches", MECHANISM + "dpsgd.py", '"DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"', '"RETICENT:fixed-size-dominance" if sizes_agree else "DONG2022:Theorem 4.2"', FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("theorem key of shuffled epochs", MECHANISM + "dpsgd.py", 'return ("RETICENT:shuffled-epochs",) if', "return () if", FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("attribute: chords above the worst case", THREAT + "_envelope.py", "    if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):\n        return worst\n    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])", "    return tangent_envelope([worst.log_delta, *log_deltas])", FACTS + "::test_the_largest_change_of_a_field_is_the_replacement_of_a_record"),
+    Mutant("whole users: merged where a rate rounds to 1", CORE + "steps.py", "        elif pair.mu is not None:\n            squared += part.count * pair.mu**2", "        elif pair.unsampled_mu is not None and pair.log_absent < -36.0:\n            squared += part.count * pair.unsampled_mu**2", ROUNDED),
+    Mutant("whole users: no noise, one coin", MECHANISM + "dpsgd.py", "Part(Disclosure(rate), run.steps * records, keys)", "Part(Disclosure(rate), run.steps, keys)", ROUNDED),
+    Mutant("power next to 1", "reticent/tradeoff/base.py", "np.where(log_beta < LOG_HALF, log1mexp(log_beta), log_power)", "log_power", ROUNDED + "::test_the_raw_ends_of_the_power_are_in_order_next_to_1"),
+    Mutant("sign lattice: points hundreds of nats apart", SIGN + "lattice.py", "if not max(pitches) < _COARSEST:", "if max(pitches) < 0.0:", ROUNDED + "::test_noise_beyond_all_reason_gets_the_worst_case"),
+    Mutant("claims: no allowance for chords", "reticent/calibrate/claims.py", "min(ends[1] * (1.0 + allowed), 1.0)", "ends[1]", POINTS),
+    Mutant("claims: mu by its lower end", "reticent/calibrate/claims.py", "return Interval(lower, upper, upper)", "return Interval(lower, lower, upper)", POINTS),
+    Mutant("attribute: mask of the first part alone", THREAT + "attribute.py", "        if len(self.parts) == 1:\n            (part,) = self.parts", "        if self.parts:\n            part = self.parts[0]", FACTS + "::test_every_part_of_a_ledger_counts_for_a_field"),
+    Mutant("attribute: what was measured under a budget", THREAT + "attribute.py", "largest = largest if record.budget is not None else record.largest_mask_term", "largest = record.largest_mask_term", FACTS + "::test_a_budget_does_not_use_what_was_measured"),
+    Mutant("attribute: several records of a person", THREAT + "attribute.py", 'one_record(part, "attribute inference")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("membership game: several records of a person", THREAT + "membership_game.py", 'one_record(mechanism, "the membership game")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("relaxed: dimension of the largest release", THREAT + "relaxed.py", "return min((d for d in map(_coordinates", "return max((d for d in map(_coordinates", FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
+    Mutant("relaxed: two runs that differ are one", THREAT + "relaxed.py", "len({replace(run, steps=1) for run in runs}) > 1", "len({replace(run, steps=1) for run in runs}) > 2", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: schedules under replacement", THREAT + "relaxed.py", "if size == 1.0 and all(map(_followed, parts))", "if all(map(_followed, parts))", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: ends of a matrix exchanged", THREAT + "relaxed.py", "for a in (True, False))", "for a in (False, True))", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("matrix: what is attained as the bound", MECHANISM + "matrix.py", "shift = neighbouring.sensitivity * (size.attained if attained else size.proven)", "shift = neighbouring.sensitivity * size.attained", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("whole users: replacement in full batches", MECHANISM + "dpsgd.py", "GaussianPair(noise, 1.0, records * neighbouring.sensitivity)", "GaussianPair(noise, 1.0, float(records))", FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
+    Mutant("opacus: saved repeats", INTEROP + "opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
+    Mutant("opacus: the largest clip norm", INTEROP + "opacus.py", "else min(self.max_grad_norm, norm)", "else max(self.max_grad_norm, norm)", BRIDGES),
+    Mutant("pld: half a bound", INTEROP + "pld.py", "    return all(\n        bool(getattr", "    return any(\n        bool(getattr", BRIDGES),
 )  # fmt: skip
