@@ -11,6 +11,7 @@ import typer
 from reticent._strict import read_bytes
 from reticent.cli._app import app
 from reticent.cli._audit_input import engine_of
+from reticent.cli._limits import limited
 from reticent.cli._options import JsonOption
 from reticent.cli._plan import print_plan
 from reticent.cli._progress import progress_bar
@@ -187,7 +188,8 @@ def _own(
 
     if label is None and data.suffix != ".npz":
         raise ParameterError("label", None, "given with --data: the column to predict")
-    table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
+    with limited(data, option=""):  # before torch is loaded, which takes longer
+        table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     require_torch()
     from reticent.train.config import load_document
     from reticent.train.own import own_config

@@ -18,7 +18,6 @@ from pydantic import Field, ValidationError, model_validator
 
 from reticent import _strict
 from reticent._text import did_you_mean, printable
-from reticent._yaml import load_yaml
 from reticent.data.dataset import Dataset
 from reticent.data.files import read_bytes
 from reticent.data.own_columns import (
@@ -32,12 +31,12 @@ from reticent.data.own_columns import (
     encoded,
     problem_of,
 )
-from reticent.data.own_files import Cells, read_table
+from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
 from reticent.errors import ArtifactError, DataError, ParameterError
+from reticent.io import yaml
 
 SCHEMA_FILE = "schema.json"
-_MOST_COLUMNS = 2000
-_LARGEST_SCHEMA = 1 << 20
+_LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
 _TEST_FRACTION = 0.2
 
 Answer = TypeVar("Answer")
@@ -52,7 +51,7 @@ class Schema(Strict):
     """
 
     label: Text
-    columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=_MOST_COLUMNS)]
+    columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=MOST_COLUMNS)]
 
     @model_validator(mode="after")
     def _label_is_a_category(self) -> Schema:
@@ -77,7 +76,7 @@ class Schema(Strict):
             ArtifactError: the text is no schema.
         """
         try:
-            return cls.model_validate(_strict.loads(text, where, keys=_MOST_COLUMNS, objects=2 * _MOST_COLUMNS))
+            return cls.model_validate(_strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS))
         except ValidationError as error:
             raise ArtifactError(f"{where}: {problem_of(error)}") from None
 
@@ -146,7 +145,7 @@ def declared_columns(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is missing, no YAML, or no mapping.
     """
-    document = load_yaml(_strict.read_bytes(path, _LARGEST_SCHEMA).decode("utf-8", "replace"), str(path))
+    document = yaml.load_file(path, _LARGEST_SCHEMA)
     if not isinstance(document, dict) or not all(isinstance(name, str) for name in document):
         raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
     return document

@@ -22,6 +22,9 @@ MOST_CATEGORIES = 200
 MISSING = "(missing)"
 """The category of empty cells, with ``missing: indicator``."""
 _GRID = 33
+_LARGEST = 1e100
+"""Of a number in a table: differences of two are finite, and their quotients."""
+_NARROWEST = 1e-6
 _EMPTY_REMEDY = "fill them, leave such records out, or say missing: indicator or constant in the schema"
 
 Text = Annotated[str, Field(max_length=200)]
@@ -69,6 +72,8 @@ class Column(Strict):
             raise ValueError("give low and high, or values")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise ValueError("low must be below high")
+        if any(x is not None and abs(x) > _LARGEST for x in (self.low, self.high)):
+            raise ValueError(f"bounds must lie within {_LARGEST:g}")
         if self.values is not None and len(set(self.values)) < len(self.values):
             raise ValueError("values must differ")
         return self
@@ -150,7 +155,10 @@ def derived_column(cells: Cells, *, label: bool) -> Column:
         _check_finite(cells)
         known = cells.numbers[~cells.blank]
         low, high = float(known.min()), float(known.max())
-        return Column(low=low, high=high if high > low else low + 1.0, derived=True)
+        if max(-low, high) > _LARGEST:
+            raise DataError(f"holds a number beyond {_LARGEST:g}")
+        width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
+        return Column(low=low, high=high if high > low else low + width, derived=True)
     values = sorted(set(cells.categories()) - {""})
     if not values:
         raise DataError("is empty: drop it")

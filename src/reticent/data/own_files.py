@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from reticent._text import printable
-from reticent.errors import DataError
+from reticent.errors import ArtifactError, DataError
+from reticent.io.npz import read_arrays
+
+MOST_COLUMNS = 2000
+_MOST_CELLS = 20_000_000
+_LONGEST_CELL = 10_000
 
 NOTHING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na"})
 """What stands for an empty cell among numbers. Among texts only an empty one does: NA may be a name."""
@@ -106,29 +111,53 @@ def _csv(content: bytes) -> dict[str, Cells]:
     from pyarrow import csv
 
     names = csv.open_csv(io.BytesIO(content)).schema.names
+    _check_size(0, len(names))
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
     return _columns(csv.read_csv(io.BytesIO(content), convert_options=as_text), "line")
 
 
 def _parquet(content: bytes) -> dict[str, Cells]:
+    import pyarrow as pa
     from pyarrow import parquet
 
-    return _columns(parquet.read_table(io.BytesIO(content)), "record")
+    with parquet.ParquetFile(io.BytesIO(content)) as source:
+        _check_size(source.metadata.num_rows, source.metadata.num_columns)
+        schema = source.schema_arrow
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    return _columns(parquet.read_table(io.BytesIO(content), read_dictionary=texts), "record")
 
 
 def _npz(content: bytes) -> dict[str, Cells]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        features, labels = archive["features"], archive["labels"]
+    try:
+        found = read_arrays(io.BytesIO(content), "an npz file", ("features", "labels"), 8 * _MOST_CELLS)
+    except ArtifactError as error:
+        raise DataError(str(error)) from None
+    features, labels = found["features"], found["labels"]
     if features.ndim != 2 or labels.shape != features.shape[:1]:
         raise DataError("an npz file needs features of shape (records, columns) and one label for each record")
+    _check_size(*features.shape)
     there = np.zeros(len(labels), dtype=bool)
     table = {f"x{i}": Cells(None, features[:, i].astype(float), there, "record") for i in range(features.shape[1])}
     return {**table, "label": Cells(tuple(str(x) for x in labels.tolist()), None, there, "record")}
 
 
+def _check_size(rows: int, columns: int) -> None:
+    """Before memory is taken.
+
+    Raises:
+        DataError: there are too many of them.
+    """
+    if columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:
+        raise DataError(
+            f"a table of {rows} records and {columns} columns: at most {_MOST_CELLS} cells and {MOST_COLUMNS} columns "
+            "are read"
+        )
+
+
 def _columns(table: Any, counted: str) -> dict[str, Cells]:
     import pyarrow as pa
 
+    _check_size(table.num_rows, table.num_columns)
     found: dict[str, Cells] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         name = name.strip()
@@ -139,9 +168,24 @@ def _columns(table: Any, counted: str) -> dict[str, Cells]:
             numbers = np.array([math.nan if cell is None else cell for cell in column.to_pylist()], dtype=float)
             found[name] = Cells(None, numbers, absent, counted)
         else:
-            texts = tuple("" if cell is None else str(cell).strip() for cell in column.to_pylist())
-            found[name] = Cells(texts, None, absent, counted)
+            found[name] = Cells(_texts(column, name), None, absent, counted)
     return found
+
+
+def _texts(column: Any, name: str) -> tuple[str, ...]:
+    """The cells as text, empty where there is none; each different text is held once."""
+    import pyarrow as pa
+
+    known = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    cells: list[str] = []
+    for chunk in known.chunks:
+        texts = ["" if cell is None else str(cell).strip() for cell in chunk.dictionary.to_pylist()]
+        longest = max(map(len, texts), default=0)
+        if longest > _LONGEST_CELL:
+            raise DataError(f"column {printable(name)!r} holds a text of {longest} characters, at most {_LONGEST_CELL}")
+        codes = chunk.indices.fill_null(len(texts)).to_pylist()
+        cells += map([*texts, ""].__getitem__, codes)
+    return tuple(cells)
 
 
 def _number(text: str) -> float:

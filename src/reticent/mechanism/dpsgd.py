@@ -28,6 +28,7 @@ _DRAWS = {
     Sampler.FIXED_SIZE: "fixed-size-draws",
     Sampler.SHUFFLED: "shuffled-draws",
 }
+_WORK_OF_A_RECORD = 1e4
 
 
 @MECHANISMS.add
@@ -110,6 +111,11 @@ class DPSGD(Mechanism):
             return ()
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
+
+    @property
+    def work(self) -> float:
+        """Each record of a person may be in the sum of a step or not: a law of as many values."""
+        return _WORK_OF_A_RECORD * (self.records - 1)
 
     @property
     def records(self) -> int:

@@ -58,6 +58,11 @@ class Ledger(Mechanism):
         return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
 
     @property
+    def work(self) -> float:
+        """That of all parts together."""
+        return sum(part.work for part in self.parts)
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of all parts, each once."""
         return tuple(dict.fromkeys(one for part in self.parts for one in part.conditions))

@@ -6,6 +6,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -89,22 +90,23 @@ def train(
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
-    with rundir.new_run(out) as directory:
-        context = _context(model, dataset, settings, device, directory)
-        average = [] if config.average_last is None else [WeightAverage(config.average_last)]
-        every = (*hooks, *_configured_hooks(config, dataset), *average)
-        kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
-        make = _optimiser(config, settings.steps)
-        record = fit(context, settings, make, *_sources(config), every, progress, kept)
-        if record.steps == 0:
-            raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
-        for mean in average:
-            mean.install()
-        _check_finite(model)
-        form = recognised(model, dataset, config, record, encoded_here=encoded_here)
-        rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
-    if kept is not None:
-        kept.path.unlink(missing_ok=True)
+    kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
+    with nullcontext() if kept is None else kept.held():
+        with rundir.new_run(out) as directory:
+            context = _context(model, dataset, settings, device, directory)
+            average = [] if config.average_last is None else [WeightAverage(config.average_last)]
+            every = (*hooks, *_configured_hooks(config, dataset), *average)
+            make = _optimiser(config, settings.steps)
+            record = fit(context, settings, make, *_sources(config), every, progress, kept)
+            if record.steps == 0:
+                raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+            for mean in average:
+                mean.install()
+            _check_finite(model)
+            form = recognised(model, dataset, config, record, encoded_here=encoded_here)
+            rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
+        if kept is not None:
+            kept.path.unlink(missing_ok=True)
     return rundir.load_run(out)
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from reticent._yaml import load_yaml
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
+from reticent.io import yaml
 from reticent.mechanism import Ledger, Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import Randomness
 from reticent.risk import advantage, epsilon_at_delta
@@ -116,7 +116,7 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
     """
     key, equals, values = text.partition("=")
     try:
-        found = load_yaml(f"[{values}]", "sweep")
+        found = yaml.loads(f"[{values}]", "sweep")
     except ArtifactError:
         found = None
     if not key or not equals or not isinstance(found, list) or not found:
