@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 WORKERS ?= 2
 
-.PHONY: help env certify test check lint types imports docs site slow browser bench mutants clean
+.PHONY: help env certify test check lint types imports docs notebooks site slow browser bench mutants clean
 
 help:
 	@echo "make certify [CONFIG=configs/adult.yaml]  train with DP-SGD and certify it"
@@ -16,6 +16,7 @@ help:
 	@echo "make check   tests, lint, types, import rules, documentation: what CI runs"
 	@echo "make slow    the longer experiments' tests, by name"
 	@echo "make browser the pages in headless Chromium"
+	@echo "make notebooks  run the notebooks and keep their outputs"
 	@echo "make site    the documentation as a site: docs/_build/html"
 	@echo "make bench   measure all and write docs/performance.md"
 	@echo "make mutants planted bugs in error terms: which tests see them"
@@ -50,6 +51,9 @@ imports: $(READY)
 
 docs: $(READY)
 	$(PYTEST) -m docs
+
+notebooks: $(READY)
+	$(BIN)/python docs/notebooks/make.py
 
 site: $(READY)
 	$(BIN)/python -m sphinx -W -q -b html docs docs/_build/html

@@ -27,6 +27,8 @@ PACKAGES = (
     "reticent.train.sensitivity",
     "reticent.train.sweep",
     "reticent.data",
+    "reticent.watch.live",
+    "reticent.watch.loggers",
     "reticent.watch.session",
     "reticent.interop.opacus",
     "reticent.interop.dp_events",

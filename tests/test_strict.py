@@ -137,3 +137,62 @@ def test_a_folder_in_place_of_a_file_is_one_line(where: str, tmp_path: Path, mon
     with pytest.raises(ArtifactError, match="give the name of a file"):
         _strict.write_atomic(Path(where), b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+class TestWriting:
+    """Readers see all of a file or none; nobody else sees what is private."""
+
+    def test_who_reads_the_old_file_reads_on(self, tmp_path: Path) -> None:
+        path = tmp_path / "file"
+        path.write_bytes(b"old" * 1000)
+        with path.open("rb") as reader:
+            reader.read(3)
+            _strict.write_atomic(path, b"new")
+            assert reader.read() == b"old" * 999
+        assert path.read_bytes() == b"new"
+        assert os.listdir(tmp_path) == ["file"]
+
+    def test_a_full_disk_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(descriptor: int) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "fsync", full)
+        (tmp_path / "old").write_bytes(b"old")
+        for name in ("old", "new"):
+            with pytest.raises(ArtifactError, match="No space left"), _strict.writing(tmp_path / name):
+                _strict.write_atomic(tmp_path / name, b"new")
+        assert (tmp_path / "old").read_bytes() == b"old"
+        assert os.listdir(tmp_path) == ["old"]
+
+    def test_private_files_are_private_from_the_first_byte(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        modes = []
+        own = os.fsync
+        monkeypatch.setattr(os, "fsync", lambda fd: (modes.append(os.fstat(fd).st_mode & 0o777), own(fd)))
+        _strict.write_atomic(tmp_path / "mine", b"x", private=True)
+        _strict.write_atomic(tmp_path / "ours", b"x")
+        assert modes[0] == 0o600
+        assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o600
+        assert (tmp_path / "ours").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+    def test_nobody_can_put_a_link_in_the_way(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("secrets.token_hex", lambda count: "guessed")
+        (tmp_path / "victim").write_bytes(b"mine")
+        (tmp_path / ".file.partial-guessed").symlink_to(tmp_path / "victim")
+        with pytest.raises(OSError, match="exists"):
+            _strict.write_atomic(tmp_path / "file", b"x")
+        assert (tmp_path / "victim").read_bytes() == b"mine"
+
+    def test_links_are_not_followed_where_that_is_said(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"x")
+        (tmp_path / "link").symlink_to("file")
+        assert _strict.read_bytes(tmp_path / "link", 9) == b"x"
+        with pytest.raises(ArtifactError, match="cannot be read"):
+            _strict.read_bytes(tmp_path / "link", 9, follow=False)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

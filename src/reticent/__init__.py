@@ -27,13 +27,13 @@ _WHERE = {
     "Mixed": "threat",
     "Relaxed": "threat",
     "WorstCase": "threat",
-    "advantage": "risk",
-    "bayes_security": "risk",
-    "delta_at_epsilon": "risk",
-    "epsilon_at_delta": "risk",
-    "mu": "risk",
-    "success": "risk",
-    "tpr_at_fpr": "risk",
+    "advantage": "api.measures",
+    "bayes_security": "api.measures",
+    "delta_at_epsilon": "api.measures",
+    "epsilon_at_delta": "api.measures",
+    "mu": "api.measures",
+    "success": "api.measures",
+    "tpr_at_fpr": "api.measures",
     "assess": "api",
     "audit_loop": "api",
     "certify": "api",
@@ -43,7 +43,7 @@ _WHERE = {
     "secure_noise": "api",
     "verify": "api",
 }
-"""Each name of the front door, and the package that it is read from."""
+"""Each name of the front door, and where it is read from."""
 
 _VERBS = ("audit", "calibrate", "watch")
 """Packages that can be called: ``rt.calibrate(...)`` is a verb, ``reticent.calibrate.Mu`` a name inside."""
@@ -98,6 +98,15 @@ if TYPE_CHECKING:
         verify,
         watch,
     )
+    from reticent.api.measures import (
+        advantage,
+        bayes_security,
+        delta_at_epsilon,
+        epsilon_at_delta,
+        mu,
+        success,
+        tpr_at_fpr,
+    )
     from reticent.mechanism import (
         DPSGD,
         Gaussian,
@@ -108,7 +117,6 @@ if TYPE_CHECKING:
         RandomisedResponse,
         Sampler,
     )
-    from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta, mu, success, tpr_at_fpr
     from reticent.threat import Attribute, Membership, MembershipGame, Mixed, Relaxed, WorstCase
 
 

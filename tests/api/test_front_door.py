@@ -406,8 +406,8 @@ def test_every_answer_is_short_in_text_and_a_table_in_a_notebook():
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (lambda: rt.advantage(rt.assess(PLAIN)[0]), ".curve of an assessment"),
-        (lambda: rt.tpr_at_fpr(PLAIN, 0.01), ".curve of an assessment"),
+        (lambda: rt.advantage(rt.assess(PLAIN, "relaxed")), "one assessment, such as found['relaxed']"),
+        (lambda: rt.tpr_at_fpr(0.3, 0.01), "a mechanism such as rt.dpsgd(...)"),
         (lambda: rt.Ledger(PLAIN), "Ledger((one, other))"),
     ],
 )

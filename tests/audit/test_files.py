@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from reticent.audit import Design, Scores, ShadowScores, import_lira, import_privacy_meter, load_scores, save_scores
-from reticent.audit.files import read_npy
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.npz import read_npy
 
 SCORES = Scores(np.array([0.1, 2.0, 1 / 3]), np.array([-1e-300, 5.0]), {"attack": "loss", "seed": 3}, Design.ONE_RUN)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from reticent.audit import Design, Scores, audit, audit_claim, save_scores
-from reticent.certificate.audit_page import headline, render_audit
+from reticent.certificate.audit_page import headline, render_audit, write_audit_page
 from reticent.certificate.audit_power import detectable
 from reticent.cli import main
+from reticent.errors import ArtifactError
 from reticent.tradeoff import GaussianTradeOff
 
 HOSTILE = "<script>alert(1)</script>$\\frac{1}{0}$\u202e"
@@ -90,3 +91,40 @@ def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path
         main(["audit", str(tmp_path / "scores.npz"), "--private"])
     assert stopped.value.code == 2
     assert "--private" in capsys.readouterr().err
+
+
+class TestOverwriting:
+    """The pages and pictures of an audit replace older ones of their own, and nothing else."""
+
+    def write(self, page: Path) -> None:
+        claims = {"c": GaussianTradeOff(1.0)}
+        write_audit_page(page, audit(scores(1.0, 50), claims), claims)
+
+    @pytest.mark.parametrize("name", ["report.html", "report.svg", "report.png"])
+    def test_a_foreign_file_stays(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).write_bytes(b"a key")
+        with pytest.raises(ArtifactError, match="nothing is overwritten"):
+            self.write(tmp_path / "report.html")
+        assert [p.name for p in tmp_path.iterdir()] == [name]
+        assert (tmp_path / name).read_bytes() == b"a key"
+
+    def test_an_older_report_is_replaced(self, tmp_path: Path) -> None:
+        self.write(tmp_path / "report.html")
+        (tmp_path / "report.svg").write_text("old")
+        self.write(tmp_path / "report.html")
+        assert (tmp_path / "report.svg").read_text().startswith("<svg")
+
+    @pytest.mark.parametrize("name", ["report.svg", "report.png"])
+    def test_a_page_is_no_picture(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ArtifactError, match=r"name it \.html"):
+            self.write(tmp_path / name)
+
+    @pytest.mark.parametrize("option", ["--html", "--save-scores"])
+    def test_it_is_said_before_the_work(self, tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+        victim = tmp_path / ("key.csv" if option == "--save-scores" else "key")
+        victim.write_bytes(b"a key")
+        with pytest.raises(SystemExit) as end:
+            main(["audit", str(tmp_path / "no such scores.npz"), "--format", "scores", option, str(victim)])
+        assert end.value.code == 2
+        assert "nothing is overwritten" in capsys.readouterr().err
+        assert victim.read_bytes() == b"a key"

@@ -10,7 +10,7 @@ import pytest
 
 from reticent.certificate import gate_report
 from reticent.certificate.build import certify
-from reticent.certificate.policy import Check, Policy, check, load_policy
+from reticent.certificate.policy import Check, Policy, Shown, check, load_policy
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.certificate.verify import Verification, verify
 from reticent.errors import ArtifactError
@@ -33,11 +33,15 @@ def outcome(certificate: Certificate) -> Verification:
 
 
 def policy(*limits: dict[str, object], **more: object) -> Policy:
-    return Policy.model_validate({"schema": "reticent.policy/1", "limits": list(limits), **more})
+    fields = {"schema": "reticent.policy/1", "limits": list(limits), "accept_conditions": ["clipped"], **more}
+    return Policy.model_validate(fields)
 
 
-def failed(certificate: Certificate, outcome: Verification, wanted: Policy, *, signed=None, now=NOW) -> list[str]:
-    return [c.name for c in check(certificate, outcome, wanted, signed=signed, now=now) if not c.passed]
+def failed(
+    certificate: Certificate, outcome: Verification, wanted: Policy, *, signed=None, weights=None, now=NOW
+) -> list[str]:
+    found = check(certificate, outcome, wanted, Shown(signed, weights), now=now)
+    return [c.name for c in found if not c.passed]
 
 
 MEASURES = [
@@ -111,7 +115,7 @@ def test_age(certificate, outcome, now: str, breached: bool) -> None:
 )
 def test_the_age_is_told_in_whole_days(certificate, outcome, now, words) -> None:
     wanted = policy({"measure": "advantage", "at_most": 1.0}, max_age_days=30)
-    assert words in [c.detail for c in check(certificate, outcome, wanted, signed=None, now=now)]
+    assert words in [c.detail for c in check(certificate, outcome, wanted, Shown(), now=now)]
 
 
 def test_an_expired_certificate_is_a_breach_even_if_the_policy_names_no_age(certificate, outcome) -> None:
@@ -152,7 +156,7 @@ def test_a_policy_that_cannot_be_read_is_one_line(tmp_path: Path, text: str, com
 
 
 def test_hostile_names_are_inert_in_markdown_and_junit(certificate, outcome) -> None:
-    checks = check(certificate, outcome, policy({"measure": "advantage", "at_most": 0.1}), signed=None, now=NOW)
+    checks = check(certificate, outcome, policy({"measure": "advantage", "at_most": 0.1}), Shown(), now=NOW)
     checks.append(Check(HOSTILE, False, HOSTILE))
     suite = ElementTree.fromstring(gate_report.junit(certificate, checks))  # noqa: S314
     assert suite.tag == "testsuite"

@@ -53,25 +53,25 @@ def test_python_dash_m():
 YAML = {
     "a date that is none": ("seed: 2024-13-45", "seed: .*got '2024-13-45'"),
     "a date": ("seed: 2024-10-10", "seed: "),
-    "an int that is none": ("seed: !!int abc", "not valid YAML: invalid literal"),
-    "a bool that is none": ("seed: !!bool abc", "not valid YAML: 'abc'"),
+    "an int that is none": ("seed: !!int abc", "a tag such as !!int in line"),
+    "a bool that is none": ("seed: !!bool abc", "a tag such as !!bool"),
     "a float that is none": ("seed: !!float abc", "not valid YAML"),
     "a time that is none": ("seed: !!timestamp abc", "not valid YAML"),
     "5,000 digits": ("seed: " + "1" * 5000, "seed: "),
     "5,000 digits by force": ("seed: !!int " + "1" * 5000, "not valid YAML"),
-    "no binary digits": ("seed: 0b_", "seed: .*got '0b_'"),
-    "a clock": ("seed: 190:20:30", "seed: .*got '190:20:30'"),
+    "no binary digits": ("seed: 0b_", "'0b_' has several meanings"),
+    "a clock": ("seed: 190:20:30", "'190:20:30' has several meanings in line"),
     "a repeated key": ("seed: 1\nseed: 2", "the key 'seed' is repeated"),
     "a repeated key inside": ("trace: {every: 1, every: 2}", "the key 'every' is repeated"),
     "too many steps": ("steps: 5000000", "less than or equal to 1000000"),
     "a key that moves the cursor": (r'"\e[2J\e]0;x\a": 1', r"unknown key '.*x1b"),
-    "half a character": (r'seed: "\ud800"', "seed: "),
+    "half a character": (r'seed: "\ud800"', "half a character"),
     "a list as a key": ("? [a, b]\n: 1", "not valid YAML"),
-    "a merge": ("<<: 3", "unknown key '<<'"),
-    "itself": ("seed: &a [*a]", "seed: "),
-    "a path": ("data: {name: purchase-100, path: /dev/zero}", "repeated"),
+    "a merge": ("<<: 3", "a merge key <<"),
+    "itself": ("seed: &a [*a]", "an anchor or alias"),
+    "a path": ("data: {name: purchase-100, path: /dev/zero}", "the key .data. is repeated"),
     "deep": ("seed: " + "[" * 400, "not valid YAML"),
-    "noise 1e308": ("max_grad_norm: !!float 1e309", "max_grad_norm"),
+    "noise 1e309": ("max_grad_norm: 1e309", "the number 1e309 is too large"),
 }
 
 
@@ -192,7 +192,7 @@ def _many_rows(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "build", "message"),
     [
-        ("s.npz", _zip_bomb, "too large entries"),
+        ("s.npz", _zip_bomb, "bytes once unpacked"),
         ("s.npz", _long_directory, "not a readable .npz file"),
         ("s.parquet", _many_rows, "holds 11000000 scores, at most 10000000"),
     ],

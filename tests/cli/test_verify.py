@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("quick_documents")
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e\x07name"
 POLICY = """
+accept_conditions: [clipped]
 schema: reticent.policy/1
 signature: true
 limits: [{measure: advantage, neighbouring: add-remove, at_most: %s}]

@@ -14,11 +14,12 @@ with warnings.catch_warnings():
     pytest.importorskip("dash")
 
 from reticent.dashboard.callbacks import Callbacks
-from reticent.dashboard.guard import protect
+from reticent.dashboard.guard import cookie_of, protect
 from reticent.dashboard.server import Server, build_app
 from reticent.dashboard.turns import Turns
 
 PORT = 8050
+TOKEN = "s3cret"  # noqa: S105
 
 
 @pytest.fixture(scope="session")
@@ -42,10 +43,14 @@ def callbacks() -> Callbacks:
 def client_of() -> Callable[..., Any]:
     """Makes a test client of a protected application."""
 
-    def make(host: str = "127.0.0.1", token: str | None = None, local: bool = True) -> Any:
+    def make(host: str = "127.0.0.1", local: bool = True, known: bool = True) -> Any:
         app = build_app(local=local)
-        protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=PORT, token=token)
-        return app.server.test_client()
+        protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=PORT, token=TOKEN)
+        client = app.server.test_client()
+        if known:
+            for name in ("127.0.0.1", "localhost", "::1"):
+                client.set_cookie(cookie_of(PORT), TOKEN, domain=name)
+        return client
 
     return make
 

@@ -80,7 +80,7 @@ def opened(browser: Any, served: Server) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda told: complaints.append(told.text) if told.type == "error" else None)
-        page.goto(f"{served.address}?{query}")
+        page.goto(f"{served.address}&{query}" if query else served.address)
         page.wait_for_selector("body[data-panel]")
         settle(page)
         return page

@@ -17,10 +17,12 @@ from typing import Any
 
 import pytest
 
+from reticent.dashboard.guard import cookie_of
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import DEFAULTS
 
 SECONDS = float(os.environ.get("RETICENT_LOAD_SECONDS", "60"))
+_HEADERS = {"Content-Type": "application/json"}
 DRAGGED = 5
 """Places of the slider before it rests."""
 
@@ -37,7 +39,7 @@ def ask(served: Server, question: dict[str, Any]) -> str | None:
 def talk(served: Server, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=120)
     try:
-        connection.request(method, f"/{path}", body, {"Content-Type": "application/json"})
+        connection.request(method, f"/{path}", body, _HEADERS | {"Cookie": f"{cookie_of(served.port)}={served.token}"})
         answer = connection.getresponse()
         return answer.status, answer.read()
     finally:

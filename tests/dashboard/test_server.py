@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -16,10 +17,10 @@ import pytest
 
 from reticent.cli import main
 from reticent.dashboard.guard import LARGEST_REQUEST
-from reticent.dashboard.server import Server, free_port, is_local
+from reticent.dashboard.server import Server, _Quiet, free_port, is_local
 
 HERE = {"Host": "127.0.0.1:8050"}
-OPEN = {"host": "0.0.0.0", "token": "s3cret", "local": False}  # noqa: S104
+OPEN = {"host": "0.0.0.0", "local": False, "known": False}  # noqa: S104
 
 
 def test_the_page_names_no_other_host(client: Any) -> None:
@@ -80,7 +81,30 @@ def guarded(client_of: Callable[..., Any]) -> Any:
 
 
 class TestToken:
-    """What is not served to this machine alone wants a token."""
+    """Every request wants it: other accounts of this machine can connect as well."""
+
+    @pytest.mark.parametrize("path", ["/", "/?token=wrong", "/_dash-layout", "/assets/page.js", "/swatches.css", "/x"])
+    def test_this_machine_needs_it_too(self, client_of: Callable[..., Any], path: str) -> None:
+        stranger = client_of(known=False)
+        answer = stranger.get(path, headers=HERE)
+        assert (answer.status_code, answer.content_type.partition(";")[0]) == (401, "text/plain")
+        for place in ("/_dash-update-component", "/explore", "/?token=s3cret"):
+            assert stranger.post(place, json={}, headers=HERE).status_code == 401
+        wrong = {**HERE, "Cookie": "reticent_token_8050=s3cre; reticent_token=s3cret; reticent_token_8051=s3cret"}
+        assert stranger.get("/", headers=wrong).status_code == 401
+
+    def test_the_settings_of_the_start_link_stay(self, client_of: Callable[..., Any]) -> None:
+        first = client_of(known=False).get("/?token=s3cret&steps=3&attackers=a%2Cb", headers=HERE)
+        assert (first.status_code, first.headers["Location"]) == (302, "/?steps=3&attackers=a%2Cb")
+
+    def test_two_servers_have_two_tokens(self) -> None:
+        servers = [Server("127.0.0.1", 0) for _ in range(2)]
+        try:
+            assert len({server.token for server in servers}) == 2
+            assert all(len(server.token) > 30 and server.address.endswith(server.token) for server in servers)
+        finally:
+            for server in servers:
+                server._server.server_close()
 
     @pytest.mark.parametrize("path", ["/", "/?token=wrong", "/_dash-layout", "/assets/page.js", "/?token="])
     def test_without_it_nothing_is_shown(self, guarded: Any, path: str) -> None:
@@ -97,20 +121,24 @@ class TestToken:
         assert "HttpOnly" in first.headers["Set-Cookie"]
         assert "SameSite=Strict" in first.headers["Set-Cookie"]
         cookie = {"Cookie": first.headers["Set-Cookie"].partition(";")[0]}
+        assert cookie["Cookie"] == "reticent_token_8050=s3cret"
         assert guarded.get("/_dash-layout", headers={**host, **cookie}).status_code == 200
 
     def test_a_foreign_name_is_refused_even_with_it(self, guarded: Any) -> None:
         assert guarded.get("/?token=s3cret", headers={"Host": "evil.example:8050"}).status_code == 421
 
 
-def test_only_loopback_goes_without_a_token() -> None:
+def test_a_connection_that_says_nothing_ends(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 < _Quiet.timeout <= 60
+    monkeypatch.setattr(_Quiet, "timeout", 0.2)
+    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as idle:
+        idle.sendall(b"GET / HTTP/1.1\r\n")
+        assert idle.recv(1) == b""
+
+
+def test_only_loopback_is_this_machine_alone() -> None:
     assert [is_local(h) for h in ("127.0.0.1", "127.8.8.8", "::1", "localhost")] == [True] * 4
     assert [is_local(h) for h in ("0.0.0.0", "::", "192.168.0.7", "example.org")] == [False] * 4  # noqa: S104
-    open_to_all = Server("0.0.0.0", 0)  # noqa: S104
-    try:
-        assert "?token=" in open_to_all.address
-    finally:
-        open_to_all._server.server_close()
 
 
 def test_a_taken_port_says_so_and_offers_another(capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +176,9 @@ def test_it_stops_without_a_traceback(number: int) -> None:
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             try:
-                assert urllib.request.urlopen(f"http://127.0.0.1:{port}/").status == 200
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/")
+            except urllib.error.HTTPError as refused:
+                assert refused.code == 401  # noqa: PT017
                 break
             except OSError:
                 time.sleep(0.1)

@@ -12,6 +12,7 @@ from tests.docs.follow import ROOT, follow
 SHORT = {
     "start/first-certificate.md": ["runs/mine/certificate.html", "runs/signed/certificate.json"],
     "howto/audit-a-model.md": ["report.html"],
+    "howto/federated.md": ["certificate/certificate.html"],
     "howto/gate.md": ["gate.md", "gate.xml"],
     "howto/jax-privacy.md": ["certificate/certificate.html"],
     "howto/noise-for-a-target.md": [],
@@ -24,6 +25,7 @@ SHORT = {
 LONG = {
     "howto/audit-your-loop.md": [],
     "howto/cluster.md": [],
+    "howto/flower-and-pfl.md": ["certificate/certificate.html"],
     "howto/huggingface.md": ["certificate/certificate.html"],
     "howto/lightning.md": ["certificate/certificate.html"],
 }
@@ -39,7 +41,8 @@ def pages() -> list:
 
 @pytest.mark.parametrize(("page", "files"), pages())
 def test_a_page_can_be_followed_literally(page: str, files: list[str], tmp_path: Path) -> None:
-    for module in {"howto/huggingface.md": ["peft"], "howto/lightning.md": ["lightning"]}.get(page, []):
+    needed = {"huggingface": ["peft"], "lightning": ["lightning"], "flower-and-pfl": ["flwr", "pfl"]}
+    for module in needed.get(Path(page).stem, []):
         pytest.importorskip(module)
     assert follow(ROOT / "docs" / page, tmp_path)
     for name in files:

@@ -192,11 +192,11 @@ def configurations(draw: st.DrawFn) -> bytes:
 def patient(content: bytes) -> bool:
     """Whether a configuration asks for a run that may rightly take long."""
     from reticent.errors import ReticentError
-    from reticent.train._yaml import load_yaml
+    from reticent.io.yaml import loads
     from reticent.train.config import parse_config
 
     try:
-        config = parse_config(load_yaml(content.decode(), "c"), "c")
+        config = parse_config(loads(content.decode(), "c"), "c")
     except (ReticentError, UnicodeDecodeError):
         return False
     sizes = getattr(config.model, "widths", (1,))

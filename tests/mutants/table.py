@@ -46,6 +46,12 @@ FORM = "tests/train/test_model_form.py"
 NORMALISE = "tests/train/test_normalise.py"
 VOUCHED = "tests/mechanism/test_vouched.py"
 WATCH_FORM = "tests/watch/test_model_form.py"
+CERTIFICATE, DASHBOARD = "reticent/certificate/", "reticent/dashboard/"
+CLOSED = "tests/certificate/test_policy_closed.py"
+PLANTED = "tests/certificate/test_planted.py"
+HOSTILE = "tests/certificate/test_hostile_work.py"
+YAML = "tests/io/test_yaml.py"
+SERVER = "tests/dashboard/test_server.py"
 FACTS = "tests/threat/test_facts_to_claims.py"
 EPOCHS = "tests/mechanism/test_epochs.py"
 ROUNDED = "tests/composition/test_rounded_ends.py"
@@ -56,6 +62,11 @@ PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", 
 WATCH = "reticent/watch/"
 LOOPS = "tests/watch/test_false_certificates.py"
 BUGS = "tests/watch/test_planted_bugs.py"
+
+LIVE = "tests/watch/test_live.py"
+CLIENTS = "tests/mechanism/test_clients.py"
+COLUMNS = "tests/data/test_own_columns.py"
+WATCH = "reticent/watch/"
 
 
 @dataclass(frozen=True)
@@ -249,6 +260,59 @@ MUTANTS = (
     Mutant("watch: dropout that is switched on later", "reticent/watch/model_form.py", "        if isinstance(now, Obstacle):\n            self._form = now\n        elif", "        if", WATCH_FORM + "::TestNotBelieved::test_dropout_that_is_switched_on_later"),
     Mutant("watch: any clipping is taken for flat", "reticent/watch/model_form.py", "Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
     Mutant("patches: other images of the batch", "reticent/train/patches.py", "rows = rows - rows.mean(dim=1, keepdim=True)", "rows = rows - rows.mean(dim=0, keepdim=True)", "tests/train/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
+    Mutant("watch: a stop charged at the steps that ran", MECHANISM + "watched_run.py", "[self._of(segment) for segment in charged(self)]", "[self._of(segment) for segment in self.segments]", LIVE + "::test_a_stop_is_charged_at_the_planned_steps"),
+    Mutant("watch: planned steps with the most noise that ran", MECHANISM + "planned.py", "min(part.noise_multiplier for part in run.segments)", "max(part.noise_multiplier for part in run.segments)", LIVE + "::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
+    Mutant("watch: planned steps at the usual rate", MECHANISM + "planned.py", "return max(known) if known else None", "return usual", LIVE + "::test_what_did_not_run_counts_as_the_worst_of_what_ran"),
+    Mutant("watch: planned passes that would be started", MECHANISM + "planned.py", "-(-rest * many // batches)", "rest * many // batches", LIVE + "::test_passes_that_were_planned_count_whole"),
+    Mutant("watch: a plan that was only declared is checked", MECHANISM + "vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if equal else Status.DECLARED", LIVE + "::test_as_many_as_planned_cost_what_they_cost"),
+    Mutant("watch: noise that changed on the way to a stop", MECHANISM + "vouched.py", "if plan.stop_at is not None and equal else Status.DECLARED", "if plan.stop_at is not None else Status.DECLARED", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
+    Mutant("watch: more steps than planned", MECHANISM + "vouched.py", "if plan is None or run.steps > plan.steps:", "if plan is None:", LIVE + "::test_more_than_planned_all_count_and_nobody_vouches"),
+    Mutant("watch: one step beyond the stop", WATCH + "live.py", "self._stop is not None and self._steps >= self._stop", "self._stop is not None and self._steps > self._stop", LIVE + "::test_a_loop_that_asks_ends_by_itself"),
+    Mutant("watch: a stop that noise cannot move", WATCH + "live.py", "if self._target is not None and kind != self._kind:", "if self._target is not None and self._kind is None:", LIVE + "::test_less_noise_on_the_way_moves_the_stop"),
+    Mutant("live risk: the most noise of several parts", WATCH + "live.py", "noise_multiplier=min(run.noise_multiplier for run in runs) / records", "noise_multiplier=max(run.noise_multiplier for run in runs) / records", LIVE + "::test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof"),
+    Mutant("live risk: one record of a person", WATCH + "live.py", "noise_multiplier=min(run.noise_multiplier for run in runs) / records", "noise_multiplier=min(run.noise_multiplier for run in runs)", LIVE + "::test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof"),
+    Mutant("live risk: batches of fixed size with a shift of 1", WATCH + "live.py", "noise_multiplier=0.5 * run.noise_multiplier", "noise_multiplier=run.noise_multiplier", LIVE + "::test_a_look_at_other_samplers"),
+    Mutant("clients: counted as records", MECHANISM + "watched_run.py", "            unit=self.unit,\n", "", CLIENTS + "::test_a_server_loop_is_certified_for_clients"),
+    Mutant("clients: cohorts of fixed size taken as Poisson", MECHANISM + "watched_run.py", "return self._part(noise, rate, steps, Sampler.FIXED_SIZE)", "return self._part(noise, rate, steps)", CLIENTS + "::test_a_server_loop_is_certified_for_clients"),
+    Mutant("clients: Opacus's records called clients", WATCH + "units.py", "if unit is Unit.CLIENT and private:", "if unit is Unit.CLIENT and not said:", CLIENTS + "::test_opacus_clips_records"),
+    Mutant("clients: a part of records among them", MECHANISM + "ledger.py", "if len(units) > 1:", "if not units:", CLIENTS + "::test_a_ledger_is_about_one_kind"),
+    Mutant("own tables: an indicator less its mean", "reticent/data/own_columns.py", "blank[:, None].astype(np.float32)", "(blank - blank.mean())[:, None].astype(np.float32)", COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
+    Mutant("own tables: an indicator only where a cell is empty", "reticent/data/own_columns.py", "    if column.missing is Missing.INDICATOR:\n        block", "    if column.missing is Missing.INDICATOR and blank.any():\n        block", COLUMNS + "::test_a_record_that_is_missing_something_changes_its_own_row_only"),
+    Mutant("own tables: the mean in empty cells", "reticent/data/own_columns.py", "stands = 0.5 * (low + high) if column.fill is None else float(column.fill)", "stands = float(np.nanmean(cells.numbers))", COLUMNS + "::test_a_constant_stands_for_an_empty_cell"),
+    Mutant("own tables: bounds read off are called declared", "reticent/data/own_columns.py", "found = derived_column(cells, label=label).model_dump() | dict(given)", 'found = derived_column(cells, label=label).model_dump() | dict(given) | {"derived": False}', COLUMNS + "::test_bounds_may_be_read_off_where_only_missing_is_declared"),
+    Mutant("own tables: a measured column may be missing", "reticent/train/own.py", "if sensitive in names and (", "if not names and (", "tests/train/test_own_data.py::test_numbers_that_may_be_missing_are_trained_on_and_not_measured"),
+    Mutant("gate: only the first relation", CERTIFICATE + "policy.py", "    for relation in dict.fromkeys(relations):", "    for relation in relations[:1]:", CLOSED + "::TestRelations::test_a_limit_without_relation_holds_for_every_relation"),
+    Mutant("gate: relations that the policy demands", CERTIFICATE + "policy.py", "        relations = [relation.value for relation in policy.demanded]", "        relations = []", CLOSED + "::TestRelations::test_a_relation_that_must_be_there_and_is_not"),
+    Mutant("gate: the worst case of a relation", CERTIFICATE + "policy.py", 'if record.adversary == "worst-case"}', "}", CLOSED + "::TestRelations::test_the_worst_case_of_each_must_be_there"),
+    Mutant("gate: other parameters count", CERTIFICATE + "policy.py", "fits = [record for record in every if _is_meant(record, limit)]", "fits = every", CLOSED + "::TestParameters::test_other_parameters_do_not_count"),
+    Mutant("gate: a number passes for a measurement", CERTIFICATE + "policy.py", "isinstance(record.parameters[name], dict) if value == MEASURED", "True if value == MEASURED", CLOSED + "::TestParameters::test_a_number_is_no_measurement"),
+    Mutant("gate: conditions are not asked about", CERTIFICATE + "policy.py", "for key, status in _open(record) if key not in policy.accept_conditions]", "for key, status in ()]", CLOSED + "::TestConditions"),
+    Mutant("gate: a condition that nobody knows", CERTIFICATE + "policy.py", "if found.key not in CONDITIONS or found.known.open:", "if found.key in CONDITIONS and found.known.open:", CLOSED + "::TestConditions::test_a_condition_that_nobody_knows_is_not_accepted"),
+    Mutant("gate: an estimate passes for a bound", CERTIFICATE + "policy.py", "(Claim(limit.claim).proven and Claim(record.claim).proven)", "Claim(limit.claim).proven", CLOSED + "::TestConditions::test_no_condition_makes_a_bound_of_an_estimate"),
+    Mutant("gate: values outside a measure's domain", CERTIFICATE + "policy.py", "if not 0.0 <= value <= kind.most:", "if not 0.0 <= value:", CLOSED + "::test_a_mistake_in_a_policy_is_one_line_and_exit_code_2"),
+    Mutant("gate: a model that was not compared", CERTIFICATE + "policy.py", "shown.weights is True, says[shown.weights]", "shown.weights is not False, says[shown.weights]", CLOSED + "::TestModel::test_the_weights_must_have_been_compared"),
+    Mutant("gate: a model that is not on the list", CERTIFICATE + "policy.py", "named in policy.weights_sha256, detail", "named is not None, detail", CLOSED + "::TestModel::test_the_model_must_be_on_the_list"),
+    Mutant("gate: names that do not exist", CERTIFICATE + "policy.py", "        if name not in names:", "        if not name:", CLOSED + "::test_a_mistake_in_a_policy_is_one_line_and_exit_code_2"),
+    Mutant("certificates: any reason to leave an attacker out", CERTIFICATE + "inputs.py", "return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism)", "return True", PLANTED + "::test_an_attacker_is_left_out_for_a_reason_that_can_be_true"),
+    Mutant("certificates: dominance is not checked", CERTIFICATE + "derive.py", "        check_dominance(result, worst[result.neighbouring])", "        pass", PLANTED + "::test_nobody_exceeds_the_worst_case"),
+    Mutant("certificates: more digits than are stated", CERTIFICATE + "rounding.py", "return low <= stated <= high and len(Decimal(repr(stated)).normalize().as_tuple().digits) <= digits", "return low <= stated <= high", PLANTED + "::test_more_digits_than_a_certificate_states_are_no_rounding"),
+    Mutant("certificates: work is not estimated", CERTIFICATE + "inputs.py", "    if mechanism.work > _MOST_WORK:", "    if mechanism.work < 0.0:", HOSTILE + "::test_many_parts_together_are_too_much"),
+    Mutant("files are written in place", "reticent/_strict.py", "        os.replace(partial, path)", "        path.write_bytes(data)", "tests/test_strict.py::TestWriting"),
+    Mutant("private files can be read by others", "reticent/_strict.py", "0o600 if private else 0o666", "0o666", "tests/test_strict.py::TestWriting"),
+    Mutant("a link in the way is followed", "reticent/_strict.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC", "os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC", "tests/test_strict.py::TestWriting"),
+    Mutant("YAML: a key twice", "reticent/io/yaml.py", "            if name in found:", "            if name is found:", YAML),
+    Mutant("YAML: aliases", "reticent/io/yaml.py", "if isinstance(event, events.AliasEvent) or getattr(event, \"anchor\", None) is not None:", "if False:", YAML),
+    Mutant("YAML: numbers of several meanings", "reticent/io/yaml.py", "if _TWO_MEANINGS.fullmatch(text) and not _REAL.fullmatch(text):", "if False:", YAML),
+    Mutant("YAML: nodes without end", "reticent/io/yaml.py", "        if self._left < 0:", "        if self._left is None:", YAML),
+    Mutant("outputs: foreign files are replaced", "reticent/io/outputs.py", "    if mark.encode() not in read_start(path, _START):", "    if not read_start(path, _START):", CLOSED + "::TestOutputs"),
+    Mutant("outputs: links are followed", "reticent/io/outputs.py", "    if path.is_symlink():\n        raise ArtifactError(f\"{path}: is a link", "    if False:\n        raise ArtifactError(f\"{path}: is a link", "tests/io/test_outputs.py"),
+    Mutant("dashboard: this machine needs no token", DASHBOARD + "guard.py", "    if not _same(request.cookies.get(cookie, \"\"), token):", "    if request.remote_addr is None and not _same(request.cookies.get(cookie, \"\"), token):", SERVER + "::TestToken"),
+    Mutant("dashboard: any token", DASHBOARD + "guard.py", "    return hmac.compare_digest(given.encode(\"utf-8\", \"replace\"), token.encode())", "    return bool(given)", SERVER + "::TestToken"),
+    Mutant("dashboard: other sites may ask", DASHBOARD + "guard.py", "if origin is not None and urlsplit(origin).netloc != request.host:", "if False:", SERVER + "::test_a_page_of_another_site_may_ask_nothing"),
+    Mutant("dashboard: a foreign name that points here", DASHBOARD + "guard.py", "        if not _is_ours(request.host, host, port):", "        if False:", SERVER + "::test_a_foreign_name_that_points_here_is_refused"),
+    Mutant("checkpoint: two processes", TRAIN + "checkpoint.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", "tests/train/test_checkpoint.py::test_one_process_at_a_time"),
+    Mutant("tables: cells are not counted first", "reticent/data/own_files.py", "    if columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:", "    if False:", "tests/data/test_tables.py"),
+    Mutant("npz: unpacked without a limit", "reticent/io/npz.py", "            if size > most:", "            if size < 0:", "tests/data/test_tables.py"),
     Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
     Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),

@@ -12,12 +12,13 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from reticent.errors import WorkerError
-from reticent.tasks import Dask, Local, Ray, Store, Task, execute
+from reticent.tasks import Dask, Local, Ray, Store, Task, execute, sessions
 
 WORK = """
 import os
@@ -108,7 +109,6 @@ def test_workers_with_another_version_of_a_library_are_refused(tmp_path, work, m
 
 
 def test_many_small_tasks_travel_together_and_use_all_workers(tmp_path, work, monkeypatch):
-    from reticent.tasks import sessions
 
     batches = []
     submit = sessions._Processes.submit
@@ -267,3 +267,30 @@ def test_two_workers_are_nearly_twice_as_fast_as_one(tmp_path, work):
         taken.append(time.monotonic() - start)
     print(f"one worker {taken[0]:.1f} s, two {taken[1]:.1f} s: {taken[0] / taken[1]:.2f} times as fast")
     assert taken[0] / taken[1] >= 1.8
+
+
+def test_a_pool_that_is_given_up_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread trips over the work that was taken away: no traceback, and no process lives on."""
+
+    said, lived = [], []
+    monkeypatch.setattr(threading, "excepthook", lambda told: said.append(told))
+
+    class Process:
+        def is_alive(self) -> bool:
+            return True
+
+        def kill(self) -> None:
+            lived.append("killed")
+
+    class Pool:
+        _processes: ClassVar = {1: Process()}
+
+        def shutdown(self, *, wait: bool, kill_workers: bool) -> None:
+            for name in ("ExecutorManagerThread-3", "mine"):
+                thread = threading.Thread(target=lambda: {}[5], name=name)
+                thread.start()
+                thread.join()
+
+    sessions._kill(Pool())
+    assert lived == ["killed"]
+    assert [told.thread.name for told in said] == ["mine"]

@@ -20,6 +20,7 @@ from safetensors import safe_open
 from reticent.cli import main
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.train import load_run, train
+from reticent.train.checkpoint import Checkpoint
 from reticent.train.randomness import SeededSource
 
 SMOOTH = {"learning_rate_schedule": {"warmup": 0.2}, "average_last": 0.6}
@@ -182,3 +183,38 @@ def test_a_schedule_with_a_checkpoint_ends_in_one_line(tmp_path, capsys):
     assert "a run with a schedule cannot be resumed: leave out the checkpoint" in said.err
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "kept").exists()
+
+
+def test_one_process_at_a_time(tmp_path):
+    path = tmp_path / "kept"
+    with Checkpoint(path).held():
+        with (
+            pytest.raises(ArtifactError, match="another process is training with this checkpoint"),
+            Checkpoint(path).held(),
+        ):
+            pass
+        with Checkpoint(tmp_path / "other").held():
+            pass
+    with Checkpoint(path).held():
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_training_holds_its_checkpoint(make_config, dataset, tmp_path):
+    path = tmp_path / "kept"
+    with Checkpoint(path).held(), pytest.raises(ArtifactError, match="another process"):
+        train(make_config(steps=4), tmp_path / "run", dataset=dataset, checkpoint=path)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_checkpoint_is_private(make_config, dataset, tmp_path, monkeypatch):
+    path, modes = tmp_path / "kept", []
+    own = Checkpoint.save
+
+    def save(self, moving):
+        own(self, moving)
+        modes.append(path.stat().st_mode & 0o777)
+
+    monkeypatch.setattr(Checkpoint, "save", save)
+    train(make_config(steps=4), tmp_path / "run", dataset=dataset, checkpoint=path, checkpoint_every=2)
+    assert modes == [0o600, 0o600]

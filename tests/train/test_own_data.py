@@ -185,7 +185,7 @@ def test_parquet_and_npz_give_the_same_records(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("age,job,income\n1,cook,low\n,cook,high\n", "empty cells"),
+        ("age,job,income\n1,cook,low\n,cook,high\n", r"1 empty cell \(first: line 3\)"),
         ("age,job,income\n1,cook,low\nnan,cook,high\n", "not finite|empty"),
         ("age,age,income\n1,2,low\n2,2,high\n", "two columns"),
         ("income\nlow\nhigh\n", "schema"),
@@ -230,6 +230,41 @@ def test_wrong_commands_end_in_one_line(folder, capsys):
     assert command("train", "small.yaml", "--data", "people.csv", "--label", "income", "--out", "run") == 2
     assert all(line.startswith("reticent: ") for line in capsys.readouterr().err.splitlines())
     assert not (folder / "run").exists()
+
+
+def test_a_dry_run_shows_columns_model_cost_and_risk_and_writes_nothing(folder, capsys):
+    before = sorted(path.name for path in folder.iterdir())
+    words = ("train", "small.yaml", "--data", "people.csv", "--label", "income", "--schema", "schema.yaml", "--dry-run")
+    assert command(*words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "age numbers 17 to 90 refuse declared 1" in shown
+    assert "model: kind logistic; 10 trained parameters; 2 classes" in shown
+    assert "cost: 4 steps of about 10 of 48 records, 40 gradients" in shown
+    assert "worst-case bound" in shown
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert command(*words, "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    run = load_run(trained(folder, "--schema", "schema.yaml"))
+    found = rt.assess(run.ledger)[0].measure(rt.advantage)
+    assert document["risk"]["assessments"][0]["advantage"]["value"] == pytest.approx(found.value, rel=1e-9, abs=0)
+    assert document["cost"]["num_parameters"] == run.ledger.num_parameters
+
+
+def test_a_dry_run_refuses_what_training_would_refuse(folder, capsys):
+    (folder / "small.yaml").write_text(CONFIG.replace("batch_size: 10", "batch_size: 1000"))
+    assert command("train", "small.yaml", "--data", "people.csv", "--label", "income", "--dry-run") == 2
+    assert command("train", "small.yaml", "--sweep", "seed=1,2", "--dry-run") == 2
+    assert "batch_size" in capsys.readouterr().err
+
+
+def test_numbers_that_may_be_missing_are_trained_on_and_not_measured(folder, capsys):
+    (folder / "people.csv").write_text("\n".join(["age,job,income", ",cook,low", *rows()]) + "\n")
+    (folder / "schema.yaml").write_text(SCHEMA.replace("high: 90}", "high: 90, missing: indicator}"))
+    assert load_run(trained(folder, "--schema", "schema.yaml")).ledger.data.feature_shape == (5,)
+    words = ("train", "--data", "people.csv", "--label", "income", "--schema", "schema.yaml", "--out", "other")
+    for group in ("age", "age (missing)"):
+        assert command(*words, "--sensitive", group) == 2
+        assert "a column of numbers without missing: indicator" in capsys.readouterr().err
 
 
 def test_a_target_may_name_the_attacker(folder):

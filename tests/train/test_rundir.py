@@ -58,7 +58,7 @@ def test_complete_run_reads_back(run_path):
     read_everything(run_path)
     names = set(load_run(run_path).manifest.files)
     assert names == set(FILES)
-    assert os.stat(run_path).st_mode & 0o777 == 0o755
+    assert os.stat(run_path).st_mode & 0o777 == 0o700, "a ledger holds seeds, and what was seen of the records"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +101,13 @@ def test_file_names_cannot_leave_the_run(run_path, name):
     record = {"bytes": 6, "sha256": hashlib.sha256(b"secret").hexdigest()}
     edit_manifest(run_path, lambda m: m["files"].update({name: record}))
     with pytest.raises(ArtifactError, match="no allowed file name"):
+        load_run(run_path)
+
+
+@pytest.mark.parametrize("place", ["notes.txt", "trace/notes.txt"])
+def test_a_link_that_no_manifest_lists_is_refused(run_path, place):
+    (run_path / place).symlink_to("/etc/passwd")
+    with pytest.raises(ArtifactError, match="is a link"):
         load_run(run_path)
 
 

@@ -125,10 +125,10 @@ def test_seeds_that_can_be_guessed():
 
 def test_a_seed_that_changes_while_it_is_watched_was_set():
     generator = torch.Generator()
-    generator.manual_seed(2**60)
+    generator.manual_seed(2**60 + 11)
     seeds = Seeds([generator])
     assert not seeds.public()
-    generator.manual_seed(2**61)
+    generator.manual_seed(2**61 + 12)
     assert seeds.public()
     seeds.go_on()
     assert not seeds.public()
@@ -137,7 +137,7 @@ def test_a_seed_that_changes_while_it_is_watched_was_set():
 def test_a_generator_that_goes_back_is_seen_at_any_offset():
     """Found by the fuzzer: after another number of draws the state is a new one, and the noise is the old one."""
     generator = torch.Generator()
-    generator.manual_seed(2**60)
+    generator.manual_seed(2**60 + 11)
     first = Seeds([generator])
     torch.randn(7, generator=generator)
     state = generator.get_state()
@@ -147,14 +147,14 @@ def test_a_generator_that_goes_back_is_seen_at_any_offset():
     generator.set_state(state)
     torch.randn(3, generator=generator)
     assert Seeds([generator]).repeated()
-    generator.manual_seed(2**61)
+    generator.manual_seed(2**61 + 12)
     assert not first.repeated()
 
 
 def test_two_uses_of_a_generator_tell_each_other():
     """Found by the fuzzer: the draws went back, and the noise began at a place where none had begun."""
     generator = torch.Generator()
-    generator.manual_seed(2**59)
+    generator.manual_seed(2**59 + 13)
     noise, draws = Seeds([generator]), Seeds([generator], use="draws")
     torch.rand(60, generator=generator)
     state = generator.get_state()

@@ -100,12 +100,23 @@ class Certified(Table):
         return plot_certified(self.certificate.assessments, axes)
 
     def save(
-        self, folder: Path | str, *, key: Ed25519PrivateKey | None = None, include_private: bool = False
+        self,
+        folder: Path | str,
+        *,
+        key: Ed25519PrivateKey | None = None,
+        include_private: bool = False,
+        overwrite: bool = False,
     ) -> CertificateFiles:
-        """Write the complete document, the public one and the page; see ``write_certificate``."""
+        """Write the complete document, the public one and the page; see ``write_certificate``.
+
+        Raises:
+            ArtifactError: another certificate lies there, and ``overwrite`` is not said; or it cannot be written.
+        """
         from reticent.certificate.store import write_certificate
 
-        return write_certificate(self.certificate, Path(folder), key=key, include_private=include_private)
+        return write_certificate(
+            self.certificate, Path(folder), key=key, include_private=include_private, overwrite=overwrite
+        )
 
     def verify(self) -> Verified:
         """Derive the whole document again and compare every number and sentence."""

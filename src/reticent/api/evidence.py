@@ -16,7 +16,7 @@ from reticent.api.table import Cell, Table
 from reticent.audit.report import AuditReport
 from reticent.audit.report import audit as judge
 from reticent.audit.scores import Scores
-from reticent.errors import ParameterError
+from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring
 from reticent.threat import WorstCase
 from reticent.tradeoff import TradeOff
@@ -129,9 +129,18 @@ def audit(
 
 
 def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:
-    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attack.loop.audit_loop``."""
-    from reticent.attack.loop import audit_loop as run
+    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attack.loop.audit_loop``.
 
+    Raises:
+        UnsupportedError: torch is not installed; the text says what to install.
+        ParameterError: the claim is no DP-SGD.
+    """
+    try:
+        from reticent.attack.loop import audit_loop as run
+    except ImportError as error:
+        raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
+    if not isinstance(claim, DPSGD):
+        raise ParameterError("claim", type(claim).__name__, "DP-SGD: rt.dpsgd(...) with batch and dataset size")
     return hinting(run)(train_fn, claim, **options)
 
 

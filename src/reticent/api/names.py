@@ -9,7 +9,8 @@ from typing import TypeVar
 from reticent._text import one_of
 from reticent.errors import ParameterError
 from reticent.mechanism import Neighbouring
-from reticent.threat import ADVERSARIES, Adversary, Relaxed, WorstCase, everybody
+from reticent.threat import Adversary, Relaxed, WorstCase, everybody
+from reticent.threat.base import adversary_called
 
 Who = Adversary | str
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -62,9 +63,7 @@ def choice(kind: type[Choice], text: str, name: str) -> Choice:
 
 def _adversary(who: object) -> Adversary:
     if isinstance(who, str):
-        if who in ADVERSARIES:
-            return ADVERSARIES[who]()
-        raise ParameterError("adversary", who, one_of(who, [*ADVERSARIES, ALL]))
+        return adversary_called(who)()
     if isinstance(who, type) or not isinstance(who, Adversary):
         hint = f"an adversary such as rt.Relaxed(), or a name such as {Relaxed.name!r}"
         raise ParameterError("adversary", who, hint)

@@ -8,6 +8,7 @@ from reticent.api.names import choice
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Sampler
 from reticent.mechanism.epochs import epochs_to_steps
+from reticent.mechanism.units import Unit
 
 
 @hinting
@@ -23,6 +24,7 @@ def dpsgd(
     num_parameters: int | None = None,
     sampler: Sampler | str = Sampler.POISSON,
     records_per_user: int | None = None,
+    unit: Unit | str = Unit.RECORD,
 ) -> DPSGD:
     """DP-SGD from what people know: sizes and epochs, or rate and steps.
 
@@ -37,6 +39,8 @@ def dpsgd(
         num_parameters: trained parameters, if known.
         sampler: how batches are drawn; ``"poisson"``, ``"fixed-size"`` or ``"shuffled"``.
         records_per_user: the most records of one person; then all of them are protected together.
+        unit: ``"record"``, or ``"client"`` for federated learning: then sizes count clients, a step is a round, and
+            whole clients are protected.
 
     Raises:
         ParameterError: the rate or the steps are given twice or not at all, or a number is outside its domain.
@@ -59,6 +63,7 @@ def dpsgd(
         dataset_size=dataset_size,
         sampler=kind,
         records_per_user=records_per_user,
+        unit=unit if isinstance(unit, Unit) else choice(Unit, unit, "unit"),
     )
 
 

@@ -16,6 +16,7 @@ from reticent.api.table import Cell, Table
 from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.units import Unit
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
 from reticent.threat import Assessment, Method, assess_answerable
@@ -240,4 +241,6 @@ def _one(part: Any) -> str:
         count = getattr(part, f"{unit}s", None)
         if count is not None:
             facts.append(f"{count} {unit}{'s' if count > 1 else ''}")
+    if getattr(part, "unit", Unit.RECORD) is Unit.CLIENT:
+        facts.append("whole clients")
     return f"{name}: {', '.join(facts)}"

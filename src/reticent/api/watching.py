@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,14 @@ from reticent._keywords import hinting
 from reticent._text import printable, wrapped
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanism import Mechanism, Sampler
+from reticent.mechanism.ledger import parts_of
 from reticent.mechanism.run_ledger import RunLedger
 from reticent.mechanism.watch_faults import Fault, Severity
 from reticent.mechanism.watched_run import PublicWatchedRun
 
 if TYPE_CHECKING:
+    from reticent.watch.live import Log
     from reticent.watch.session import Watch
 
 
@@ -30,6 +34,11 @@ def watch(
     records_per_user: int | None = None,
     start: str | None = None,
     continues: Any = None,
+    planned_steps: int | None = None,
+    stop_at: str | None = None,
+    log: Log | Sequence[Log] | None = None,
+    log_every: int = 50,
+    unit: str = "record",
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
@@ -40,6 +49,10 @@ def watch(
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and speak of a person. ``continues`` is the ledger of the loop that ended at these weights in another
     process; ``start="declared"`` states that the start weights do not depend on these records.
+
+    ``ledger.risk()`` says during training what the steps so far reveal at most. ``stop_at="advantage=0.1"`` ends the
+    loop before the step that would exceed it, ``planned_steps`` says how many there are to be at most, and ``log``
+    takes functions of ``reticent.watch.loggers``. With ``unit="client"`` the numbers are about whole clients.
 
     Raises:
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
@@ -59,6 +72,11 @@ def watch(
         records_per_user=records_per_user,
         start=start,
         continues=continues,
+        planned_steps=planned_steps,
+        stop_at=stop_at,
+        log=log,
+        log_every=log_every,
+        unit=unit,
     )
 
 
@@ -90,8 +108,8 @@ class Linted(Table):
         worst: the severity of the worst line, or None.
     """
 
-    def __init__(self, ledger: PublicWatchedRun | RunLedger) -> None:
-        self._steps, self.faults = ledger.steps, _faults_of(ledger)
+    def __init__(self, ledger: PublicWatchedRun | RunLedger | Mechanism) -> None:
+        self._steps, self.faults = _steps_of(ledger), _faults_of(ledger)
         self._rows = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
 
     @property
@@ -133,11 +151,36 @@ def indent_of(line: str) -> int:
     return 5 if line.startswith("  ->") else 2
 
 
-def _faults_of(ledger: PublicWatchedRun | RunLedger) -> tuple[Fault, ...]:
+def _steps_of(ledger: PublicWatchedRun | RunLedger | Mechanism) -> int:
+    """Noisy steps; releases of a mechanism that has no steps."""
+    if not isinstance(ledger, Mechanism):
+        return ledger.steps
+    return sum(getattr(part, "steps", getattr(part, "releases", 1)) for part in parts_of(ledger))
+
+
+def _faults_of(ledger: PublicWatchedRun | RunLedger | Mechanism) -> tuple[Fault, ...]:
     if isinstance(ledger, RunLedger):
         return ()
+    if isinstance(ledger, Mechanism):
+        return _faults_of_parameters(ledger)
     found = dict.fromkeys([*ledger.faults, *ledger.demanded()])
     return tuple(fault for fault in Fault if fault in found)
+
+
+def _faults_of_parameters(mechanism: Mechanism) -> tuple[Fault, ...]:
+    """What a statement about a release shows: nobody saw it run, and what its parameters say."""
+    parts = parts_of(mechanism)
+    samplers = {getattr(part, "sampler", None) for part in parts if getattr(part, "sample_rate", 1.0) < 1.0}
+    noise = {getattr(part, "noise_multiplier", None) for part in parts}
+    drawn = {(getattr(part, "noise_multiplier", None), getattr(part, "sample_rate", None)) for part in parts}
+    found = {
+        Fault.DECLARED: True,
+        Fault.NO_NOISE: 0.0 in noise,
+        Fault.SHUFFLED: Sampler.SHUFFLED in samplers,
+        Fault.FIXED_SIZE: Sampler.FIXED_SIZE in samplers,
+        Fault.CHANGED_NOISE: len(drawn) > 1,
+    }
+    return tuple(fault for fault in Fault if found.get(fault, False))
 
 
 def _told(fault: Fault) -> tuple[Cell, ...]:
@@ -169,16 +212,20 @@ def lint(ledger: Any) -> Linted:
     """What is wrong with a watched loop or a run: each fault with its severity, the reason, and what mends it.
 
     Args:
-        ledger: of ``rt.watch`` or of a run of ``reticent train``, or the path of its file or of the run.
+        ledger: of ``rt.watch`` or of a run of ``reticent train``, or the path of its file or of the run; or a mechanism
+            or an event of dp_accounting, or the path of one in JSON.
 
     Raises:
-        ArtifactError, ParameterError: it is no such ledger.
+        ArtifactError, ParameterError: it is none of these.
+        UnsupportedError: the event has no counterpart.
     """
     if isinstance(ledger, (str, Path)):
-        from reticent.mechanism.any_ledger import read_ledger
+        from reticent.interop.documents import read_release
 
         path = Path(ledger)
-        ledger = read_ledger(path / "ledger.json" if path.is_dir() else path)
+        ledger = read_release(path / "ledger.json" if path.is_dir() else path)
+    if isinstance(ledger, Mechanism):
+        return Linted(ledger)
     found = ledger if isinstance(ledger, RunLedger) else getattr(ledger, "ledger", None)
     return Linted(found if isinstance(found, RunLedger) else watched_run(ledger))
 

@@ -12,9 +12,6 @@ import csv
 import io
 import json
 import os
-import tempfile
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +19,7 @@ import numpy as np
 from reticent import _strict
 from reticent.audit.scores import Design, MetaValue, Scores
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.npz import read_arrays
 
 _MOST_BYTES = 1 << 28
 _MOST_SCORES = 10_000_000
@@ -73,7 +71,7 @@ def check_score_path(path: str | os.PathLike[str]) -> Path:
 
 
 def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
-    """Write ``scores`` to a .npz, .parquet or .csv file; readers see the old file or the new one, never half.
+    """Write ``scores`` to a .npz, .parquet or .csv file, whole or not at all; only its owner may read it.
 
     csv keeps neither ``meta`` nor ``design``.
 
@@ -82,81 +80,22 @@ def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
     """
     file = check_score_path(path)
     writers = {".npz": _npz_bytes, ".parquet": _parquet_bytes, ".csv": _csv_bytes}
-    try:
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    except OSError as error:
-        raise ArtifactError(f"{file}: cannot be written: {error.strerror}") from None
-    try:
-        with _strict.writing(file), os.fdopen(handle, "wb") as stream:
-            stream.write(writers[file.suffix](scores))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def read_npy(data: bytes, where: str) -> np.ndarray:
-    """Parse the bytes of a .npy file without pickle, header first.
-
-    Raises:
-        ArtifactError: no .npy header, objects instead of numbers, or a size that does not match.
-    """
-    stream = io.BytesIO(data)
-    try:
-        version = np.lib.format.read_magic(stream)
-        reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-        shape, _, dtype = reader(stream)
-    except (ValueError, KeyError, EOFError) as error:
-        raise ArtifactError(f"{where}: not a plain .npy array ({type(error).__name__})") from error
-    if dtype.hasobject or dtype.kind not in "fiubU":
-        raise ArtifactError(f"{where}: holds {dtype}, numbers are allowed and objects are refused")
-    size = dtype.itemsize
-    for length in shape:
-        size *= int(length)
-    if size != len(data) - stream.tell() or any(length < 0 for length in shape):
-        raise ArtifactError(f"{where}: its header promises {size} bytes, it holds {len(data) - stream.tell()}")
-    return np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    with _strict.writing(file):
+        _strict.write_atomic(file, writers[file.suffix](scores), private=True)
 
 
 def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:
-    try:
-        _check_directory(file)
-        with zipfile.ZipFile(file) as archive:
-            names = {info.filename: info for info in archive.infolist()}
-            if len(names) != len(archive.infolist()) or not {"member.npy", "non_member.npy"} <= set(names):
-                raise ArtifactError(f"{file}: must hold the arrays member and non_member, holds {sorted(names)[:8]}")
-            extra = set(names) - {"member.npy", "non_member.npy", "meta.npy"}
-            if extra or sum(info.file_size for info in names.values()) > 8 * _MOST_SCORES + 8 * _MOST_META:
-                raise ArtifactError(f"{file}: unknown or too large entries {sorted(extra)[:8]}")
-            arrays = {name: read_npy(_entry(archive, info), f"{file}:{name}") for name, info in names.items()}
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-        raise ArtifactError(f"{file}: not a readable .npz file ({type(error).__name__})") from error
-    _check_count(file, arrays["member.npy"].size + arrays["non_member.npy"].size)
-    meta = arrays.get("meta.npy")
-    return arrays["member.npy"], arrays["non_member.npy"], {} if meta is None else _parse_meta(file, meta)
-
-
-def _check_directory(file: Path) -> None:
-    """Refuse a list of entries that is long in itself, before it is read."""
     with file.open("rb") as stream:
-        stream.seek(max(0, file.stat().st_size - 42))
-        tail = stream.read()
-    plain = tail[-22:-18] == b"PK\x05\x06" and tail[-2:] == bytes(2) and tail[:4] != b"PK\x06\x07"
-    if not plain or int.from_bytes(tail[-10:-6], "little") > _MOST_META:
-        raise zipfile.BadZipFile("no short list of entries at the end")
+        most = 8 * _MOST_SCORES + 8 * _MOST_META
+        arrays = read_arrays(stream, str(file), ("member", "non_member"), most, also=("meta",))
+    _check_count(file, arrays["member"].size + arrays["non_member"].size)
+    meta = arrays.get("meta")
+    return arrays["member"], arrays["non_member"], {} if meta is None else _parse_meta(file, meta)
 
 
 def _check_count(file: Path, scores: int) -> None:
     if scores > _MOST_SCORES:
         raise ArtifactError(f"{file}: holds {scores} scores, at most {_MOST_SCORES} are read")
-
-
-def _entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The bytes of one entry, never more than its directory promises."""
-    with archive.open(info) as stream:
-        return stream.read(info.file_size + 1)
 
 
 def _parse_meta(file: Path, meta: np.ndarray) -> dict[str, MetaValue]:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.audit.files import read_npy
 from reticent.audit.scores import Scores
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.npz import read_npy
 
 _MOST_BYTES = 1 << 30
 _LIRA_FOLDER = re.compile(r"experiment[-_](\d+)_of_(\d+)")

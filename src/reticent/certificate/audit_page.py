@@ -17,8 +17,11 @@ from reticent.certificate.figures import audit_figure, histogram_figure, png, sv
 from reticent.certificate.page import finalize
 from reticent.certificate.sentences import percent
 from reticent.errors import ArtifactError
+from reticent.io.outputs import refuse_existing, refuse_foreign
 from reticent.tradeoff import TradeOff
 
+_MARK = "<title>Privacy audit: "
+"""How a page of ours begins."""
 _FINDINGS = {
     Finding.CONSISTENT: "holds up",
     Finding.INCONSISTENT: "is refuted",
@@ -46,6 +49,26 @@ class AuditFiles:
     png: Path
 
 
+def audit_files(path: Path) -> AuditFiles:
+    """Where the report goes: to be asked before an audit, which may take hours.
+
+    Args:
+        path: of the page.
+
+    Raises:
+        ArtifactError: something lies there that is no older report of an audit.
+    """
+    refuse_folder(path)
+    files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
+    if path in (files.svg, files.png):
+        raise ArtifactError(f"{path}: is a page, whose pictures lie beside it as .svg and .png: name it .html")
+    refuse_foreign(path, _MARK)
+    if not path.exists():
+        for picture in (files.svg, files.png):
+            refuse_existing(picture)
+    return files
+
+
 def write_audit_page(
     path: Path, report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
 ) -> AuditFiles:
@@ -59,10 +82,9 @@ def write_audit_page(
         private: also show how the scores of the records are distributed; not for publication.
 
     Raises:
-        ArtifactError: a file cannot be written.
+        ArtifactError: a file cannot be written, or something else lies there.
     """
-    refuse_folder(path)
-    files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
+    files = audit_files(path)
     figure = audit_figure(report, claims)
     drawn = svg(figure)
     page = _render(report, drawn, detectable(report.scores, report.confidence, rule), private=private)

@@ -110,7 +110,7 @@ def check(
     verification = verify(document, tolerance=tolerance, progress=progress)
     problems += _expired(document)
     problems += signature_problems(document, key, signature)
-    problems += _weights_problems(document, weights)
+    problems += weights_problems(document, weights)
     compared = [] if key is None else [f"Signed with the key of {key}."]
     compared += [] if weights is None else [f"{weights} is the model that it speaks about."]
     return Checked(document, verification, tuple(problems), tuple(compared), key is not None)
@@ -166,7 +166,12 @@ def _expired(document: Certificate) -> list[str]:
     return [f"expired on {expires}"] if expires is not None and moment(expires) <= datetime.now(UTC) else []
 
 
-def _weights_problems(document: Certificate, weights: Path | None) -> list[str]:
+def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
+    """Why ``weights`` is not the model that the document names; empty where it is, or where none is given.
+
+    Raises:
+        ArtifactError: it is no file.
+    """
     if weights is None:
         return []
     if not weights.is_file():

@@ -34,7 +34,7 @@ from reticent.certificate.schema import (
     WarningRecord,
     canonical,
 )
-from reticent.certificate.sentences import headline, persons, sentence
+from reticent.certificate.sentences import Protected, headline, persons, sentence
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
 from reticent.mechanism.watch_faults import Fault
@@ -148,7 +148,7 @@ def curve_points(curve: TradeOff) -> CurvePoints:
 class _Reader:
     """Reads numbers off curves, once for each curve: several attackers share the worst case."""
 
-    def __init__(self, questions: Questions, settle: Settle, records: int | None) -> None:
+    def __init__(self, questions: Questions, settle: Settle, records: Protected) -> None:
         self._questions, self._settle, self._records = questions, settle, records
         self._known: dict[tuple[int, int, tuple[float, float]], tuple[Assessment, dict[str, Any], CurvePoints]] = {}
 

@@ -22,6 +22,8 @@ from reticent.threat import ADVERSARIES, Adversary
 _MOST_PARTS = 64
 _LARGEST_COUNT = 10**12
 _MOST_POINTS = 4096
+_MOST_WORK = 1e8
+"""Numbers: some seconds, and less than a gigabyte."""
 
 
 def inputs_of(certificate: Certificate) -> Inputs:
@@ -31,7 +33,7 @@ def inputs_of(certificate: Certificate) -> Inputs:
         ArtifactError: it names a mechanism, attacker, question or ledger that does not exist or is out of bounds.
     """
     ledger = _ledger(certificate)
-    mechanism = mechanism_of(certificate.mechanism) if ledger is None else ledger.mechanism()
+    mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
     asked = tuple((_adversary(record), _known(Neighbouring, record.neighbouring)) for record in certificate.assessments)
     q = certificate.questions
     try:
@@ -54,7 +56,7 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
     kind = fields.pop("kind", None)
     try:
         if kind == "ledger":
-            return Ledger(tuple(_part(part) for part in _parts(fields)))
+            return within_reach(Ledger(tuple(_part(part) for part in _parts(fields))))
         known = MECHANISMS[str(kind)]
         for parameter in parameters_of(known):
             if fields.get(parameter.name) is not None:
@@ -62,6 +64,18 @@ def mechanism_of(record: dict[str, Any]) -> Mechanism:
         mechanism = known(**fields)
     except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ArtifactError(inert(f"mechanism: {error}")) from None
+    return within_reach(mechanism)
+
+
+def within_reach(mechanism: Mechanism) -> Mechanism:
+    """The same mechanism, if a document of a stranger may ask for what it takes to derive it.
+
+    Raises:
+        ArtifactError: it takes too much.
+    """
+    if mechanism.work > _MOST_WORK:
+        asked = f"goes through about {mechanism.work:.0e} numbers"
+        raise ArtifactError(f"mechanism: {asked}, more than the {_MOST_WORK:.0e} that a document may ask for")
     return mechanism
 
 
@@ -89,7 +103,7 @@ def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
     kind = kinds[0] if certificate.edition is Edition.COMPLETE else kinds[1]
     try:
         ledger: PublicLedger | PublicWatchedRun = kind.model_validate(certificate.ledger)
-        steps = ledger.steps if isinstance(ledger, PublicWatchedRun) else ledger.planned_steps
+        steps = _most_steps(ledger)
         mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
         ledger.mechanism()
     except ValidationError as error:
@@ -97,6 +111,12 @@ def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
     except (ReticentError, ValueError, OverflowError) as error:
         raise ArtifactError(inert(f"ledger: {error}")) from None
     return ledger
+
+
+def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:
+    if isinstance(ledger, PublicWatchedRun):
+        return max(ledger.steps, 0 if ledger.planned is None else ledger.planned.steps)
+    return ledger.planned_steps
 
 
 def _adversary(record: CertifiedAssessment) -> Adversary:

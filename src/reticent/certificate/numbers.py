@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reticent import _check
 from reticent.mechanism import Ledger, Mechanism
+from reticent.mechanism.units import Unit
 from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import (
     MU_FLOOR,
@@ -236,7 +237,10 @@ def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
     """The mechanism as plain data, with its kind."""
     if isinstance(mechanism, Ledger):
         return {"kind": mechanism.name, "parts": [mechanism_record(part) for part in mechanism.parts]}
-    return {"kind": mechanism.name, **asdict(mechanism)}  # type: ignore[call-overload]
+    fields = asdict(mechanism)  # type: ignore[call-overload]
+    if fields.get("unit") is Unit.RECORD:  # nothing is said where a record is a record
+        del fields["unit"]
+    return {"kind": mechanism.name, **fields}
 
 
 def risk_document(

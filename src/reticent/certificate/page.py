@@ -99,7 +99,7 @@ def render_html(certificate: Certificate) -> str:
         lines=curves.lines(certificate.assessments, names),
         curves=curves,
         tables=_tables(certificate),
-        notes=_notes(certificate),
+        notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
         facts=_facts(certificate),
         theorems=[(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
         file_name=FILE_NAMES[certificate.edition],
@@ -273,7 +273,9 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
     found = []
     for place, part in enumerate(parts, 1):
         before = f"{place}: " if len(parts) > 1 else ""
-        found += [(before + label, _plain(part[key])) for key, label in _labels(part) if part.get(key) is not None]
+        for key, label in _labels(part):
+            if part.get(key) is not None:
+                found.append((before + words.of_clients(certificate, label), _plain(part[key])))
     if certificate.ledger is not None:
         ledger = certificate.ledger
         if ledger.get("schema") == WATCH_SCHEMA:
@@ -299,12 +301,18 @@ def _seen(ledger: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("batches", f"{sampler['drawn']} ({sampler['source']}: {sampler['name']})"),
         ("clipping", f"{clipping['kind']} ({clipping['source']}), norm {' to '.join(norms) or 'unknown'}"),
+        *([] if ledger.get("planned") is None else [("planned steps", _plan(ledger["planned"]))]),
         ("divisor of the noisy sum", "unknown" if ledger["divisor"] is None else _plain(ledger["divisor"])),
         ("optimizer", " around ".join(ledger["optimiser"]) or "unknown"),
         ("source of randomness", str(ledger["randomness"])),
         ("device", str(ledger["device"])),
         ("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))),
     ]
+
+
+def _plan(planned: dict[str, Any]) -> str:
+    stop = planned.get("stop_at")
+    return f"at most {planned['steps']}" + ("" if stop is None else f", where the watch stops at {stop}")
 
 
 def _plain(value: Any) -> str:

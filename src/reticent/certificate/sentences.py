@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.mechanism import Neighbouring
+from reticent.mechanism.units import Unit
 from reticent.proofs import Claim
+
+_A_RECORD = re.compile(r"\b([Rr])ecord(s?)\b")
 
 _STRENGTH = {
     Claim.BOUND: "to at most",
@@ -19,21 +23,31 @@ _STRENGTH = {
 }
 
 
-def persons(mechanism: Mapping[str, Any]) -> int | None:
+Protected = int | Unit | None
+"""Whom the numbers are about: so many records of a person, a client, or one record (None)."""
+
+
+def persons(mechanism: Mapping[str, Any]) -> Protected:
     """How many records of a person the numbers cover together, from a mechanism as a document states it.
 
     None where nothing is stated: then the numbers speak about one record, and no sentence about a person follows.
+    ``Unit.CLIENT`` where whole clients are drawn and clipped.
     """
-    parts = mechanism.get("parts")
-    stated = {part.get("records_per_user") for part in (parts if isinstance(parts, list) else [mechanism])}
-    (records,) = stated if len(stated) == 1 else (None,)
-    return records if isinstance(records, int) else None
+    stated = mechanism.get("parts")
+    parts = stated if isinstance(stated, list) else [mechanism]
+    if all(part.get("unit") == Unit.CLIENT for part in parts):
+        return Unit.CLIENT
+    records = {part.get("records_per_user") for part in parts}
+    (only,) = records if len(records) == 1 else (None,)
+    return only if isinstance(only, int) else None
 
 
-def about(text: str, records: int | None) -> str:
-    """A sentence about "this record", about all records of a person where ``records`` covers them."""
+def about(text: str, records: Protected) -> str:
+    """A sentence about "this record": of a client, or of all records of a person where ``records`` covers them."""
     if records is None:
         return text
+    if isinstance(records, Unit):
+        return _A_RECORD.sub(_as_client, text)
     if records == 1:
         return text.replace("this record", "this person's record").replace("this one", "this person's")
     plural = text.replace("this record was", "this person's records were").replace(
@@ -42,7 +56,13 @@ def about(text: str, records: int | None) -> str:
     return plural.replace("this record", "this person's records").replace("this one", "this person's")
 
 
-def _question(neighbouring: Neighbouring, records: int | None) -> str:
+def _as_client(found: re.Match[str]) -> str:
+    return f"{'C' if found[1] == 'R' else 'c'}lient{found[2]}"
+
+
+def _question(neighbouring: Neighbouring, records: Protected) -> str:
+    if isinstance(records, Unit):
+        return about(_question(neighbouring, None), records)
     if neighbouring is Neighbouring.REPLACE:
         if records is None:
             return "which of two records was used"
@@ -52,7 +72,7 @@ def _question(neighbouring: Neighbouring, records: int | None) -> str:
     return f"whether a given person's {'record was' if records == 1 else 'records were'} used"
 
 
-def sentence(record: AssessmentRecord, records: int | None = None) -> str:
+def sentence(record: AssessmentRecord, records: Protected = None) -> str:
     """From what guess to what guess this attacker gets, when both answers are equally likely beforehand.
 
     For a bound the percentage is rounded up, so the sentence is never stronger than the number. What a conditional
@@ -73,7 +93,7 @@ def sentence(record: AssessmentRecord, records: int | None = None) -> str:
     )
 
 
-def wanted(record: AssessmentRecord, records: int | None = None) -> str:
+def wanted(record: AssessmentRecord, records: Protected = None) -> str:
     """What this attacker wants to know; under replacement this is which of two records was used.
 
     Args:
@@ -87,7 +107,7 @@ def wanted(record: AssessmentRecord, records: int | None = None) -> str:
     return about(question, records)
 
 
-def headline(worst: Sequence[AssessmentRecord], records: int | None = None) -> str:
+def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> str:
     """The answers of the worst case, one sentence for each question, and what they rest on.
 
     Args:
@@ -97,13 +117,13 @@ def headline(worst: Sequence[AssessmentRecord], records: int | None = None) -> s
     answers = " ".join(_answer(record, records, first=index == 0) for index, record in enumerate(worst))
     drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
     hides = any(_right(record) != "100%" for record in worst)
-    return f"{answers} {HIDDEN_DRAWS}" if drawn and hides else answers
+    return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers
 
 
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
 
 
-def _answer(worst: AssessmentRecord, records: int | None, *, first: bool) -> str:
+def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
     question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
     asked = question[0].upper() + question[1:]
     if right == "100%":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -13,6 +13,7 @@ from reticent.certificate.page import render_html
 from reticent.certificate.schema import Certificate
 from reticent.certificate.signature import sign, signed
 from reticent.errors import ArtifactError
+from reticent.io.outputs import refuse_existing
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +34,39 @@ class CertificateFiles:
 
 
 def write_certificate(
-    certificate: Certificate, folder: Path, *, include_private: bool = False, key: Ed25519PrivateKey | None = None
+    certificate: Certificate,
+    folder: Path,
+    *,
+    include_private: bool = False,
+    key: Ed25519PrivateKey | None = None,
+    overwrite: bool = False,
 ) -> CertificateFiles:
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
     The page shows the public document unless ``include_private``. With a key both documents carry a signature,
     and ``certificate.public.json.sig`` holds that of the public one for those who keep them apart. Files that
-    already hold the same certificate are written anew; files that hold another one are left alone.
+    already hold the same certificate are written anew; files that hold another one are left alone unless ``overwrite``,
+    which replaces them, and takes away a signature that no longer fits.
 
     Raises:
-        ArtifactError: the folder already holds a different certificate, or cannot be written.
+        ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
+            written.
     """
     files = CertificateFiles(
         *(folder / f"certificate{end}" for end in (".json", ".public.json", ".html", ".public.json.sig"))
     )
-    if files.complete.exists():
+    if files.complete.exists() and not overwrite:
         _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=key is not None)
+    else:  # what lies beside no certificate is somebody's own
+        for field in fields(files):
+            refuse_existing(getattr(files, field.name))
     shown = public(certificate)
     if key is not None:
         certificate, shown = signed(certificate, key), signed(shown, key)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if overwrite and key is None:
+            files.signature.unlink(missing_ok=True)
         write_atomic(files.public, shown.to_json().encode())
         if key is not None:
             write_atomic(files.signature, (sign(shown, key).model_dump_json(indent=1) + "\n").encode())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from reticent.certificate.numbers import AssessmentRecord
 from reticent.certificate.schema import Certificate
-from reticent.certificate.sentences import persons
+from reticent.certificate.sentences import Protected, about, persons
 from reticent.mechanism import Neighbouring
+from reticent.mechanism.units import Unit
 from reticent.proofs import Claim, Condition, worst_first
 from reticent.threat import ADVERSARIES
 
@@ -69,14 +70,24 @@ POINTERS = (
 )
 
 
-def relation(neighbouring: Neighbouring, records: int | None) -> str:
+def relation(neighbouring: Neighbouring, records: Protected) -> str:
     """The question that a neighbouring relation asks; ``records``: see ``sentences.persons``."""
+    if isinstance(records, Unit):
+        return about(relation(neighbouring, None), records)
     if records is None:
         return _RELATIONS[neighbouring].format(this="this record", records="records")
     if records == 1:
         return _RELATIONS[neighbouring].format(this="this person's record", records="records of this person")
     text = _RELATIONS[neighbouring].format(this="any of this person's records", records="sets of this person's records")
     return text.replace("Was any", "Were any")
+
+
+def glossary(records: Protected) -> list[tuple[str, str]]:
+    """Ten words; ``records``: see ``sentences.persons``."""
+    if not isinstance(records, Unit):
+        return list(GLOSSARY)
+    client = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
+    return [client, *((word, about(meaning, records)) for word, meaning in GLOSSARY[1:])]
 
 
 def claim(record: AssessmentRecord) -> str:
@@ -88,6 +99,8 @@ def claim(record: AssessmentRecord) -> str:
 def not_covered(certificate: Certificate) -> list[str]:
     """What the numbers do not speak about."""
     records = persons(certificate.mechanism)
+    if isinstance(records, Unit):
+        return [*_NOT_COVERED[:1], about(_NOT_COVERED[1], records), "people with several clients", *_NOT_COVERED[2:]]
     several = "several records together" if records is None else f"more than {records} record{'s' * (records > 1)}"
     return [*_NOT_COVERED[:2], f"people who contributed {several}", *_NOT_COVERED[2:]]
 
@@ -95,9 +108,17 @@ def not_covered(certificate: Certificate) -> list[str]:
 def people(certificate: Certificate) -> str:
     """Whose records the numbers are about."""
     records = persons(certificate.mechanism)
+    if isinstance(records, Unit):
+        return "All numbers are about one client with all its records."
     if records is None:
         return "Nothing is stated about how many records a person contributed: all numbers are about one record."
     return "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
+
+
+def of_clients(certificate: Certificate, text: str) -> str:
+    """A sentence about records, whoever they belong to; only clients take their place."""
+    found = persons(certificate.mechanism)
+    return about(text, found) if isinstance(found, Unit) else text
 
 
 STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
@@ -113,5 +134,5 @@ def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]
     groups: dict[str, list[tuple[str, str]]] = {}
     for one in worst_first(needed):
         names = "" if len(needed[one]) == len(everybody) else ", ".join(needed[one])
-        groups.setdefault(STATUSES[one.status.value], []).append((one.says, names))
+        groups.setdefault(STATUSES[one.status.value], []).append((of_clients(certificate, one.says), names))
     return list(groups.items())

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 from reticent import __version__
 from reticent._keywords import MEANT
 from reticent._text import one_of, printable
+from reticent.cli._limits import own_process
 from reticent.errors import ParameterError, ReticentError
 
 # typer ships its own click in some versions and depends on click in others: ask typer which one it raises.
@@ -117,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None:  # the process is ours
+        own_process()
         gc.disable()  # until the verb starts: see ``_loaded``
     try:
         code = whole(args=words, standalone_mode=False)

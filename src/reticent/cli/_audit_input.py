@@ -24,9 +24,11 @@ from reticent.audit import (
     load_scores,
 )
 from reticent.audit.files import check_score_path
+from reticent.certificate.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.io.outputs import refuse_existing
 from reticent.mechanism import DPSGD, Gaussian, Mechanism
 from reticent.threat import assess, assess_answerable
 from reticent.tradeoff import GaussianTradeOff, TradeOff
@@ -84,13 +86,19 @@ def parse_guesses(text: str) -> Guesses:
 
 
 def check_before_work(
-    confidence: float, delta: float, fprs: Sequence[float], against_mu: Sequence[float], seed: int, save: Path | None
+    confidence: float,
+    delta: float,
+    fprs: Sequence[float],
+    against_mu: Sequence[float],
+    seed: int,
+    save: Path | None,
+    page: Path | None = None,
 ) -> None:
     """Refuse now what would be refused after an attack that may have taken hours.
 
     Raises:
         ParameterError: a number is outside its domain.
-        ArtifactError: the scores could not be saved.
+        ArtifactError: the scores could not be saved, or the page not be written.
     """
     _check.open_fraction(confidence=confidence)
     _check.open_fraction(delta=delta)
@@ -101,7 +109,9 @@ def check_before_work(
     if seed < 0:
         raise ParameterError("seed", seed, "a whole number >= 0")
     if save is not None:
-        check_score_path(save)
+        refuse_existing(check_score_path(save))
+    if page is not None:
+        audit_files(page)
 
 
 def check_fit(kind: str, attack: str, target: int, **release: float | None) -> None:

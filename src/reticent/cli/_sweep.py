@@ -11,6 +11,7 @@ from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar, told
 from reticent.cli._tables import print_table, say, shown
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io import yaml
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
@@ -44,9 +45,7 @@ def asks_for_sweep(config: Path | None) -> bool:
     """Whether the file has a section ``sweep``."""
     if config is None:
         return False
-    from reticent.train.config import load_document
-
-    document = load_document(config)
+    document = yaml.load_file(config)  # what is no configuration is refused before torch is loaded
     return isinstance(document, dict) and "sweep" in document
 
 

@@ -99,7 +99,7 @@ def audit_command(
     if private and html is None:
         raise ParameterError("private", private, "left out unless --html is given")
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
-    check_before_work(confidence, delta, rates, against_mu or (), seed, save)
+    check_before_work(confidence, delta, rates, against_mu or (), seed, save, html)
     check_fit(
         kind,
         attack,

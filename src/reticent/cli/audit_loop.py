@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 
 from reticent import _check
 from reticent.cli._app import app
@@ -17,6 +16,7 @@ from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.io import yaml
 from reticent.mechanism import DPSGD
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def audit_loop_command(
     json: JsonOption = False,
 ) -> None:
     """Run a training loop on records with chosen gradients and test what it releases. Exit code 1: claim refuted."""
+    settings = read_claim(claim)
     try:
         from reticent.attack.loop import audit_loop, find_loop
     except ImportError as error:
         raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
-    settings = read_claim(claim)
     if seed < 0:
         raise ParameterError("seed", seed, "a whole number >= 0")
     if timeout is not None:
@@ -68,39 +68,25 @@ def read_claim(path: Path) -> DPSGD:
     """A flat YAML mapping of names to numbers; of rate, batch and data size any two are enough.
 
     Raises:
-        ArtifactError: the file cannot be read, is no such mapping, or repeats or lacks a key.
+        ArtifactError: the file cannot be read, is no such mapping, or lacks a key.
         ParameterError: a number is outside its domain.
     """
-    try:
-        with path.open("rb") as file:
-            text = file.read(_LARGEST_CLAIM + 1).decode("utf-8")
-        if len(text) > _LARGEST_CLAIM:
-            raise ArtifactError(f"{path}: larger than {_LARGEST_CLAIM} bytes, not a claim")
-        node = yaml.compose(text, yaml.SafeLoader)
-    except OSError as error:
-        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise ArtifactError(f"{path}: not valid YAML ({' '.join(str(error).split())})") from None
-    if not isinstance(node, yaml.MappingNode):
+    document = yaml.load_file(path, yaml.Limits(size=_LARGEST_CLAIM))
+    if not isinstance(document, dict):
         raise ArtifactError(f"{path}: must be a mapping of names to numbers")
-    given: dict[str, float] = {}
-    for key, value in node.value:
-        name = key.value if isinstance(key, yaml.ScalarNode) else "?"
+    for name, value in document.items():
         if name not in _KEYS:
             raise ArtifactError(f"{path}: {name[:60]!r} is not one of {', '.join(_KEYS)}")
-        if name in given:
-            raise ArtifactError(f"{path}: {name} occurs twice")
-        given[name] = _number(path, name, value)
-    return _claim(path, given)
+        _check_number(path, name, value)
+    return _claim(path, document)
 
 
-def _number(path: Path, name: str, node: yaml.Node) -> float:
-    text = node.value if isinstance(node, yaml.ScalarNode) else "a list or mapping"
-    try:
-        return int(text) if name in _WHOLE and len(text) < 20 else float(text)
-    except ValueError:
+def _check_number(path: Path, name: str, value: object) -> None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole and (name in _WHOLE or not isinstance(value, float)):
         kind = "a whole number" if name in _WHOLE else "a number"
-        raise ArtifactError(f"{path}: {name} must be {kind}, got {text[:60]!r}") from None
+        shown = value[:60] if isinstance(value, str) else "a list or mapping" if value else value
+        raise ArtifactError(f"{path}: {name} must be {kind}, got {shown!r}")
 
 
 def _claim(path: Path, given: dict[str, float]) -> DPSGD:

@@ -70,6 +70,9 @@ def certify(
     records_per_user: Annotated[
         int | None, typer.Option("--records-per-user", help="With dpsgd: most records of one person.")
     ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="With dpsgd: record, or client for federated learning.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
@@ -85,6 +88,7 @@ def certify(
         "dataset_size": dataset_size,
         "sampler": sampler,
         "records_per_user": records_per_user,
+        "unit": unit,
     }
     parameters = {name: value for name, value in typed.items() if value is not None}
     alone = str(source) == PARAMETERS and not source.exists()

@@ -15,7 +15,7 @@ def dashboard(
     port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8050,
     host: Annotated[
         str,
-        typer.Option("--host", help="Address to listen on; any but this machine's own needs a token, which is made."),
+        typer.Option("--host", help="Address to listen on. The start link carries a token that every request needs."),
     ] = "127.0.0.1",
 ) -> None:
     """Serve the page until interrupted; it computes here and asks nobody else."""

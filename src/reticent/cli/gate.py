@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
-from reticent._strict import write_atomic
 from reticent.certificate.verify import ROUNDING
 from reticent.cli._app import app
+from reticent.cli._limits import SECONDS, TimeoutOption, limited
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.outputs import refuse_foreign, write_output
 
 
 @app.command("gate")
@@ -29,15 +30,20 @@ def gate_command(
         Path | None, typer.Option("--markdown", help="Write the outcome as Markdown; - prints it.")
     ] = None,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="The file of weights: it must be the one that it names.")
+    ] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
     ] = 0.0,
+    timeout: TimeoutOption = SECONDS,
     json: JsonOption = False,
 ) -> None:
     """Verify a certificate and hold it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
     from reticent.certificate import gate_report
-    from reticent.certificate.check import read_document, refuse_without_key, signature_problems
-    from reticent.certificate.policy import Check, check, load_policy
+    from reticent.certificate.check import Checked, read_document, refuse_without_key, signature_problems
+    from reticent.certificate.check import weights_problems as other_weights
+    from reticent.certificate.policy import Check, Shown, check, load_policy
     from reticent.certificate.verify import verify
 
     printed = str(markdown) == "-"
@@ -46,30 +52,33 @@ def gate_command(
     wanted = load_policy(policy)
     if wanted.signature and key is None:
         raise ArtifactError(f"{policy} requires a signature: give --key with the public key of the issuer")
+    if wanted.weights and weights is None:
+        raise ArtifactError(f"{policy} requires the model: give --weights with its file")
     refuse_without_key(signature, key)
-    document, page_problems = read_document(certificate)
-    with waiting("deriving") as progress:
-        outcome = verify(document, tolerance=tolerance, progress=progress)
-    signed = None if key is None else not signature_problems(document, key, signature)
-    checks = check(document, outcome, wanted, signed=signed, now=datetime.now(UTC))
-    checks += [Check("the page shows its document", False, problem) for problem in page_problems]
-    report = gate_report.markdown(document, checks)
-    for path, text in ((None if printed else markdown, report), (junit, gate_report.junit(document, checks))):
+    outputs = [(None if printed else markdown, gate_report.MARKDOWN_MARK), (junit, gate_report.JUNIT_MARK)]
+    for path, mark in outputs:
         if path is not None:
-            _write(path, text)
+            refuse_foreign(path, mark)
+    with limited(certificate, timeout), waiting("deriving") as progress:
+        document, problems = read_document(certificate)
+        outcome = verify(document, tolerance=tolerance, progress=progress)
+    shown = Shown(
+        signed=None if key is None else not signature_problems(document, key, signature),
+        weights=None if weights is None else not other_weights(document, weights),
+    )
+    checks = check(document, outcome, wanted, shown, now=datetime.now(UTC))
+    checks += [Check("the page shows its document", False, problem) for problem in problems]
+    known = tuple(Checked(document, outcome, (), (), key is not None).reservations())
+    report = gate_report.markdown(document, checks, known)
+    for (path, mark), text in zip(outputs, (report, gate_report.junit(document, checks, known)), strict=True):
+        if path is not None:
+            write_output(path, text.encode(), mark)
     if json:
-        typer.echo(gate_report.as_json(document, checks), nl=False)
+        typer.echo(gate_report.as_json(document, checks, known), nl=False)
     elif printed:
         typer.echo(report, nl=False)
     else:
-        for line in gate_report.plain(document, checks):
-            say(line, indent=8 if line.startswith(("pass", "BREACH")) else 0)
+        for line in gate_report.plain(document, checks, known):
+            say(line, indent=8 if line.startswith(("pass", "BREACH")) else 2 if line.startswith("!") else 0)
     if not all(found.passed for found in checks):
         raise typer.Exit(1)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_atomic(path, text.encode())
-    except OSError as error:
-        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None

@@ -17,7 +17,7 @@ from reticent.mechanism.watch_faults import Severity
 
 @app.command("lint")
 def lint_command(
-    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger that rt.watch saved, or a run.")],
+    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger of rt.watch, a run, or an event in JSON.")],
     json: JsonOption = False,
 ) -> None:
     """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""

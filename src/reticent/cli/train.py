@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent._strict import read_bytes
 from reticent.cli._app import app
 from reticent.cli._audit_input import engine_of
+from reticent.cli._limits import limited
 from reticent.cli._options import JsonOption
+from reticent.cli._plan import print_plan
 from reticent.cli._progress import progress_bar
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
+from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from reticent.data.own import OwnTable
     from reticent.tasks import Engine
     from reticent.train import Run, TrainConfig
+
+_LARGEST_TEXT = 1 << 20
 
 
 @app.command("train")
@@ -58,13 +64,19 @@ def train_command(
         float | None, typer.Option("--timeout", help="Give up when no cell was finished for so many seconds.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in that folder.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing: show columns, model, cost and risk of what would run.")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
+    _look_first(config, data, schema)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
     if sweep or asks_for_sweep(config):
         if config is None or data is not None or checkpoint is not None:
             raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
+        if dry_run:
+            raise ParameterError("dry_run", True, "left out of a sweep: it shows one run")
         if out is None:
             raise _no_folder(config)
         _sweep(config, sweep or [], traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
@@ -75,12 +87,17 @@ def train_command(
     for name, value in (("label", label), ("sensitive", sensitive), ("schema", schema)):
         if data is None and value is not None:
             raise ParameterError(name, value, "left out unless --data is given")
+    if out is not None and checkpoint is None and (out.is_symlink() or out.exists()):
+        raise ArtifactError(f"{out} already exists; choose another --out, nothing is overwritten")
     if data is not None:
         config, settings, table = _own(config, data, label, sensitive, schema)
     elif config is None:
         raise ArtifactError("give a configuration, or a table of your own: --data people.csv --label COLUMN")
     else:
         settings = load_settings(config)
+    if dry_run:
+        print_plan(config, settings, table, json=json)
+        return
     if out is None:
         raise _no_folder(config)
     if traced is not None:
@@ -91,6 +108,19 @@ def train_command(
         return
     for line in _summary(run.ledger, out):
         say(line, indent=2)
+
+
+def _look_first(config: Path | None, data: Path | None, schema: Path | None) -> None:
+    """Refuse what is not there at once: torch takes seconds to load.
+
+    Raises:
+        ArtifactError, DataError: a file cannot be read.
+    """
+    for path in (config, schema):
+        if path is not None:
+            read_bytes(path, _LARGEST_TEXT)
+    if data is not None:
+        check_file(data)
 
 
 def _no_folder(config: Path) -> ParameterError:
@@ -154,14 +184,16 @@ def _own(
     config: Path | None, data: Path, label: str | None, sensitive: str | None, schema: Path | None
 ) -> tuple[Path, TrainConfig, OwnTable]:
     """What to call the run in messages, its configuration, and the records of the user."""
-    require_torch()
-    from reticent.data.own import load_table
-    from reticent.train.config import load_document
-    from reticent.train.own import declared_columns, own_config
+    from reticent.data.own import declared_columns, load_table  # whatever is wrong with a table needs no torch
 
     if label is None and data.suffix != ".npz":
         raise ParameterError("label", None, "given with --data: the column to predict")
-    table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
+    with limited(data, option=""):  # before torch is loaded, which takes longer
+        table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
+    require_torch()
+    from reticent.train.config import load_document
+    from reticent.train.own import own_config
+
     document = None if config is None else load_document(config)
     where = config or data
     return where, own_config(document, table, sensitive, str(where)), table

@@ -12,6 +12,7 @@ from reticent.certificate.check import Checked, check
 from reticent.certificate.text import inert
 from reticent.certificate.verify import ROUNDING, State
 from reticent.cli._app import app
+from reticent.cli._limits import SECONDS, TimeoutOption, limited
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
@@ -34,10 +35,11 @@ def verify_command(
     tolerance: Annotated[
         float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
     ] = 0.0,
+    timeout: TimeoutOption = SECONDS,
     json: JsonOption = False,
 ) -> None:
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
-    with waiting("deriving") as progress:
+    with limited(certificate, timeout), waiting("deriving") as progress:
         found = check(
             certificate, key=key, signature=signature, weights=weights, tolerance=tolerance, progress=progress
         )

@@ -62,13 +62,14 @@ def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarra
         log_scale += count * (np.log(weights[top]) + own_size[0])
         scaling += 4 * EPS * count * (2.0 + exponents[top] + abs(np.log(weights[top])) + own_size[0])
         peak += count * int(index[top])
-    size, scale = np.exp(log_size), np.exp(log_scale)
-    turned = np.empty(len(size), dtype=complex)
-    turned.real, turned.imag = size * np.cos(phase), size * np.sin(phase)
-    mass = np.fft.irfft(turned, points) * scale
-    # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
-    spread = size * (np.expm1(np.minimum(relative, OVERFLOW)) + 2.0 * fft_error)
-    rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the rounding infinite, or none at all
+        size, scale = np.exp(log_size), np.exp(log_scale)
+        turned = np.empty(len(size), dtype=complex)
+        turned.real, turned.imag = size * np.cos(phase), size * np.sin(phase)
+        mass = np.fft.irfft(turned, points) * scale
+        # |prod(z + e) - prod z| <= prod |z| (prod (1 + e/|z|) - 1), frequency by frequency, then the inverse transform.
+        spread = size * (np.expm1(np.minimum(relative, OVERFLOW)) + 2.0 * fft_error)
+        rounding = scale * (np.sqrt(2.0 * float(spread @ spread)) + np.expm1(scaling))
     return np.maximum(np.roll(mass, (peak - first) % points), 0.0), float(rounding)
 
 

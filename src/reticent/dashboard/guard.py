@@ -1,4 +1,4 @@
-"""Who may talk to the server: the right host name, the token where one is needed, requests of sensible size."""
+"""Who may talk to the server: the right host name, the token in every request, requests of sensible size."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import socket
 from collections.abc import Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from flask import Flask, Response, redirect, request
 from werkzeug.exceptions import HTTPException
 
 LARGEST_REQUEST = 12 << 20
 """Bytes of one request: a file of 8 MiB as browsers send it."""
-COOKIE = "reticent_token"
 _LOG = logging.getLogger("reticent.dashboard")
 _REFUSED = "This address is not served here."
 _NO_TOKEN = "Open the address with the token that the server printed."  # noqa: S105
 
 
-def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, token: str | None) -> None:
+def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, token: str) -> None:
     """Check every request, and end every error in one line.
 
     Args:
@@ -29,7 +28,7 @@ def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, t
         csp_hashes: of the scripts that stand in the page itself.
         host: as bound.
         port: as bound.
-        token: what a stranger must know, or None where only this machine can connect.
+        token: what must be known: other accounts of this machine can connect as well.
     """
     server.config["MAX_CONTENT_LENGTH"] = LARGEST_REQUEST
     server.config["MAX_FORM_MEMORY_SIZE"] = LARGEST_REQUEST
@@ -44,7 +43,7 @@ def protect(server: Flask, *, csp_hashes: Sequence[str], host: str, port: int, t
         origin = request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != request.host:
             return _line(_REFUSED, HTTPStatus.FORBIDDEN)
-        return _token_problem(token)
+        return _token_problem(token, cookie_of(port))
 
     def harden(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = policy
@@ -79,17 +78,21 @@ def _is_ours(given: str, host: str, port: int) -> bool:
         return name == socket.gethostname().lower() and host not in ("127.0.0.1", "::1", "localhost")
 
 
-def _token_problem(token: str | None) -> Response | None:
+def cookie_of(port: int) -> str:
+    """The name of the cookie: cookies know no ports, and a machine may serve several pages."""
+    return f"reticent_token_{port}"
+
+
+def _token_problem(token: str, cookie: str) -> Response | None:
     """None for who knows the token; the address that carries it leaves a cookie and goes on without it."""
-    if token is None:
-        return None
     if request.method == "GET" and request.path == "/" and "token" in request.args:
         if not _same(request.args["token"], token):
             return _line(_NO_TOKEN, HTTPStatus.UNAUTHORIZED)
-        answer = redirect("/")
-        answer.set_cookie(COOKIE, token, httponly=True, samesite="Strict")
+        rest = urlencode([(name, value) for name, value in request.args.items(multi=True) if name != "token"])
+        answer = redirect(f"/?{rest}" if rest else "/")
+        answer.set_cookie(cookie, token, httponly=True, samesite="Strict")
         return answer  # type: ignore[return-value]
-    if not _same(request.cookies.get(COOKIE, ""), token):
+    if not _same(request.cookies.get(cookie, ""), token):
         return _line(_NO_TOKEN, HTTPStatus.UNAUTHORIZED)
     return None
 

@@ -16,11 +16,12 @@ from reticent._strict import loads, read_bytes
 from reticent.audit import audit, load_scores
 from reticent.certificate import page as certificate_page
 from reticent.certificate.inputs import mechanism_of as mechanism_of_record
+from reticent.certificate.inputs import within_reach
 from reticent.certificate.ledger_rules import contradictions
 from reticent.certificate.schema import Certificate, Edition
 from reticent.certificate.text import inert
-from reticent.certificate.verify import verify
 from reticent.dashboard import opening_audit, opening_progress, words
+from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.readings import answer, told
@@ -146,7 +147,7 @@ def _text(source: Source) -> str:
 
 def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     """What ran, what is wrong with it, and who learns what from it."""
-    release = ledger.mechanism()
+    release = within_reach(ledger.mechanism())
     changes = "; changes along the run" if ledger.stages else ""
     wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger, Edition.COMPLETE)]
     found = answer((WorstCase(),), release, None)
@@ -191,8 +192,8 @@ def _settings(release: DPSGD) -> str:
 
 def _certificate(certificate: Certificate, difference: str | None, theme: str) -> Opened:
     """What it states, whether everything in it follows, and its curves."""
-    outcome = verify(certificate)
-    wrong = [inert(f"{d.leaf}: says {d.stated}, derived {d.found}") for d in outcome.differences if outcome.refuses(d)]
+    outcome = checked(certificate)
+    wrong = list(outcome.refused)
     wrong += [] if difference is None else [f"the page is not what its document renders to: {inert(difference)}"]
     signed = (
         "signed: check it with the issuer's key by reticent verify --key" if certificate.signature else "not signed"

@@ -1,4 +1,4 @@
-"""Serving the page: to this machine alone unless told otherwise, with a token then, and without any debug mode."""
+"""Serving the page: to this machine alone unless told otherwise, to who knows the token, without any debug mode."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from reticent.dashboard.turns import Turns
 from reticent.errors import ParameterError, UnsupportedError
 
 _FURTHER = 50
+_IDLE = 30.0
+"""Seconds without a word after which a connection ends."""
 _SWITCH = 0.0005
 """Seconds after which a computation lets others of this process go on: who moves a slider must not wait for a proof."""
 _INDEX = """<!DOCTYPE html>
@@ -94,7 +96,8 @@ class Server:
     """A server that has its port and may start.
 
     Attributes:
-        address: to open in a browser; it carries the token where one is needed.
+        address: to open in a browser; it carries the token.
+        token: that every request must show; a new one for each server.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -104,12 +107,12 @@ class Server:
             ParameterError: somebody uses it, or the host is none of this machine.
         """
         local = is_local(host)
-        token = None if local else secrets.token_urlsafe(24)
+        self.token = secrets.token_urlsafe(24)
         app = build_app(local=local)
         self._server = _listening(host, port, app.server)
-        protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=self._server.server_port, token=token)
+        protect(app.server, csp_hashes=app.csp_hashes(), host=host, port=self._server.server_port, token=self.token)
         shown = f"[{host}]" if ":" in host else host
-        self.address = f"http://{shown}:{self._server.server_port}/" + (f"?token={token}" if token else "")
+        self.address = f"http://{shown}:{self._server.server_port}/?token={self.token}"
 
     @property
     def port(self) -> int:
@@ -133,7 +136,9 @@ class Server:
 
 
 class _Quiet(WSGIRequestHandler):
-    """Writes no line for each request: addresses hold settings."""
+    """Writes no line for each request: addresses hold settings. A connection that says nothing ends."""
+
+    timeout = _IDLE
 
     def log(self, type: str, message: str, *args: Any) -> None:
         if type == "error":

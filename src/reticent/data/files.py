@@ -50,3 +50,18 @@ def read_bytes(path: Path) -> bytes:
         return _strict.read_bytes(path, _LARGEST)
     except ArtifactError as error:
         raise DataError(f"data file {error}") from None
+
+
+def check_file(path: Path) -> None:
+    """See that ``path`` is a plain file that can be opened.
+
+    Raises:
+        DataError: it is none.
+    """
+    try:
+        with _strict.open_plain(path):
+            return
+    except OSError as error:
+        raise DataError(f"data file {path}: cannot be read ({error.strerror})") from None
+    except ArtifactError as error:
+        raise DataError(f"data file {error}") from None

@@ -8,61 +8,41 @@ are named, and a run on them carries a warning.
 from __future__ import annotations
 
 import hashlib
-import io
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from reticent import _strict
 from reticent._text import did_you_mean, printable
-from reticent.data.dataset import ColumnGroup, Dataset, numeric_group, one_hot_group
+from reticent.data.dataset import Dataset
 from reticent.data.files import read_bytes
+from reticent.data.own_columns import (
+    Column,
+    Strict,
+    Text,
+    check_cells,
+    codes,
+    declared_column,
+    derived_column,
+    encoded,
+    problem_of,
+)
+from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
 from reticent.errors import ArtifactError, DataError, ParameterError
+from reticent.io import yaml
 
 SCHEMA_FILE = "schema.json"
-_MOST_CATEGORIES = 200
-_MOST_COLUMNS = 2000
-_GRID = 33
+_LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
 _TEST_FRACTION = 0.2
-Text = Annotated[str, Field(max_length=200)]
+
+Answer = TypeVar("Answer")
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Column(_Strict):
-    """What one column may hold.
-
-    Attributes:
-        low, high: bounds of numbers; numbers outside are clipped.
-        values: categories, as text, in place of bounds.
-        derived: read off the records, not declared.
-    """
-
-    low: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    high: Annotated[float, Field(allow_inf_nan=False)] | None = None
-    values: Annotated[tuple[Text, ...], Field(min_length=1, max_length=_MOST_CATEGORIES)] | None = None
-    derived: bool = False
-
-    @model_validator(mode="after")
-    def _bounds_or_values(self) -> Column:
-        bounded = self.low is not None and self.high is not None
-        if bounded == (self.values is not None) or (self.low is None) != (self.high is None):
-            raise ValueError("give low and high, or values")
-        if self.low is not None and self.high is not None and not self.low < self.high:
-            raise ValueError("low must be below high")
-        if self.values is not None and len(set(self.values)) < len(self.values):
-            raise ValueError("values must differ")
-        return self
-
-
-class Schema(_Strict):
+class Schema(Strict):
     """How a table becomes features and labels.
 
     Attributes:
@@ -71,7 +51,7 @@ class Schema(_Strict):
     """
 
     label: Text
-    columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=_MOST_COLUMNS)]
+    columns: Annotated[dict[Text, Column], Field(min_length=2, max_length=MOST_COLUMNS)]
 
     @model_validator(mode="after")
     def _label_is_a_category(self) -> Schema:
@@ -96,9 +76,22 @@ class Schema(_Strict):
             ArtifactError: the text is no schema.
         """
         try:
-            return cls.model_validate(_strict.loads(text, where, keys=_MOST_COLUMNS, objects=2 * _MOST_COLUMNS))
+            return cls.model_validate(_strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS))
         except ValidationError as error:
-            raise ArtifactError(f"{where}: {_problem(error)}") from None
+            raise ArtifactError(f"{where}: {problem_of(error)}") from None
+
+
+class ColumnsError(DataError):
+    """Columns that nobody can use as they are.
+
+    Attributes:
+        troubles: one sentence for each column, that of the label first.
+    """
+
+    def __init__(self, where: str, troubles: tuple[str, ...]) -> None:
+        self.troubles = troubles
+        many = f"{len(troubles)} columns need an answer: " if len(troubles) > 1 else ""
+        super().__init__(f"{where}: {many}{'; '.join(troubles)}")
 
 
 @dataclass(frozen=True)
@@ -129,7 +122,8 @@ def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None 
     Args:
         path: a csv file with a header, a parquet file, or an npz file with ``features`` and ``labels``.
         label: the column to predict (``label`` for npz).
-        declared: bounds (``{"low": .., "high": ..}``) or categories (``{"values": [..]}``) by column.
+        declared: bounds (``{"low": .., "high": ..}``) or categories (``{"values": [..]}``) by column, and what becomes
+            of empty cells (``"missing"``).
 
     Raises:
         DataError: the file is missing or no table, or a cell does not fit the schema.
@@ -137,12 +131,24 @@ def load_table(path: Path | str, label: str, declared: Mapping[str, Any] | None 
     """
     path = Path(path)
     content = read_bytes(path)
-    table = _read(content, path)
+    table = read_table(content, path)
     if label not in table:
         columns = list(table)[:20]
         raise ParameterError("label", label, f"one of the columns {', '.join(columns)}{did_you_mean(label, columns)}")
-    schema = derive_schema(table, label, declared or {})
+    schema = derive_schema(table, label, declared or {}, path.name)
     return encode(table, schema, path.name, hashlib.sha256(content).hexdigest())
+
+
+def declared_columns(path: Path) -> dict[str, Any]:
+    """Bounds and categories by column, from a YAML file.
+
+    Raises:
+        ArtifactError: the file is missing, no YAML, or no mapping.
+    """
+    document = yaml.load_file(path, _LARGEST_SCHEMA)
+    if not isinstance(document, dict) or not all(isinstance(name, str) for name in document):
+        raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
+    return document
 
 
 def find_table(file: str, sha256: str, schema: Schema, folders: list[Path]) -> OwnTable:
@@ -158,7 +164,7 @@ def find_table(file: str, sha256: str, schema: Schema, folders: list[Path]) -> O
             continue
         content = read_bytes(path)
         if hashlib.sha256(content).hexdigest() == sha256:
-            return encode(_read(content, path), schema, file, sha256)
+            return encode(read_table(content, path), schema, file, sha256)
         changed = path
     if changed is not None:
         line = f"{changed} has changed since the run: its SHA-256 is not {sha256[:12]}..."
@@ -167,166 +173,101 @@ def find_table(file: str, sha256: str, schema: Schema, folders: list[Path]) -> O
     raise DataError(f"{printable(file)} of the run is not in {looked}: put it there, or call run.dataset(mine)")
 
 
-def derive_schema(table: Mapping[str, np.ndarray], label: str, declared: Mapping[str, Any]) -> Schema:
-    """Declared columns as they are, all others read off the records and marked so.
+def derive_schema(table: Mapping[str, Cells], label: str, declared: Mapping[str, Any], file: str) -> Schema:
+    """Declared columns as they are, all others read off the records and marked so; every cell fits them.
 
     Raises:
-        ParameterError, DataError: as ``load_table``.
+        ParameterError, DataError: as ``load_table``; every column that nobody can use is named, the label first.
     """
-    for name in declared:
-        if name not in table:
-            raise ParameterError("schema", name, "a column of the table")
-    columns = {}
-    for name, cells in table.items():
+    strange = [name for name in declared if name not in table]
+    if strange:
+        meant = did_you_mean(strange[0], table)
+        raise ParameterError("schema", ", ".join(map(str, strange)), f"columns of the table{meant}")
+
+    def column(name: str) -> Column:
+        cells, is_label = table[name], name == label
         if name in declared:
-            columns[name] = _declared(name, declared[name])
+            found = declared_column(name, declared[name], cells, label=is_label)
         else:
-            columns[name] = _derived(name, cells, category=name == label)
+            found = derived_column(cells, label=is_label)
+        check_cells(found, cells, label=is_label)
+        return found
+
+    columns = _each_column(table, label, column, file)
     try:
         return Schema(label=label, columns=columns)
     except ValidationError as error:
-        raise ParameterError("schema", label, f"right ({_problem(error)})") from None
+        raise ParameterError("schema", label, f"right ({problem_of(error)})") from None
 
 
-def encode(table: Mapping[str, np.ndarray], schema: Schema, file: str, sha256: str) -> OwnTable:
+def encode(table: Mapping[str, Cells], schema: Schema, file: str, sha256: str) -> OwnTable:
     """Features and labels by the schema, each record on its own.
 
     Raises:
-        DataError: a column is missing, or a cell does not fit.
+        DataError: columns are missing, or cells do not fit; all such columns are named, the label first.
     """
-    blocks, groups, at = [], [], 0
-    for name, column in schema.columns.items():
-        if name not in table:
-            raise DataError(f"{file}: has no column {printable(name)!r}")
-        if name != schema.label:
-            block, group = _encoded(name, column, table[name], at)
-            blocks.append(block)
-            groups.append(group)
-            at += block.shape[1]
-    classes = schema.columns[schema.label].values or ()
-    labels = _codes(schema.label, table[schema.label], classes)
-    derived = schema.derived
+    absent = [name for name in schema.columns if name not in table]
+    if absent:
+        raise DataError(f"{file}: has no column {', '.join(repr(printable(name)) for name in absent)}")
+
+    def block(name: str) -> tuple[np.ndarray, list[Any]]:
+        column, cells = schema.columns[name], table[name]
+        if name == schema.label:
+            return codes(column, cells, label=True), []
+        return encoded(name, column, cells, first[name])
+
+    first = _first_features(schema)
+    found = _each_column(schema.columns, schema.label, block, file)
+    labels, derived = found.pop(schema.label)[0], schema.derived
     notes = (f"Read off the records, not declared: {', '.join(derived)[:500]}.",) if derived else ()
     whole = Dataset(
         name=Path(file).stem[:100],
         source=f"a table of the user, {file}",
-        features=np.ascontiguousarray(np.concatenate(blocks, axis=1)),
+        features=np.ascontiguousarray(np.concatenate([block for block, _ in found.values()], axis=1)),
         labels=labels,
-        classes=len(classes),
+        classes=len(schema.columns[schema.label].values or ()),
         train=np.arange(len(labels)),
         test=np.arange(0),
-        groups=tuple(groups),
+        groups=tuple(group for _, groups in found.values() for group in groups),
         notes=notes,
     )
     return OwnTable(whole.split(1.0 - _TEST_FRACTION, seed=0), schema, file, sha256)
 
 
-def _read(content: bytes, path: Path) -> dict[str, np.ndarray]:
-    """Columns by name, as arrays of numbers or of text."""
-    kinds = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
-    if path.suffix.lower() not in kinds:
-        raise DataError(f"{path}: a table must be a .csv, .parquet or .npz file")
-    try:
-        table = kinds[path.suffix.lower()](content)
-    except DataError:
-        raise
-    except Exception as error:
-        raise DataError(f"{path}: not a table ({printable(' '.join(str(error).split()), 200)})") from None
-    if not table or len(next(iter(table.values()))) < 2:
-        raise DataError(f"{path}: a table needs at least two records")
-    return table
+def _first_features(schema: Schema) -> dict[str, int]:
+    """Where the features of each column begin."""
+    first, at = {}, 0
+    for name, column in schema.columns.items():
+        if name != schema.label:
+            first[name], at = at, at + column.width
+    return first
 
 
-def _csv(content: bytes) -> dict[str, np.ndarray]:
-    from pyarrow import csv
+def _each_column(names: Mapping[str, Any], label: str, answer: Callable[[str], Answer], file: str) -> dict[str, Answer]:
+    """``answer`` for each column, in their order; the troubles of all of them in one message, the label's first.
 
-    return _columns(csv.read_csv(io.BytesIO(content)))
-
-
-def _parquet(content: bytes) -> dict[str, np.ndarray]:
-    from pyarrow import parquet
-
-    return _columns(parquet.read_table(io.BytesIO(content)))
-
-
-def _npz(content: bytes) -> dict[str, np.ndarray]:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        features, labels = archive["features"], archive["labels"]
-    if features.ndim != 2 or labels.shape != features.shape[:1]:
-        raise DataError("an npz file needs features of shape (records, columns) and one label for each record")
-    table = {f"x{i}": features[:, i].astype(float) for i in range(features.shape[1])}
-    return {**table, "label": np.array([str(x) for x in labels.tolist()])}
-
-
-def _columns(table: Any) -> dict[str, np.ndarray]:
-    import pyarrow as pa
-
-    found = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        name = name.strip()
-        if name in found:
-            raise DataError(f"two columns are called {printable(name)!r}")
-        if column.null_count:
-            raise DataError(f"column {printable(name)!r} has {column.null_count} empty cells: fill or drop them")
-        number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
-        cells = column.to_pylist()
-        found[name] = np.array(cells, dtype=float) if number else np.array([str(cell).strip() for cell in cells])
-    return found
+    Raises:
+        ParameterError: the declaration of a single column is wrong, and nothing else.
+        DataError: whatever else.
+    """
+    found: dict[str, Answer] = {}
+    troubles: dict[str, DataError | ParameterError] = {}
+    for name in names:
+        try:
+            found[name] = answer(name)
+        except (DataError, ParameterError) as error:
+            troubles[name] = error
+    if not troubles:
+        return found
+    errors = list(troubles.values())
+    if len(errors) == 1 and isinstance(errors[0], ParameterError):
+        raise errors[0]
+    told = []
+    for name in sorted(troubles, key=lambda name: name != label):
+        role = " (the label)" if name == label else ""
+        told.append(f"column {printable(name, 60)!r}{role} {_told(troubles[name])}")
+    raise ColumnsError(file, tuple(told))
 
 
-def _declared(name: str, said: Any) -> Column:
-    try:
-        column = Column.model_validate(said if isinstance(said, dict) else {"values": said})
-    except ValidationError as error:
-        raise ParameterError("schema", name, f"a column with low and high, or values ({_problem(error)})") from None
-    return column.model_copy(update={"derived": False})
-
-
-def _derived(name: str, cells: np.ndarray, *, category: bool) -> Column:
-    if cells.dtype.kind == "f" and not category:
-        if not np.isfinite(cells).all():
-            raise DataError(f"column {printable(name)!r} holds a number that is not finite")
-        low, high = float(cells.min()), float(cells.max())
-        return Column(low=low, high=high if high > low else low + 1.0, derived=True)
-    values = sorted(set(_texts(cells)))
-    if len(values) > _MOST_CATEGORIES:
-        raise DataError(
-            f"column {printable(name)!r} has {len(values)} different texts, more than {_MOST_CATEGORIES}: drop it, or "
-            "declare its categories"
-        )
-    return Column(values=tuple(values), derived=True)
-
-
-def _encoded(name: str, column: Column, cells: np.ndarray, at: int) -> tuple[np.ndarray, ColumnGroup]:
-    if column.values is not None:
-        codes = _codes(name, cells, column.values)
-        return np.eye(len(column.values), dtype=np.float32)[codes], one_hot_group(name, at, column.values)
-    low, high = float(column.low or 0.0), float(column.high or 0.0)
-    if cells.dtype.kind != "f" or not np.isfinite(cells).all():
-        raise DataError(f"column {printable(name)!r} holds something that is no finite number")
-    grid = np.linspace(low, high, _GRID)
-    return _unit(cells, low, high)[:, None], numeric_group(name, at, grid.tolist(), _unit(grid, low, high))
-
-
-def _unit(raw: np.ndarray, low: float, high: float) -> np.ndarray:
-    return (2.0 * (np.clip(raw, low, high) - low) / (high - low) - 1.0).astype(np.float32)
-
-
-def _codes(name: str, cells: np.ndarray, values: tuple[str, ...]) -> np.ndarray:
-    known = {value: code for code, value in enumerate(values)}
-    try:
-        return np.array([known[text] for text in _texts(cells)], dtype=np.int64)
-    except KeyError as error:
-        found = printable(repr(error.args[0]), 100)
-        raise DataError(f"column {printable(name)!r} holds {found}, which its schema does not list") from None
-
-
-def _texts(cells: np.ndarray) -> list[str]:
-    """Cells as categories; whole numbers without a point."""
-    if cells.dtype.kind != "f":
-        return [str(cell) for cell in cells]
-    return [str(int(x)) if math.isfinite(x) and x == int(x) else repr(float(x)) for x in cells.tolist()]
-
-
-def _problem(error: ValidationError) -> str:
-    return printable(error.errors(include_url=False)[0]["msg"].removeprefix("Value error, "), 200)
+def _told(error: DataError | ParameterError) -> str:
+    return f"is declared wrongly: it must be {error.allowed}" if isinstance(error, ParameterError) else str(error)

@@ -18,6 +18,9 @@ from reticent.errors import ParameterError, UnsupportedError
 NAMES = ("identity", "prefix", "square-root", "tree")
 _LARGEST_DENSE = 2048
 _MOST_ENTRIES = 10_000
+_LONGEST = 400_000
+_HELD = 9
+"""Arrays that are held at once weigh as many passes over one."""
 _WANTED = "identity, prefix, square-root, tree, Toeplitz coefficients (1,0.5,...), or rows [[1],[0.5,1]]"
 
 
@@ -31,6 +34,41 @@ class Sensitivity(NamedTuple):
 
     attained: float
     proven: float
+
+
+def check(strategy: str, bands: int | None, steps: int) -> None:
+    """Whether it is a strategy; nothing is computed for those that have a name.
+
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    if strategy in NAMES:
+        return
+    if len(strategy) > _LONGEST:
+        raise ParameterError("strategy", strategy[:60], f"a text of at most {_LONGEST} characters")
+    if coefficients(strategy, bands, steps) is None:
+        matrix(strategy, bands, steps)
+
+
+def work(strategy: str, bands: int | None, steps: int, participations: int, separation: int) -> float:
+    """How many numbers ``sensitivity`` goes through, at least; nothing is computed.
+
+    Args:
+        strategy: its name, its coefficients, or a matrix as JSON.
+        bands: most coefficients that count; None keeps all.
+        steps: number of releases, >= 1.
+        participations: of one record, at most, >= 1.
+        separation: least number of steps from one to the next, >= 1.
+    """
+    most = min(participations, -(-steps // separation))
+    first = coefficients(strategy, bands, 2 if strategy in NAMES else steps)  # those with a name fall from the start
+    dense = strategy == "tree" or (most > 1 and not _falls(first))
+    return float(steps) * (most + _HELD) * (steps if dense else 1.0)
 
 
 def coefficients(strategy: str, bands: int | None, steps: int) -> np.ndarray | None:
@@ -139,11 +177,14 @@ def bandwidth(strategy: str, bands: int | None, steps: int) -> int:
         bands: most coefficients that count; None keeps all.
         steps: number of releases, >= 1.
     """
+    named = {"identity": 1, "prefix": min(steps, bands or steps), "square-root": min(steps, bands or steps)}
+    if strategy in named:
+        return named[strategy]
+    if strategy == "tree":
+        return steps
     first = coefficients(strategy, bands, steps)
     if first is not None:
         return len(first)
-    if strategy == "tree":
-        return steps
     rows, columns = np.nonzero(matrix(strategy, bands, steps))
     return int(np.max(rows - columns)) + 1
 
@@ -190,7 +231,7 @@ def sensitivity(strategy: str, bands: int | None, steps: int, participations: in
         together = math.sqrt(_heaviest(norms**2, most, separation))
         return Sensitivity(together, together)
     first = coefficients(strategy, bands, steps)
-    if first is not None and np.all(first >= 0.0) and np.all(np.diff(first) <= 0.0):
+    if first is not None and _falls(first):
         early = _of_pattern(first, steps, most, separation)
         return Sensitivity(early, early)
     c = matrix(strategy, bands, steps)
@@ -201,6 +242,11 @@ def sensitivity(strategy: str, bands: int | None, steps: int, participations: in
     attained = max(float(np.linalg.norm(c[:, pattern].sum(axis=1))) for pattern in reached)
     attained = max(attained, float(norms.max()))
     return Sensitivity(min(attained, proven), proven)
+
+
+def _falls(first: np.ndarray | None) -> bool:
+    """Whether a strategy is Toeplitz, and its coefficients are not negative and do not increase."""
+    return first is not None and bool(np.all(first >= 0.0) and np.all(np.diff(first) <= 0.0))
 
 
 def _of_pattern(first: np.ndarray, steps: int, most: int, separation: int) -> float:

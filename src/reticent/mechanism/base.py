@@ -99,6 +99,11 @@ class Mechanism(Short, ABC):
         return ()
 
     @property
+    def work(self) -> float:
+        """How many numbers must at least be gone through before its parts are known; known without doing so."""
+        return 0.0
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """What every number about this release rests on, and who vouches for it where nobody saw it run."""
         noisy = getattr(self, "noise_multiplier", 0.0) > 0.0

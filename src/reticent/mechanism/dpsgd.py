@@ -21,12 +21,14 @@ from reticent.mechanism.pairs import (
     WholeUserGaussianPair,
 )
 from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
+from reticent.mechanism.units import CLIENT_NOTE, Unit
 
 _DRAWS = {
     Sampler.POISSON: "poisson-draws",
     Sampler.FIXED_SIZE: "fixed-size-draws",
     Sampler.SHUFFLED: "shuffled-draws",
 }
+_WORK_OF_A_RECORD = 1e4
 
 
 @MECHANISMS.add
@@ -46,6 +48,8 @@ class DPSGD(Mechanism):
         sampler: how batches were really drawn.
         records_per_user: the most records that one person contributed: the numbers then speak about all records of a
             person together. None states nothing, and they speak about one record.
+        unit: what is drawn into a batch, clipped as one and protected. With ``client`` a batch is the cohort of a
+            round, and the sizes count clients.
         batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
             loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
 
@@ -66,6 +70,7 @@ class DPSGD(Mechanism):
     records_per_user: int | None = field(
         default=None, metadata=described("Most records of one person; then all of them are protected together.")
     )
+    unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected: one record, or one client."))
 
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
@@ -82,6 +87,11 @@ class DPSGD(Mechanism):
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
             raise ParameterError("sampler", self.sampler, one_of(self.sampler, Sampler))
+        if not isinstance(self.unit, Unit):
+            raise ParameterError("unit", self.unit, one_of(self.unit, Unit))
+        if self.unit is Unit.CLIENT and self.records_per_user is not None:
+            hint = "left out with unit client: a client is protected with all its records"
+            raise ParameterError("records_per_user", self.records_per_user, hint)
         if self.batches_per_epoch is not None:
             self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
 
@@ -101,6 +111,11 @@ class DPSGD(Mechanism):
             return ()
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
+
+    @property
+    def work(self) -> float:
+        """Each record of a person may be in the sum of a step or not: a law of as many values."""
+        return _WORK_OF_A_RECORD * (self.records - 1)
 
     @property
     def records(self) -> int:
@@ -141,6 +156,7 @@ class DPSGD(Mechanism):
     @property
     def notes(self) -> tuple[str, ...]:
         person = () if self.records_per_user is None else (_person_note(self.records_per_user),)
+        person = (CLIENT_NOTE,) if self.unit is Unit.CLIENT else person
         if self.sampler is Sampler.SHUFFLED:
             return (_shuffled_note(self), *person)
         how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else ()

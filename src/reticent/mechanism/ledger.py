@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from reticent.errors import ParameterError
 from reticent.mechanism.base import Mechanism, Neighbouring, Part
+from reticent.mechanism.units import Unit
 from reticent.proofs import Condition
 
 
@@ -40,6 +41,9 @@ class Ledger(Mechanism):
         stated = {getattr(part, "records_per_user", None) for part in self.parts}
         if len(stated) > 1 and any(records is not None and records > 1 for records in stated):
             raise ParameterError("records_per_user", sorted(stated, key=str), "the same in all parts")
+        units = {getattr(part, "unit", Unit.RECORD) for part in self.parts}
+        if len(units) > 1:
+            raise ParameterError("unit", sorted(units), "the same in all parts")
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         return tuple(found for part in self.parts for found in part.parts_under(neighbouring, attained=attained))
@@ -52,6 +56,11 @@ class Ledger(Mechanism):
     def notes(self) -> tuple[str, ...]:
         """Those of all parts, each once."""
         return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
+
+    @property
+    def work(self) -> float:
+        """That of all parts together."""
+        return sum(part.work for part in self.parts)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:

@@ -85,8 +85,7 @@ class MatrixMechanism(Mechanism):
 
         if not isinstance(self.strategy, str):
             raise ParameterError("strategy", self.strategy, "text")
-        if _strategies.coefficients(self.strategy, self.bands, self.steps) is None and self.strategy != "tree":
-            _strategies.matrix(self.strategy, self.bands, self.steps)
+        _strategies.check(self.strategy, self.bands, self.steps)
         if self.sample_rate == 1.0:
             return
         if self.participations != 1:
@@ -97,6 +96,18 @@ class MatrixMechanism(Mechanism):
             raise ParameterError("separation", self.separation, wanted)
 
     @property
+    def work(self) -> float:
+        """Steps for each participation; for a dense strategy their square."""
+        from reticent.mechanism import _strategies
+
+        return _strategies.work(self.strategy, self.bands, self.steps, *self._pattern)
+
+    @property
+    def _pattern(self) -> tuple[int, int]:
+        """Participations of one record, and the fewest steps between two; one of them under block sampling."""
+        return (1, self.steps) if self.sample_rate < 1.0 else (self.participations, self.separation)
+
+    @property
     def _is_dense(self) -> bool:
         return self.strategy == "tree" or self.strategy.lstrip().startswith("[")
 
@@ -104,8 +115,7 @@ class MatrixMechanism(Mechanism):
         """How far one record of norm 1 can move the release; of one participation under block sampling."""
         from reticent.mechanism import _strategies
 
-        pattern = (1, self.steps) if self.sample_rate < 1.0 else (self.participations, self.separation)
-        return _strategies.sensitivity(self.strategy, self.bands, self.steps, *pattern)
+        return _strategies.sensitivity(self.strategy, self.bands, self.steps, *self._pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
         """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.

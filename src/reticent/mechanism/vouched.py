@@ -87,7 +87,8 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
 
 _SOURCES = {Source.SEEN: Status.CHECKED, Source.DECLARED: Status.DECLARED}
 _ORDER = (Status.ASSUMED, Status.DECLARED, Status.CHECKED)
-_DRAWN = {Drawn.POISSON: "poisson-draws", Drawn.SHUFFLED: "shuffled-draws", Drawn.IN_ORDER: "shuffled-draws"}
+_DRAWN = {Drawn.POISSON: "poisson-draws", Drawn.FIXED_SIZE: "fixed-size-draws"}
+_DRAWN |= dict.fromkeys((Drawn.SHUFFLED, Drawn.IN_ORDER), "shuffled-draws")
 
 
 def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
@@ -107,4 +108,20 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
         found["unpredictable-noise"] = Status.CHECKED
     if run.records_per_user is not None:
         found["records-per-person"] = Status.DECLARED
+    planned = _planned_status(run)
+    if planned is not None:
+        found["planned-steps"] = planned
     return found
+
+
+def _planned_status(run: PublicWatchedRun) -> Status | None:
+    """Who vouches that the number of steps was fixed beforehand, or is counted as planned; None if nobody does.
+
+    The watch itself does where it stopped the loop, and neither noise nor rate changed along the run: then the number
+    follows from what was known before the first step.
+    """
+    plan = run.planned
+    if plan is None or run.steps > plan.steps:
+        return None
+    equal = len({(part.noise_multiplier, part.sample_rate) for part in run.segments}) == 1
+    return Status.CHECKED if plan.stop_at is not None and equal else Status.DECLARED

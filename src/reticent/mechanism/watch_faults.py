@@ -54,6 +54,7 @@ class Fault(StrEnum):
     WEIGHTED = "weighted-sampler"
     WITH_REPLACEMENT = "with-replacement-sampler"
     DISTRIBUTED = "distributed-sampler"
+    FIXED_SIZE = "fixed-size-not-poisson"
     UNKNOWN_SAMPLER = "unknown-sampler"
     OTHER_BATCHES = "batches-not-from-the-loader"
     ACCUMULATION = "gradient-accumulation"
@@ -68,6 +69,8 @@ class Fault(StrEnum):
     DECLARED = "declared-not-seen"
     SIZE_PUBLIC = "size-treated-as-public"
     ENDED_EARLY = "ended-with-an-error"
+    STOPPED_BEFORE_PLAN = "stopped-before-plan"
+    MORE_THAN_PLANNED = "more-than-planned"
     DROP_LAST = "drop-last"
     CHANGED_CLIP_NORM = "changed-clip-norm"
     CHANGED_NOISE = "changed-noise"
@@ -200,6 +203,12 @@ _EXPLANATIONS = {
         "The batches were drawn by several processes, of which this ledger saw one. Nothing is taken off for sampling.",
         "Keep one ledger for each process and compare them; no proof combines them yet.",
     ),
+    Fault.FIXED_SIZE: Explanation(
+        Severity.NOTE,
+        "Every batch had the same size. The numbers use the proof for such batches, which protects less than random "
+        "batch sizes.",
+        "Draw each record, or each client, by a coin of its own.",
+    ),
     Fault.UNKNOWN_SAMPLER: Explanation(
         Severity.WARNING,
         "Nobody could see how the records of a batch are drawn. Every step counts as if it used the record once; "
@@ -281,6 +290,18 @@ _EXPLANATIONS = {
         "The loop ended with an error. The moment may tell something about the training records.",
         "Train again if that matters.",
     ),
+    Fault.STOPPED_BEFORE_PLAN: Explanation(
+        Severity.WARNING,
+        "The loop stopped before the planned number of steps. Whoever stopped it may have looked at its results, so "
+        "all planned steps count.",
+        "Plan no more steps than you need. What a shorter plan would have cost is not claimed afterwards.",
+    ),
+    Fault.MORE_THAN_PLANNED: Explanation(
+        Severity.WARNING,
+        "The loop took more steps than were planned. All that ran count, and nobody vouches that their number does not "
+        "depend on results.",
+        "State as planned_steps what the loop takes at most.",
+    ),
     Fault.DROP_LAST: Explanation(
         Severity.NOTE, "The last incomplete batch of each pass was left out.", "The numbers take that into account."
     ),
@@ -296,7 +317,8 @@ _EXPLANATIONS = {
     ),
     Fault.INSECURE_GENERATOR: Explanation(
         Severity.NOTE,
-        "The noise came from torch's generator, which is not made to withstand an attacker who predicts it.",
-        "Train the final model with a secure generator.",
+        "The noise came from torch's generator, which is not made to withstand an attacker who predicts it: on a CPU it "
+        "uses 32 bits of its seed, and 2^32 seeds can be tried out.",
+        "Train the final model with rt.secure_noise(optimizer).",
     ),
 }

@@ -14,6 +14,7 @@ class Drawn(StrEnum):
     WEIGHTED = "weighted"
     WITH_REPLACEMENT = "with-replacement"
     DISTRIBUTED = "distributed"
+    FIXED_SIZE = "fixed-size"
     UNKNOWN = "unknown"
 
 

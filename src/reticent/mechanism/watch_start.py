@@ -88,6 +88,8 @@ def continued(first: WatchedRun, later: Run) -> Run:
         )
     if later.records_per_user != first.records_per_user:
         raise ParameterError("records_per_user", later.records_per_user, "the same in all ledgers of one model")
+    if later.unit != first.unit:
+        raise ParameterError("unit", later.unit, "the same in all ledgers of one model")
     document = first.public()
     document.pop("earlier", None)
     before = (*first.earlier, PublicWatchedRun.model_validate(document))

@@ -21,8 +21,10 @@ from reticent._text import Brief
 from reticent.errors import ArtifactError
 from reticent.mechanism import DPSGD, Ledger, vouched
 from reticent.mechanism.gradients import GradientsRecord
+from reticent.mechanism.planned import PlannedSteps, charged
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
+from reticent.mechanism.units import Unit
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watch_source import Drawn as Drawn
 from reticent.mechanism.watch_source import Source as Source
@@ -48,7 +50,7 @@ class SamplerRecord(_Frozen):
         drawn: the kind of draw.
         source: whether the sampler itself was looked at.
         name: the class of the sampler, or what was declared.
-        sample_rate: probability of one record per batch, under Poisson sampling.
+        sample_rate: probability of one record per batch, under Poisson sampling and with batches of a fixed size.
         batch_size: records in one full batch, where that is fixed.
         dataset_size: records to draw from, if known.
         batches_per_epoch: batches in one pass over the data, if passes exist.
@@ -75,8 +77,8 @@ class SamplerRecord(_Frozen):
 
     @model_validator(mode="after")
     def _poisson_has_a_rate(self) -> SamplerRecord:
-        if (self.drawn is Drawn.POISSON) != (self.sample_rate is not None):
-            raise ValueError("sample_rate goes with poisson")
+        if (self.drawn in (Drawn.POISSON, Drawn.FIXED_SIZE)) != (self.sample_rate is not None):
+            raise ValueError("sample_rate goes with poisson and fixed-size")
         return self
 
 
@@ -190,6 +192,8 @@ class PublicWatchedRun(Brief, _Frozen):
         start: the weights at which the loop began; left out of the file where nobody looked.
         earlier: loops that ran before on the same model, in order: each ended at the weights at which the next began.
             Their releases count as well. Left out of the file where there is none.
+        planned: how many steps there were to be at most; None, and left out of the file, where nothing is stated.
+        unit: what is drawn, clipped and protected as one; left out of the file where it is a record.
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
@@ -210,12 +214,16 @@ class PublicWatchedRun(Brief, _Frozen):
     gradients: GradientsRecord | None = None
     start: StartRecord | None = None
     earlier: Annotated[tuple[PublicWatchedRun, ...], Field(max_length=MOST_EARLIER)] = ()
+    planned: PlannedSteps | None = None
+    unit: Unit = Unit.RECORD
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        document = _without_none(write(self), "records_per_user", "gradients", "start")
+        document = _without_none(write(self), "records_per_user", "gradients", "planned", "start")
+        if self.unit is Unit.RECORD:
+            document.pop("unit", None)
         if not self.earlier:
             document.pop("earlier", None)
         return document
@@ -229,6 +237,7 @@ class PublicWatchedRun(Brief, _Frozen):
         head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
         if self.earlier:
             head += f", after {sum(run.steps for run in self.earlier)} steps in {len(self.earlier)} earlier"
+        head += f", of at most {self.planned.steps} planned" if self.planned is not None else ""
         return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
 
     @property
@@ -246,7 +255,7 @@ class PublicWatchedRun(Brief, _Frozen):
         runs = [*self.earlier, self]
         if any(fault.voids for run in runs for fault in run.faults):
             return self._part(0.0, 1.0, sum(run.steps for run in runs))
-        parts = _merged([run._of(segment) for run in runs for segment in run.segments])
+        parts = _merged([run._of(segment) for run in runs for segment in charged(run)])
         return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
 
     def demanded(self) -> Iterator[Fault]:
@@ -258,10 +267,11 @@ class PublicWatchedRun(Brief, _Frozen):
             Drawn.WEIGHTED: Fault.WEIGHTED,
             Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
             Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
+            Drawn.FIXED_SIZE: Fault.FIXED_SIZE,
             Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
         }
         declared = Source.DECLARED in (self.sampler.source, self.clipping.source)
-        norms = {self.clipping.smallest, self.clipping.largest}
+        norms, planned = {self.clipping.smallest, self.clipping.largest}, self.planned
         cases = (
             (bool(self.mixing_layers), Fault.MIXES_RECORDS),
             (self.clipping.kind == "unknown", Fault.UNKNOWN_CLIPPING),
@@ -272,6 +282,8 @@ class PublicWatchedRun(Brief, _Frozen):
             (declared, Fault.DECLARED),
             (self.sampler.dataset_size is not None, Fault.SIZE_PUBLIC),
             (self.sampler.drop_last is True, Fault.DROP_LAST),
+            (planned is not None and self.steps < planned.steps, Fault.STOPPED_BEFORE_PLAN),
+            (planned is not None and self.steps > planned.steps, Fault.MORE_THAN_PLANNED),
             (len(norms) > 1, Fault.CHANGED_CLIP_NORM),
             (_differ([s.noise_multiplier for s in self.segments]), Fault.CHANGED_NOISE),
             (_differ([s.sample_rate or 0.0 for s in self.segments]), Fault.CHANGED_NOISE),
@@ -295,6 +307,9 @@ class PublicWatchedRun(Brief, _Frozen):
             hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults
             if hidden and sampler.sample_rate is not None and segment.batches == 1:
                 return self._part(noise, segment.sample_rate or sampler.sample_rate, steps)
+            if sampler.drawn is Drawn.FIXED_SIZE and sampler.sample_rate is not None and segment.batches == 1:
+                rate = segment.sample_rate or sampler.sample_rate
+                return self._part(noise, rate, steps, Sampler.FIXED_SIZE)
             if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and sampler.times_per_epoch is not None:
                 return self._in_passes(segment, sampler.times_per_epoch)
         often = sampler.times_per_epoch or 1
@@ -334,6 +349,7 @@ class PublicWatchedRun(Brief, _Frozen):
             sampler=sampler,
             batches_per_epoch=batches_per_epoch,
             records_per_user=_times(self.records_per_user, self.sampler.copies),
+            unit=self.unit,
         )
 
 

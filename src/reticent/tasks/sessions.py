@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
@@ -149,9 +150,29 @@ def local_processes(workers: int) -> Iterator[Session]:
     try:
         yield _Processes(executor, workers)
     except BaseException:
-        executor.shutdown(wait=True, kill_workers=True)
+        _kill(executor)
         raise
     executor.shutdown(wait=True)
+
+
+def _kill(executor: Any) -> None:
+    """End a pool whose work is not wanted any more.
+
+    Its thread may trip over work that was just taken away: then it prints a traceback, and its processes live on.
+    """
+    processes, shown = list((executor._processes or {}).values()), threading.excepthook
+    threading.excepthook = lambda told: None if _manages(told.thread) else shown(told)
+    try:
+        executor.shutdown(wait=True, kill_workers=True)
+    finally:
+        threading.excepthook = shown
+    for process in processes:
+        if process.is_alive():
+            process.kill()
+
+
+def _manages(thread: threading.Thread | None) -> bool:
+    return thread is not None and thread.name.startswith("ExecutorManagerThread")
 
 
 class _DaskSession:

@@ -7,6 +7,7 @@ docs/extending.md shows how. An adversary of your own is listed by the same deco
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 
 from reticent import risk
 from reticent._registry import Parameter, Registry, parameters_of, typed
-from reticent._text import Brief, digits
+from reticent._text import Brief, digits, one_of
 from reticent.composition.bracket import Bracket
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
@@ -173,7 +174,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def _falls(number: Callable[..., float], *at: float) -> bool:
     """Whether a number is smaller where there is more risk, as Bayes security is."""
-    if any(number is known for known in risk.GROWING):
+    if any(inspect.unwrap(number) is inspect.unwrap(known) for known in risk.GROWING):
         return False
     with np.errstate(all="ignore"):
         return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
@@ -254,6 +255,21 @@ ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.threat", _FILE
 
 ALL = "all"
 
+MEANT = {
+    "mia": "membership",
+    "membership-inference": "membership",
+    "lira": "membership",
+    "aia": "attribute",
+    "attribute-inference": "attribute",
+    "dp": "worst-case",
+    "strong": "worst-case",
+    "strong-adversary": "worst-case",
+    "glrt": "relaxed",
+    "gmip": "membership-game",
+    "glir": "membership-game",
+}
+"""Attackers as other papers call them."""
+
 
 def adversary_parameters() -> Iterator[tuple[str, Parameter]]:
     """(name of the attacker, parameter) for all that can be typed."""
@@ -277,7 +293,7 @@ def adversaries_named(
         ParameterError: a name is unknown, or a parameter is given that no attacker named here has.
     """
     everything = ALL in names
-    kinds = [ADVERSARIES.find(name, option, ALL) for name in dict.fromkeys(names) if name != ALL]
+    kinds = [adversary_called(name, option) for name in dict.fromkeys(names) if name != ALL]
     kinds = list(dict.fromkeys([*everybody().values(), *kinds])) if everything else kinds
     stated = {name: value for name, value in (given or {}).items() if value is not None}
     taken = {kind: [p for p in parameters_of(kind) if p.name in stated] for kind in kinds}
@@ -287,6 +303,24 @@ def adversaries_named(
             wanted = f"left out unless --{option} {' or '.join(takers)} is asked for"
             raise ParameterError(name, stated[name], wanted)
     return tuple(kind(**{p.name: typed(p, stated[p.name]) for p in taken[kind]}) for kind in kinds), everything
+
+
+def adversary_called(name: str, option: str = "adversary") -> type[Adversary]:
+    """The attacker of this name.
+
+    Args:
+        name: as typed.
+        option: what the error calls the argument.
+
+    Raises:
+        ParameterError: there is none; the message lists those that are shown to people, and asks about the nearest.
+    """
+    if name in ADVERSARIES:
+        return ADVERSARIES[name]
+    shown = [*everybody(), ALL]
+    meant = MEANT.get(name.strip().lower().replace("_", "-").replace(" ", "-"))
+    hint = one_of(name, shown) if meant is None else f"one of {', '.join(shown)} (did you mean {meant}?)"
+    raise ParameterError(option, name, hint)
 
 
 def standard_adversaries() -> tuple[Adversary, ...]:

@@ -8,9 +8,12 @@ With reproducible randomness the resumed run is bit-identical. The file is priva
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,6 +64,32 @@ class Checkpoint:
     every: int = 100
     belongs_to: dict[str, Any] = field(default_factory=dict)
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """One process at a time: two that go on from one file would release two runs and count one.
+
+        Raises:
+            ArtifactError: another process holds it, or the folder cannot be written.
+        """
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ArtifactError(f"{self.path}: cannot be locked ({error.strerror})") from None
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not lock.exists() or not os.path.samestat(lock.stat(), os.fstat(descriptor)):
+                    raise BlockingIOError  # whoever held it has just removed it
+            except BlockingIOError:
+                raise ArtifactError(f"{self.path}: another process is training with this checkpoint") from None
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
+
     def restore(self, moving: Moving) -> int:
         """Put back what was kept; the number of steps done, 0 without a file.
 
@@ -108,7 +137,7 @@ class Checkpoint:
             "sources": sources,
         }
         ready = {name: value.cpu().contiguous().clone() for name, value in tensors.items()}
-        _strict.write_atomic(self.path, save_tensors(ready, metadata={"run": json.dumps(kept)}))
+        _strict.write_atomic(self.path, save_tensors(ready, metadata={"run": json.dumps(kept)}), private=True)
 
     def _put(self, moving: Moving, tensors: dict[str, torch.Tensor], kept: dict[str, Any]) -> None:
         moving.model.load_state_dict(_under(tensors, "model"))

@@ -9,17 +9,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from reticent import _strict
 from reticent.errors import ArtifactError
+from reticent.io import yaml
 from reticent.mechanism import Neighbouring, Sampler
 from reticent.mechanism.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, first_problem
 from reticent.threat.attribute import Scope
-from reticent.train._yaml import load_yaml
 from reticent.train.config_data import DataConfig
 from reticent.train.config_fields import Inside, Positive, Seed, Strict
 from reticent.train.config_models import ModelConfig
-
-_LARGEST_CONFIG = 1 << 16
 
 
 class Optimiser(StrEnum):
@@ -334,9 +331,4 @@ def load_document(path: Path) -> Any:
     Raises:
         ArtifactError: the file is missing, too large, or not YAML.
     """
-    content = _strict.read_bytes(path, _LARGEST_CONFIG)
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ArtifactError(f"{path}: not valid YAML ({error})") from None
-    return load_yaml(text, str(path))
+    return yaml.load_file(path)

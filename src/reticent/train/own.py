@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from reticent._strict import read_bytes
 from reticent.data.own import SCHEMA_FILE, OwnTable
+from reticent.data.own_columns import MISSING
 from reticent.errors import ArtifactError, ParameterError
-from reticent.train._yaml import load_yaml
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.config_data import OWN
 from reticent.train.hooks import RunContext, Step, Update
-
-_LARGEST_SCHEMA = 1 << 20
 
 DEFAULTS: dict[str, Any] = {
     "model": {"kind": "logistic"},
@@ -41,7 +37,7 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
 
     Raises:
         ArtifactError: the document names other data, or is no configuration.
-        ParameterError: there is no such sensitive column.
+        ParameterError: there is no such sensitive column, or its numbers may be missing.
     """
     fields = dict(DEFAULTS if document is None else document)
     if "data" in fields and not (isinstance(fields["data"], dict) and "name" not in fields["data"]):
@@ -49,7 +45,7 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
     if document is None:
         fields["batch_size"] = max(1, len(table.dataset.train) // _BATCHES)
     if sensitive is not None:
-        fields["sensitive"] = {"group": table.dataset.group(sensitive).name}
+        fields["sensitive"] = {"group": _measurable(table, sensitive)}
     fields["data"] = {
         **fields.get("data", {}),
         "name": OWN,
@@ -63,16 +59,12 @@ def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str 
     return parse_config(fields, where)
 
 
-def declared_columns(path: Path) -> dict[str, Any]:
-    """Bounds and categories by column, from a YAML file.
-
-    Raises:
-        ArtifactError: the file is missing, no YAML, or no mapping.
-    """
-    document = load_yaml(read_bytes(path, _LARGEST_SCHEMA).decode("utf-8", "replace"), str(path))
-    if not isinstance(document, dict) or not all(isinstance(name, str) for name in document):
-        raise ArtifactError(f"{path}: must be a mapping of columns to bounds or categories")
-    return document
+def _measurable(table: OwnTable, sensitive: str) -> str:
+    """The attribute to be measured. What is not changed with it, whether it is missing, would not be covered."""
+    names = {group.name for group in table.dataset.groups}
+    if sensitive in names and (sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names):
+        raise ParameterError("sensitive", sensitive, "a column of numbers without missing: indicator")
+    return table.dataset.group(sensitive).name
 
 
 @dataclass

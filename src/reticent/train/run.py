@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 import platform
+import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -46,6 +49,7 @@ from reticent.train.smoothing import WeightAverage, follow
 from reticent.train.trace import TraceRecorder
 
 _EVALUATION_BATCH = 4096
+_REHEARSED = 4
 
 
 def train(
@@ -86,23 +90,46 @@ def train(
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
-    with rundir.new_run(out) as directory:
-        context = _context(model, dataset, settings, device, directory)
-        average = [] if config.average_last is None else [WeightAverage(config.average_last)]
-        every = (*hooks, *_configured_hooks(config, dataset), *average)
-        kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
-        make = _optimiser(config, settings.steps)
-        record = fit(context, settings, make, *_sources(config), every, progress, kept)
-        if record.steps == 0:
-            raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
-        for mean in average:
-            mean.install()
-        _check_finite(model)
-        form = recognised(model, dataset, config, record, encoded_here=encoded_here)
-        rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
-    if kept is not None:
-        kept.path.unlink(missing_ok=True)
+    kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
+    with nullcontext() if kept is None else kept.held():
+        with rundir.new_run(out) as directory:
+            context = _context(model, dataset, settings, device, directory)
+            average = [] if config.average_last is None else [WeightAverage(config.average_last)]
+            every = (*hooks, *_configured_hooks(config, dataset), *average)
+            make = _optimiser(config, settings.steps)
+            record = fit(context, settings, make, *_sources(config), every, progress, kept)
+            if record.steps == 0:
+                raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+            for mean in average:
+                mean.install()
+            _check_finite(model)
+            form = recognised(model, dataset, config, record, encoded_here=encoded_here)
+            rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
+        if kept is not None:
+            kept.path.unlink(missing_ok=True)
     return rundir.load_run(out)
+
+
+def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple[int, float]:
+    """A few steps whose result is thrown away: how many coordinates are trained, and seconds for one step.
+
+    Args:
+        config: what would be trained.
+        dataset: its records.
+        settings: of the run; only its first steps are taken.
+
+    Raises:
+        ParameterError, UnsupportedError: as ``train``.
+    """
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
+    model = model.to(_device(config.device))
+    few = replace(settings, steps=min(_REHEARSED, settings.steps), stages=())
+    context = _context(model, dataset, few, _device(config.device), None)
+    ends = [time.perf_counter()]
+    make = _optimiser(config, few.steps)
+    fit(context, few, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
+    later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
+    return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
 
 
 def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
@@ -149,7 +176,7 @@ def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Te
 
 
 def _context(
-    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path
+    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path | None
 ) -> RunContext:
     return RunContext(
         model=model,

@@ -207,6 +207,7 @@ def load_run(path: Path | str) -> Run:
     """
     path = Path(path)
     manifest = _load_manifest(path)
+    _refuse_links(path)
     for name, record in manifest.files.items():
         _check_entry(path, name, record)
     if not {LEDGER, WEIGHTS} <= set(manifest.files):
@@ -250,7 +251,6 @@ def new_run(path: Path) -> Iterator[Path]:
         with _strict.writing(path):
             yield partial
             _write_manifest(partial)
-            partial.chmod(0o755)
             refuse_existing(path)
             os.rename(partial, path)
     except BaseException:
@@ -282,12 +282,20 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: no run directory")
     if not file.is_file() or file.is_symlink():
         raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
-    content = _strict.read_bytes(file, _LARGEST_MANIFEST)
+    content = _strict.read_bytes(file, _LARGEST_MANIFEST, follow=False)
     document = _strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
     try:
         return Manifest.model_validate(document)
     except ValidationError as error:
         raise ArtifactError(f"{file}: {first_problem(error)}") from None
+
+
+def _refuse_links(path: Path) -> None:
+    """Not even one that the manifest does not list: whoever copies or archives the folder would follow it."""
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(folder, name)):
+                raise ArtifactError(f"{path}: {name} is a link, which a run must not hold")
 
 
 def _check_entry(path: Path, name: str, record: FileRecord) -> None:
@@ -311,7 +319,7 @@ def _check_entry(path: Path, name: str, record: FileRecord) -> None:
 def _checked(path: Path, name: str, record: FileRecord) -> bytes:
     """The bytes of a file, which are those of the manifest."""
     _check_entry(path, name, record)
-    content = _strict.read_bytes(path / name, record.bytes)
+    content = _strict.read_bytes(path / name, record.bytes, follow=False)
     if hashlib.sha256(content).hexdigest() != record.sha256:
         raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
     return content

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
+from reticent.io import yaml
 from reticent.mechanism import Ledger, Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.threat import Interval, WorstCase
-from reticent.train._yaml import load_yaml
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.run import train
 from reticent.train.rundir import Run, load_run
@@ -116,7 +116,7 @@ def parse_axis(text: str) -> tuple[str, list[Any]]:
     """
     key, equals, values = text.partition("=")
     try:
-        found = load_yaml(f"[{values}]", "sweep")
+        found = yaml.loads(f"[{values}]", "sweep")
     except ArtifactError:
         found = None
     if not key or not equals or not isinstance(found, list) or not found:

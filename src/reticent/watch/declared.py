@@ -74,8 +74,8 @@ def sampler(said: str | None, seen: SamplerRecord) -> Drawn | None:
     """
     if said is None:
         return None
-    if said not in (Drawn.POISSON, Drawn.SHUFFLED):
-        raise ParameterError("sampler", said, "poisson or shuffled, or left out")
+    if said not in (Drawn.POISSON, Drawn.SHUFFLED, Drawn.FIXED_SIZE):
+        raise ParameterError("sampler", said, "poisson, fixed-size or shuffled, or left out")
     if seen.drawn not in (Drawn.UNKNOWN, said):
         raise ParameterError("sampler", said, f"what the loader does, {seen.drawn}, or left out")
     return Drawn(said)

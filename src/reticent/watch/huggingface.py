@@ -41,6 +41,16 @@ class WatchCallback(TrainerCallback):
         self._watch = Watch(kwargs["model"], kwargs["optimizer"], loader, **options)
         self._watch.__enter__()
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
+        """End training where a further step would exceed ``stop_at``."""
+        control.should_training_stop |= self._watch is not None and self._watch.should_stop
+        return control
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """Print the risk so far with the loss."""
+        if self._watch is not None and logs is not None and len(self._watch) and "loss" in logs:
+            logs |= {name.replace("/", "_"): value for name, value in self._watch.risk().metrics().items()}
+
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Write the ledger."""
         if self._watch is not None:

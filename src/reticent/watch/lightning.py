@@ -67,6 +67,15 @@ class WatchCallback(Callback):
         self._watch = Watch(pl_module, trainer.optimizers[0], loader, **options)
         self._watch.__enter__()
 
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, *args: Any, **kwargs: Any) -> None:
+        """Log the risk so far with the loss, now and then; end training where a step more would exceed ``stop_at``."""
+        if self._watch is None or not len(self._watch):
+            return
+        trainer.should_stop |= self._watch.should_stop
+        if len(self._watch) % trainer.log_every_n_steps == 0 or self._watch.should_stop:
+            found = self._watch.risk().metrics()
+            pl_module.log_dict({name.replace("/", "_"): value for name, value in found.items()}, prog_bar=True)
+
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """Write the ledger."""
         self._restore()

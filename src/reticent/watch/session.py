@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,15 +12,18 @@ from typing import Any
 
 import torch
 from pydantic import ValidationError
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from reticent import _check
 from reticent._text import Brief
-from reticent.errors import ParameterError, UnsupportedError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
+from reticent.mechanism.units import Unit
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import (
     Drawn,
     MeasuredChange,
+    PublicWatchedRun,
     SamplerRecord,
     Source,
     WatchDiagnostics,
@@ -31,12 +34,14 @@ from reticent.watch import declared, models, optimisers, seeds
 from reticent.watch.alone import AloneInFirstStep
 from reticent.watch.draws import Draws
 from reticent.watch.layouts import look_at_layouts
+from reticent.watch.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watch.model_form import FormWatch
 from reticent.watch.moves import Moves
 from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.starts import Start
 from reticent.watch.steps import SeenStep, Steps
+from reticent.watch.units import unit_of
 from reticent.watch.weights import Buffers
 
 _MEASURE_EVERY = 64
@@ -67,6 +72,11 @@ class Watch(Brief):
         continues: Any = None,
         draws_ahead: bool = False,
         trainer_step: int = 0,
+        planned_steps: int | None = None,
+        stop_at: str | None = None,
+        log: Log | Sequence[Log] | None = None,
+        log_every: int = 50,
+        unit: str = Unit.RECORD,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
 
@@ -76,7 +86,7 @@ class Watch(Brief):
             loader: the loader that the loop reads. Its sampler is looked at.
             clipping: how the loop clips (``"flat"``, ``"per-layer"``, ``"adaptive"``, ``"automatic"``), where that
                 cannot be seen; it is recorded as declared.
-            sampler: ``"poisson"`` or ``"shuffled"``, where it cannot be seen; recorded as declared.
+            sampler: ``"poisson"``, ``"fixed-size"`` or ``"shuffled"``, where it cannot be seen; recorded as declared.
             sensitive: an attribute whose effect on the clipped gradients is recorded, privately: a
                 ``SensitiveAttribute``, or ``reticent.watch.sensitive.Sensitive`` with a loss of its own.
             records_per_user: the most records that one person contributed: the numbers then cover all of them
@@ -87,6 +97,14 @@ class Watch(Brief):
                 ledger or its file. In one process a second watch of a model continues the first by itself.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
             trainer_step: steps that a trainer took before, as it says.
+            planned_steps: noisy steps there are to be at most. A loop that stops earlier, for whatever reason, counts
+                as if it had taken them all.
+            stop_at: a risk such as ``"advantage=0.1"``: the loop stops before the step that would exceed it.
+                ``should_stop`` says when; a loop that goes on leaves the block at its next step.
+            log: called with a ``LiveRisk`` once in ``log_every`` steps; see ``reticent.watch.loggers``.
+            log_every: see ``log``.
+            unit: ``"record"``, or ``"client"`` for the server of federated learning, which calls ``step`` once per
+                round: then clients are drawn and clipped, and the numbers are about whole clients.
 
         Raises:
             ParameterError: what is declared contradicts what is seen, or is not known; the optimizer is not one of
@@ -110,6 +128,8 @@ class Watch(Brief):
         self._measures = False
         self._draws: Draws | None = None
         self._seconds = 0.0
+        self._unit = unit_of(unit, private=self._private, records_per_user=records_per_user)
+        self._live = Live(self._so_far, planned_steps, stop_at, log, log_every)
         self._ledger: WatchedRun | None = None
         self._form = FormWatch(model, self._optimizer, loader) if self._private else None
         self._sensitive: SensitiveWatch | None = None
@@ -133,7 +153,7 @@ class Watch(Brief):
         self._undo.append(self._draws.close)
         if self._sensitive is not None:
             self._undo += self._sensitive.attach(self._draws)
-        self._undo += self._moves.attach(self._model)
+        self._undo += [register_optimizer_step_pre_hook(self._ask).remove, *self._moves.attach(self._model)]
         self._undo += [self._noise_seeds.watch_torch(), self._draw_seeds.watch_torch()]
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._faults.add).attach())
         if self._form is not None:
@@ -172,10 +192,12 @@ class Watch(Brief):
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    ) -> bool:
         while self._undo:
             self._undo.pop()()
         self._seconds += time.perf_counter() - self._started
+        stopped = kind is BudgetSpent
+        kind = None if stopped else kind
         if kind is not None:
             self._faults.add(Fault.ENDED_EARLY)
         if len(self._steps):
@@ -184,6 +206,8 @@ class Watch(Brief):
         elif kind is None:
             hint = "at least one: step the private optimizer, or call ledger.step(noise_multiplier=...) after each step"
             raise ParameterError("noisy steps", 0, hint)
+        self._live.tell()
+        return stopped
 
     def step(
         self,
@@ -225,6 +249,8 @@ class Watch(Brief):
         if self._noise_seeds.public():
             self._faults.add(Fault.PUBLIC_SEED)
         self._add(SeenStep(noise, norm, part, self._rate(rate), size, clipped, 1, used))
+        if self._optimizer is None:
+            self._live.before_step()  # nobody can be asked before the next one
 
     @property
     def ledger(self) -> WatchedRun:
@@ -236,6 +262,26 @@ class Watch(Brief):
         if self._ledger is None:
             raise ParameterError("ledger", None, "read after the with block, in which at least one noisy step is taken")
         return self._ledger
+
+    def risk(self) -> LiveRisk:
+        """What an attacker can have learnt from the steps so far, in milliseconds; it prints as one line.
+
+        Raises:
+            ParameterError: there was no noisy step yet.
+        """
+        return self._live.risk()
+
+    def __len__(self) -> int:
+        """Noisy steps so far."""
+        return len(self._steps)
+
+    def __bool__(self) -> bool:
+        return True  # also before the first step
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether a further step would exceed ``stop_at``."""
+        return self._live.should_stop
 
     def mechanism(self) -> Mechanism:
         """The safe reading of what was seen: see ``WatchedRun.mechanism``."""
@@ -253,12 +299,14 @@ class Watch(Brief):
             raise ParameterError("sensitive", None, "given to watch")
         return self._sensitive.record()
 
-    def save(self, path: Path | str) -> None:
+    def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
         Raises:
-            ArtifactError: it cannot be written.
+            ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
         """
+        if Path(path).exists() and not overwrite:
+            raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
         self.ledger.save(path)
 
     def to_json(self) -> str:
@@ -301,6 +349,8 @@ class Watch(Brief):
         return self._draws
 
     def _on_clip(self) -> None:
+        if not self._pieces:
+            self._live.before_step()
         size, batches = optimisers.batch_of(self._optimizer)
         norm = optimisers.clip_norm(self._optimizer, self._model)
         measure = len(self._steps) % _MEASURE_EVERY == 0 and size != 0
@@ -349,11 +399,17 @@ class Watch(Brief):
         if step.used is None and self._open_draws().seen:
             self._faults.add(Fault.OTHER_BATCHES)
         self._steps.add(step)
+        self._live.after_step((step.noise_multiplier, step.sample_rate))
+
+    def _ask(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Before the step of an optimizer that is not private: whether it fits the plan."""
+        if optimizer is self._optimizer and not self._private:
+            self._live.before_step()
 
     def _rate(self, said: float | None) -> float | None:
         """The sample rate of the step that was just taken, if batches are Poisson."""
         if self._sampler.drawn is not Drawn.POISSON:
-            return said if self._said is Drawn.POISSON else None
+            return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
         seen = float(self._loader.batch_sampler.sample_rate)
         if said is not None and abs(said - seen) > 1e-9 * seen:
             raise ParameterError("sample_rate", said, f"that of the loader, {seen:g}, or left out")
@@ -379,6 +435,8 @@ class Watch(Brief):
             num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
             records_per_user=self._records,
             start=None if self._start is None else self._start.record,
+            planned=self._live.planned,
+            unit=self._unit,
             optimiser=self._optimizer_names(),
             mixing_layers=tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])),
             randomness=optimisers.randomness_of(self._optimizer) if self._private else "not seen",
@@ -398,6 +456,30 @@ class Watch(Brief):
         wanted = {*self._faults, *draft.demanded()}
         return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)})
 
+    def _so_far(self) -> PublicWatchedRun:
+        """What the mechanism of the ledger would follow from, if the loop ended now."""
+        if not len(self._steps):
+            raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+        sampler, steps = self._sampler_record(), self._steps
+        return PublicWatchedRun(
+            created="",
+            sampler=sampler,
+            clipping=optimisers.clipping_record(*self._clipping, steps.clip_norms),
+            segments=steps.segments(sampler.sample_rate),
+            divisor=None,
+            num_parameters=None,
+            records_per_user=self._records,
+            planned=self._live.planned,
+            unit=self._unit,
+            optimiser=(),
+            mixing_layers=tuple(self._mixing),
+            randomness="",
+            device="",
+            weights_sha256=None,
+            versions={},
+            faults=tuple(self._faults | ({Fault.MIXES_RECORDS} if self._mixing else set())),
+        )
+
     def _measured(self) -> MeasuredChange | None:
         if self._sensitive is None:
             return None
@@ -412,8 +494,8 @@ class Watch(Brief):
             rates = [rate for rate in self._steps.rates if rate is not None]
             return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
         rates = [rate for rate in self._steps.rates if rate is not None]
-        if self._said is Drawn.POISSON and rates:
-            return SamplerRecord(drawn=Drawn.POISSON, source=Source.DECLARED, name="declared", sample_rate=max(rates))
+        if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
+            return SamplerRecord(drawn=self._said, source=Source.DECLARED, name="declared", sample_rate=max(rates))
         if self._said is Drawn.SHUFFLED:
             return SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
         if self._open_draws().repeats:

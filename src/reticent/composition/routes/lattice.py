@@ -266,8 +266,9 @@ def _convolved(
     low = plan.offset + plan.spacing * first
     largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
     wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up, plan.down), largest)
-    scale = float(np.exp(tilt * offset * plan.spacing))
-    slack = scale * (rounding + wrap)
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite slack is hopeless
+        scale = float(np.exp(tilt * offset * plan.spacing))
+        slack = scale * (rounding + wrap)
     if not slack < _HOPELESS:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
     return _Convolution(mass * scale, slack)

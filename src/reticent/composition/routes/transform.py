@@ -317,7 +317,7 @@ class SpectralComposition:
             if stuck:
                 break
         self._reaches[effort] = reach
-        if best.errors.sum() > _HOPELESS:
+        if not best.errors.sum() <= _HOPELESS:
             raise NumericalError("characteristic function: the nodes cannot follow the oscillation")
         return best
 

@@ -305,7 +305,7 @@ def _pitches(
     pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
     for _ in range(_FITTINGS):
         pitches = pitch, pitch * ratio
-        if max(x / h for x, h in zip(lengths, pitches, strict=True)) > _LONGEST:  # no transform is that long
+        if not all(x / h <= _LONGEST for x, h in zip(lengths, pitches, strict=True)):  # no transform is that long
             raise NumericalError("sign lattice: its window needs too many points")
         rows, columns = (
             next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)

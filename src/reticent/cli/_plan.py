@@ -1,0 +1,137 @@
+"""``reticent train --dry-run``: columns, model, cost and risk of a run that is not trained."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from reticent import _strict
+from reticent._text import digits, printable
+from reticent.cli._tables import print_risk, print_table, say
+from reticent.errors import ArtifactError, ParameterError
+
+if TYPE_CHECKING:
+    from reticent.certificate.numbers import RiskDocument
+    from reticent.data import Dataset
+    from reticent.data.own import OwnTable
+    from reticent.train import Settings, TrainConfig
+
+SCHEMA = "reticent.plan/1"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a run would take.
+
+    Attributes:
+        steps: noisy updates.
+        records: training records.
+        batch_size: records in one step, on average.
+        gradients: of single records, over the whole run.
+        num_parameters: trained coordinates.
+        seconds: of all steps, from a few that were tried on this machine.
+    """
+
+    steps: int
+    records: int
+    batch_size: float
+    gradients: float
+    num_parameters: int
+    seconds: float
+
+
+def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, json: bool) -> None:
+    """Say what would be trained; nothing is written.
+
+    Args:
+        config: what to call the configuration in messages.
+        settings: the configuration.
+        table: the records, if the user brings them.
+        json: print strict JSON instead.
+
+    Raises:
+        ArtifactError: the configuration does not fit the records.
+    """
+    from reticent.train.setup import divided, load_dataset, make_settings, planned_release
+
+    try:
+        records = load_dataset(settings.data) if table is None else divided(table.dataset, settings.data)
+        planned = make_settings(settings, len(records.train))
+        release = planned_release(settings, len(records.train))
+        cost = _cost(settings, records, planned)
+    except ParameterError as error:
+        raise ArtifactError(f"{config}: {error}") from None
+    risk = _risk(release)
+    columns = [] if table is None else _columns(table)
+    model = settings.model.model_dump(mode="json")
+    if json:
+        document: dict[str, Any] = {"schema": SCHEMA, "columns": columns, "model": model, "cost": asdict(cost)}
+        document["noise_multiplier"] = planned.noise_multiplier
+        document["risk"] = risk.model_dump(mode="json", by_alias=True)
+        typer.echo(_strict.dumps(document, indent=True).rstrip())
+        return
+    if columns:
+        _print_columns(columns)
+    kind = ", ".join(f"{key} {value}" for key, value in model.items())
+    say(f"model: {kind}; {cost.num_parameters} trained parameters; {records.classes} classes", indent=2)
+    say(
+        f"cost: {cost.steps} steps of about {cost.batch_size:.6g} of {cost.records} records, "
+        f"{cost.gradients:.4g} gradients, about {_duration(cost.seconds)} on this machine",
+        indent=2,
+    )
+    say(f"noise multiplier {digits(planned.noise_multiplier, 6)}, clip norm {planned.max_grad_norm:.6g}", indent=2)
+    print_risk(risk)
+    say("dry run: nothing was trained or written")
+
+
+def _cost(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
+    from reticent.train.run import rehearse
+
+    parameters, seconds = rehearse(config, records, planned)
+    size, views = len(records.train), 1 if planned.augmentation is None else planned.augmentation.times
+    batch = planned.sample_rate * size
+    return Cost(planned.steps, size, batch, planned.steps * batch * views, parameters, planned.steps * seconds)
+
+
+def _risk(release: Any) -> RiskDocument:
+    from reticent.api.risks import assess
+
+    return assess(release).document
+
+
+def _columns(table: OwnTable) -> list[dict[str, Any]]:
+    schema = table.schema
+    return [
+        {
+            "column": name,
+            "role": "label" if name == schema.label else "feature",
+            "holds": "categories" if column.values is not None else "numbers",
+            "says": column.says(),
+            "missing": column.missing.value,
+            "source": "records" if column.derived else "declared",
+            "features": 0 if name == schema.label else column.width,
+        }
+        for name, column in schema.columns.items()
+    ]
+
+
+def _print_columns(columns: list[dict[str, Any]]) -> None:
+    def texts(key: str) -> list[str]:
+        return [printable(row[key], 48) for row in columns]
+
+    names = [("column", texts("column")), ("holds", texts("holds"))]
+    more = [(key, texts(key)) for key in ("says", "missing", "source", "features")]
+    print_table("columns, the label with no features", names, more)
+    read = [row["column"] for row in columns if row["source"] == "records"]
+    if read:
+        shown = ", ".join(printable(name, 60) for name in read[:20])
+        say(f"! read off the records, so not covered by any number: {shown}; declare them with --schema", indent=2)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1.0:
+        return "a second"
+    return f"{seconds:.2g} seconds" if seconds < 90.0 else f"{seconds / 60.0:.2g} minutes"

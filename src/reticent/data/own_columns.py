@@ -1,0 +1,264 @@
+"""One column of a table of one's own: what it may hold, what is wrong with it, and its features.
+
+Each record is encoded by the schema alone. Nothing is computed over the column: no mean, no most frequent category,
+no count. So one record changes one row of the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from reticent._text import printable
+from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group
+from reticent.data.own_files import Cells
+from reticent.errors import DataError, ParameterError
+
+MOST_CATEGORIES = 200
+MISSING = "(missing)"
+"""The category of empty cells, with ``missing: indicator``."""
+_GRID = 33
+_LARGEST = 1e100
+"""Of a number in a table: differences of two are finite, and their quotients."""
+_NARROWEST = 1e-6
+_EMPTY_REMEDY = "fill them, leave such records out, or say missing: indicator or constant in the schema"
+
+Text = Annotated[str, Field(max_length=200)]
+
+
+class Strict(BaseModel):
+    """Unknown keys are errors, and nothing changes afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Missing(StrEnum):
+    """What becomes of an empty cell. All three are fixed without looking at other records."""
+
+    REFUSE = "refuse"
+    """The table is refused."""
+    CONSTANT = "constant"
+    """``fill`` stands there."""
+    INDICATOR = "indicator"
+    """A feature of its own says so, whether or not any record needs it."""
+
+
+class Column(Strict):
+    """What one column may hold.
+
+    Attributes:
+        low, high: bounds of numbers; numbers outside are clipped.
+        values: categories, as text, in place of bounds.
+        missing: what becomes of an empty cell.
+        fill: what stands in place of an empty cell, with ``constant``.
+        derived: read off the records, not declared.
+    """
+
+    low: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    high: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    values: Annotated[tuple[Text, ...], Field(min_length=1, max_length=MOST_CATEGORIES)] | None = None
+    missing: Missing = Missing.REFUSE
+    fill: Annotated[float, Field(allow_inf_nan=False)] | Text | None = None
+    derived: bool = False
+
+    @model_validator(mode="after")
+    def _bounds_or_values(self) -> Column:
+        bounded = self.low is not None and self.high is not None
+        if bounded == (self.values is not None) or (self.low is None) != (self.high is None):
+            raise ValueError("give low and high, or values")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise ValueError("low must be below high")
+        if any(x is not None and abs(x) > _LARGEST for x in (self.low, self.high)):
+            raise ValueError(f"bounds must lie within {_LARGEST:g}")
+        if self.values is not None and len(set(self.values)) < len(self.values):
+            raise ValueError("values must differ")
+        return self
+
+    @model_validator(mode="after")
+    def _fill_fits(self) -> Column:
+        if (self.missing is Missing.CONSTANT) != (self.fill is not None):
+            raise ValueError("fill goes with missing: constant")
+        if self.missing is Missing.INDICATOR and MISSING in (self.values or ()):
+            raise ValueError(f"{MISSING} is the category that missing: indicator adds")
+        if self.missing is not Missing.REFUSE and "" in (self.values or ()):
+            raise ValueError("empty text is a category already: leave missing out")
+        if self.fill is None:
+            return self
+        if self.values is not None and self.fill not in self.values:
+            raise ValueError("fill must be one of the values")
+        if self.low is None or self.high is None:
+            return self
+        if not isinstance(self.fill, float) or not self.low <= self.fill <= self.high:
+            raise ValueError("fill must be a number from low to high")
+        return self
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories that features show, that of empty cells among them."""
+        return (*(self.values or ()), *((MISSING,) if self.missing is Missing.INDICATOR else ()))
+
+    @property
+    def width(self) -> int:
+        """How many features the column becomes, whatever the records hold."""
+        return len(self.categories) if self.values is not None else 1 + (self.missing is Missing.INDICATOR)
+
+    def says(self) -> str:
+        """What it may hold, in short."""
+        if self.values is None:
+            return f"{self.low:g} to {self.high:g}"
+        return ", ".join(self.values[:6]) + (f", {len(self.values) - 6} more" if len(self.values) > 6 else "")
+
+
+def declared_column(name: str, said: Any, cells: Cells, *, label: bool) -> Column:
+    """A column as it is declared; bounds or categories that are not declared are read off the records.
+
+    Raises:
+        ParameterError: the declaration is malformed.
+        DataError: what is not declared cannot be read off.
+    """
+    given: Mapping[str, Any] = said if isinstance(said, dict) else {"values": said}
+    if "missing" in given:
+        _check_missing(name, given["missing"], label=label)
+    found = {**given, "derived": False}
+    if given.keys() and given.keys() <= {"missing", "fill"}:
+        found = derived_column(cells, label=label).model_dump() | dict(given)
+    try:
+        column = Column.model_validate(found)
+    except ValidationError as error:
+        raise ParameterError("schema", name, f"a column with low and high, or values ({problem_of(error)})") from None
+    if label and column.values is None:
+        raise ParameterError("schema", name, "a column with values: the label has classes")
+    return column
+
+
+def _check_missing(name: str, said: object, *, label: bool) -> None:
+    if label and said != Missing.REFUSE:
+        raise ParameterError("schema", name, "without missing: nothing can be learnt from a record without its label")
+    if not isinstance(said, str) or said not in set(Missing):
+        why = "what is computed from a column, such as a mean, shows something about every record in it"
+        raise ParameterError("schema", name, f"a column whose missing is {', '.join(Missing)} ({why})")
+
+
+def derived_column(cells: Cells, *, label: bool) -> Column:
+    """Bounds or categories as the records have them, marked so.
+
+    Raises:
+        DataError: nobody can say what the column means.
+    """
+    if cells.of_numbers and len(cells.strays):
+        raise DataError(_strayed(cells) + ", or declare its categories")
+    if cells.of_numbers and not label:
+        _check_finite(cells)
+        known = cells.numbers[~cells.blank]
+        low, high = float(known.min()), float(known.max())
+        if max(-low, high) > _LARGEST:
+            raise DataError(f"holds a number beyond {_LARGEST:g}")
+        width = max(1.0, abs(low) * _NARROWEST)  # of a column that says one thing only
+        return Column(low=low, high=high if high > low else low + width, derived=True)
+    values = sorted(set(cells.categories()) - {""})
+    if not values:
+        raise DataError("is empty: drop it")
+    if len(values) > MOST_CATEGORIES:
+        what = "a label has classes: group its values" if label else "drop it, or declare its categories"
+        raise DataError(f"has {len(values)} different values, more than {MOST_CATEGORIES}: {what}")
+    if len(max(values, key=len)) > 200:
+        raise DataError("holds a text of more than 200 characters: drop it")
+    return Column(values=tuple(values), derived=True)
+
+
+def check_cells(column: Column, cells: Cells, *, label: bool) -> None:
+    """See whether every cell fits.
+
+    Raises:
+        DataError: one does not; it is named.
+    """
+    if column.values is not None:
+        codes(column, cells, label=label)
+        return
+    if len(cells.strays):
+        raise DataError(_strayed(cells) + ", or declare values in place of bounds")
+    _check_finite(cells)
+    if column.missing is Missing.REFUSE and cells.blank.any():
+        raise DataError(_emptied(cells, cells.blank, label=False))
+
+
+def encoded(name: str, column: Column, cells: Cells, at: int) -> tuple[np.ndarray, list[ColumnGroup]]:
+    """The features of a column, each row from its own cell, and what they mean.
+
+    Args:
+        name: of the column.
+        column: what it may hold.
+        cells: of all records.
+        at: index of its first feature.
+
+    Raises:
+        DataError: a cell does not fit.
+    """
+    if column.values is not None:
+        shown = column.categories
+        return np.eye(len(shown), dtype=np.float32)[codes(column, cells, label=False)], [one_hot_group(name, at, shown)]
+    check_cells(column, cells, label=False)
+    blank = cells.blank
+    low, high = float(column.low or 0.0), float(column.high or 0.0)
+    stands = 0.5 * (low + high) if column.fill is None else float(column.fill)
+    block = _unit(np.where(blank, stands, cells.numbers), low, high)[:, None]
+    grid = np.linspace(low, high, _GRID)
+    groups = [numeric_group(name, at, grid.tolist(), _unit(grid, low, high))]
+    if column.missing is Missing.INDICATOR:
+        block = np.concatenate([block, blank[:, None].astype(np.float32)], axis=1)
+        groups.append(binary_group(f"{name} {MISSING}", at + 1))
+    return block, groups
+
+
+def codes(column: Column, cells: Cells, *, label: bool) -> np.ndarray:
+    """Each cell as the number of its category.
+
+    Raises:
+        DataError: a cell is empty where that is refused, or is no category.
+    """
+    known = {value: code for code, value in enumerate(column.categories)}
+    found = cells.categories()
+    if "" not in known:
+        blank = np.array([text == "" for text in found])
+        if blank.any() and column.missing is Missing.REFUSE:
+            raise DataError(_emptied(cells, blank, label=label))
+        stands = str(column.fill) if column.missing is Missing.CONSTANT else MISSING
+        found = [text or stands for text in found]
+    strange = next((index for index, text in enumerate(found) if text not in known), None)
+    if strange is not None:
+        shown = printable(repr(found[strange]), 100)
+        raise DataError(f"holds {shown}, which its schema does not list ({cells.place(strange)})")
+    return np.array([known[text] for text in found], dtype=np.int64)
+
+
+def problem_of(error: ValidationError) -> str:
+    """The first complaint, in one line."""
+    return printable(error.errors(include_url=False)[0]["msg"].removeprefix("Value error, "), 200)
+
+
+def _strayed(cells: Cells) -> str:
+    first, count = int(cells.strays[0]), len(cells.strays)
+    more = f", and {count - 1} more" if count > 1 else ""
+    held = "holds numbers, but" if cells.of_numbers else "is declared with bounds, but holds"
+    empty = f" (and empty cells: {int(cells.blank.sum())})" if cells.blank.any() else ""
+    return f"{held} {cells.shown(first)} in {cells.place(first)}{more}{empty}: mend the cell"
+
+
+def _emptied(cells: Cells, blank: np.ndarray, *, label: bool) -> str:
+    count, first = int(blank.sum()), cells.place(int(np.argmax(blank)))
+    remedy = "leave such records out" if label else _EMPTY_REMEDY
+    return f"has {count} empty cell{'s' if count > 1 else ''} (first: {first}): {remedy}"
+
+
+def _check_finite(cells: Cells) -> None:
+    wild = np.flatnonzero(np.isinf(cells.numbers))
+    if len(wild):
+        raise DataError(f"holds a number that is not finite ({cells.place(int(wild[0]))})")
+
+
+def _unit(raw: np.ndarray, low: float, high: float) -> np.ndarray:
+    return (2.0 * (np.clip(raw, low, high) - low) / (high - low) - 1.0).astype(np.float32)

@@ -1,0 +1,200 @@
+"""Tables as they lie in files: csv, parquet and npz, column by column, before anybody says what a column means."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reticent._text import printable
+from reticent.errors import ArtifactError, DataError
+from reticent.io.npz import read_arrays
+
+MOST_COLUMNS = 2000
+_MOST_CELLS = 20_000_000
+_LONGEST_CELL = 10_000
+
+NOTHING = frozenset({"", "na", "n/a", "nan", "-nan", "null", "none", "#n/a", "#na"})
+"""What stands for an empty cell among numbers. Among texts only an empty one does: NA may be a name."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """One column.
+
+    Attributes:
+        texts: the cells as they stand, without spaces around them; None where the file itself holds numbers.
+        given: the numbers that the file itself holds; NaN where a cell is empty.
+        absent: cells that the file itself says are not there.
+        counted: how the file counts its records, for messages: ``line`` or ``record``.
+    """
+
+    texts: tuple[str, ...] | None
+    given: np.ndarray | None
+    absent: np.ndarray
+    counted: str
+
+    def __len__(self) -> int:
+        return len(self.absent)
+
+    @cached_property
+    def numbers(self) -> np.ndarray:
+        """Each cell as a number; NaN where it is empty or none."""
+        if self.texts is None:
+            return np.asarray(self.given, dtype=float)
+        return np.array([_number(text) for text in self.texts], dtype=float)
+
+    @cached_property
+    def blank(self) -> np.ndarray:
+        """Cells that hold no number because they hold nothing."""
+        if self.texts is None:
+            return self.absent | np.isnan(self.numbers)
+        return self.absent | np.array([text.lower() in NOTHING for text in self.texts])
+
+    @cached_property
+    def strays(self) -> np.ndarray:
+        """Indices of the cells that hold something which is no number."""
+        return np.flatnonzero(np.isnan(self.numbers) & ~self.blank)
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether more than half of the cells that hold anything hold numbers."""
+        found = int(np.count_nonzero(~np.isnan(self.numbers)))
+        return found > len(self.strays)
+
+    def categories(self) -> list[str]:
+        """Each cell as a category: whole numbers without a point; empty cells as empty text."""
+        if self.texts is not None and not (self.of_numbers and not len(self.strays)):
+            return list(self.texts)
+        return ["" if gone else _plain(x) for x, gone in zip(self.numbers.tolist(), self.blank.tolist(), strict=True)]
+
+    def place(self, index: int) -> str:
+        """Where a record stands, as somebody who opens the file counts."""
+        return f"line {index + 2}" if self.counted == "line" else f"record {index + 1}"
+
+    def shown(self, index: int) -> str:
+        """A cell for a message."""
+        return printable(repr(self.texts[index] if self.texts is not None else float(self.numbers[index])), 60)
+
+
+def read_table(content: bytes, path: Path) -> dict[str, Cells]:
+    """Columns by name.
+
+    Args:
+        content: of the file.
+        path: of the file; its ending says what it is.
+
+    Raises:
+        DataError: it is no table, two columns share a name, or there are fewer than two records.
+    """
+    kinds = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
+    if path.suffix.lower() not in kinds:
+        raise DataError(f"{path}: a table must be a .csv, .parquet or .npz file")
+    try:
+        table = kinds[path.suffix.lower()](content)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    except Exception as error:
+        raise DataError(f"{path}: not a table ({printable(' '.join(str(error).split()), 200)})") from None
+    if not table or len(next(iter(table.values()))) < 2:
+        raise DataError(f"{path}: a table needs at least two records")
+    return table
+
+
+def _csv(content: bytes) -> dict[str, Cells]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = csv.open_csv(io.BytesIO(content)).schema.names
+    _check_size(0, len(names))
+    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
+    return _columns(csv.read_csv(io.BytesIO(content), convert_options=as_text), "line")
+
+
+def _parquet(content: bytes) -> dict[str, Cells]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(io.BytesIO(content)) as source:
+        _check_size(source.metadata.num_rows, source.metadata.num_columns)
+        schema = source.schema_arrow
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    return _columns(parquet.read_table(io.BytesIO(content), read_dictionary=texts), "record")
+
+
+def _npz(content: bytes) -> dict[str, Cells]:
+    try:
+        found = read_arrays(io.BytesIO(content), "an npz file", ("features", "labels"), 8 * _MOST_CELLS)
+    except ArtifactError as error:
+        raise DataError(str(error)) from None
+    features, labels = found["features"], found["labels"]
+    if features.ndim != 2 or labels.shape != features.shape[:1]:
+        raise DataError("an npz file needs features of shape (records, columns) and one label for each record")
+    _check_size(*features.shape)
+    there = np.zeros(len(labels), dtype=bool)
+    table = {f"x{i}": Cells(None, features[:, i].astype(float), there, "record") for i in range(features.shape[1])}
+    return {**table, "label": Cells(tuple(str(x) for x in labels.tolist()), None, there, "record")}
+
+
+def _check_size(rows: int, columns: int) -> None:
+    """Before memory is taken.
+
+    Raises:
+        DataError: there are too many of them.
+    """
+    if columns > MOST_COLUMNS or rows * columns > _MOST_CELLS:
+        raise DataError(
+            f"a table of {rows} records and {columns} columns: at most {_MOST_CELLS} cells and {MOST_COLUMNS} columns "
+            "are read"
+        )
+
+
+def _columns(table: Any, counted: str) -> dict[str, Cells]:
+    import pyarrow as pa
+
+    _check_size(table.num_rows, table.num_columns)
+    found: dict[str, Cells] = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        name = name.strip()
+        if name in found:
+            raise DataError(f"two columns are called {printable(name)!r}")
+        absent = np.asarray(column.is_null(), dtype=bool)
+        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+            numbers = np.array([math.nan if cell is None else cell for cell in column.to_pylist()], dtype=float)
+            found[name] = Cells(None, numbers, absent, counted)
+        else:
+            found[name] = Cells(_texts(column, name), None, absent, counted)
+    return found
+
+
+def _texts(column: Any, name: str) -> tuple[str, ...]:
+    """The cells as text, empty where there is none; each different text is held once."""
+    import pyarrow as pa
+
+    known = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    cells: list[str] = []
+    for chunk in known.chunks:
+        texts = ["" if cell is None else str(cell).strip() for cell in chunk.dictionary.to_pylist()]
+        longest = max(map(len, texts), default=0)
+        if longest > _LONGEST_CELL:
+            raise DataError(f"column {printable(name)!r} holds a text of {longest} characters, at most {_LONGEST_CELL}")
+        codes = chunk.indices.fill_null(len(texts)).to_pylist()
+        cells += map([*texts, ""].__getitem__, codes)
+    return tuple(cells)
+
+
+def _number(text: str) -> float:
+    """The number that a cell holds; NaN where it holds none."""
+    try:
+        return math.nan if "_" in text else float(text)  # Python itself reads 1_000 as a number
+    except ValueError:
+        return math.nan
+
+
+def _plain(x: float) -> str:
+    return str(int(x)) if math.isfinite(x) and x == int(x) else repr(x)

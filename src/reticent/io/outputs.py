@@ -1,0 +1,52 @@
+"""Where a command writes what somebody asked for by name: never over a file that is something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reticent._strict import read_start, refuse_folder, write_atomic, writing
+from reticent.errors import ArtifactError
+
+_START = 4096
+
+
+def write_output(path: Path, data: bytes, mark: str) -> None:
+    """Write a report, in one rename.
+
+    Args:
+        path: as somebody typed it.
+        data: the report; ``mark`` stands in its first 4 KiB.
+        mark: how a report of this kind begins. A file that begins so may be replaced: it is an older one.
+
+    Raises:
+        ArtifactError: something else lies there, or it cannot be written.
+    """
+    refuse_foreign(path, mark)
+    with writing(path):
+        write_atomic(path, data)
+
+
+def refuse_existing(path: Path) -> None:
+    """Nothing may lie at ``path``.
+
+    Raises:
+        ArtifactError: something does.
+    """
+    refuse_folder(path)
+    if path.is_symlink() or path.exists():
+        raise ArtifactError(f"{path} already exists: nothing is overwritten, choose another name")
+
+
+def refuse_foreign(path: Path, mark: str) -> None:
+    """Whatever lies at ``path`` must be an older report of the same kind: to be asked before long work.
+
+    Raises:
+        ArtifactError: it is a folder, a link, or a file that does not begin as ours.
+    """
+    refuse_folder(path)
+    if path.is_symlink():
+        raise ArtifactError(f"{path}: is a link; give the name of a file")
+    if not path.exists():
+        return
+    if mark.encode() not in read_start(path, _START):
+        raise ArtifactError(f"{path}: exists and is no such report of reticent: nothing is overwritten, choose another")
