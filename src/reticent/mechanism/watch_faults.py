@@ -317,8 +317,8 @@ _EXPLANATIONS = {
     ),
     Fault.INSECURE_GENERATOR: Explanation(
         Severity.NOTE,
-        "The noise came from torch's generator, which is not made to withstand an attacker who predicts it: on a CPU it "
-        "uses 32 bits of its seed, and 2^32 seeds can be tried out.",
+        "The noise came from torch's generator, which is not made to withstand an attacker who predicts it: on a CPU "
+        "it uses 32 bits of its seed, and 2^32 seeds can be tried out.",
         "Train the final model with rt.secure_noise(optimizer).",
     ),
 }
