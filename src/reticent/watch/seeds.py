@@ -54,6 +54,11 @@ class Seeds:
         """Whether a seed can be guessed, or was set while this was watched."""
         return any(self._is_public(generator, first) for generator, first in self._generators)
 
+    def arrive(self) -> None:
+        """Remember where the generators are, before anything is drawn."""
+        for generator, _ in self._generators:
+            _passed(("all", id(generator)), *_where(generator.get_state().numpy().tobytes()), again=True)
+
     def repeated(self) -> bool:
         """Whether a generator went back to where it was, since this was asked before in this process."""
         back = [self._went_back(generator) for generator, _ in self._generators]

@@ -154,7 +154,9 @@ class Watch(Brief):
         if self._sensitive is not None:
             self._undo += self._sensitive.attach(self._draws)
         self._undo += [register_optimizer_step_pre_hook(self._ask).remove, *self._moves.attach(self._model)]
-        self._undo += [self._noise_seeds.watch_torch(), self._draw_seeds.watch_torch()]
+        for generators in (self._noise_seeds, self._draw_seeds):
+            generators.arrive()
+            self._undo.append(generators.watch_torch())
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._faults.add).attach())
         if self._form is not None:
             self._undo += self._form.attach()
