@@ -28,6 +28,7 @@ def watch(
     sampler: str | None = None,
     sensitive: Any = None,
     records_per_user: int | None = None,
+    sign: Any = None,
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
@@ -36,7 +37,7 @@ def watch(
 
     ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
-    together, and speak of a person.
+    together, and speak of a person. ``sign`` is a private key that signs the ledger when the loop ends.
 
     Raises:
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
@@ -54,6 +55,7 @@ def watch(
         sampler=sampler,
         sensitive=sensitive,
         records_per_user=records_per_user,
+        sign=sign,
     )
 
 
@@ -67,7 +69,9 @@ class Linted(Table):
 
     def __init__(self, ledger: PublicWatchedRun | RunLedger) -> None:
         self._steps, self.faults = ledger.steps, _faults_of(ledger)
-        self._rows = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
+        warned = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
+        order = [severity.value for severity in Severity]
+        self._rows = sorted([*_wrong(ledger), *warned], key=lambda row: order.index(str(row[1])))
 
     @property
     def worst(self) -> Severity | None:
@@ -120,24 +124,26 @@ def _told(fault: Fault) -> tuple[Cell, ...]:
     return fault.value, said.severity.value, said.reason, said.mend
 
 
-def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
-    """What a run of our trainer contradicts itself in, and the warnings of its certificate, the worst first."""
-    from reticent.certificate.derive import expected_warnings
-    from reticent.certificate.ledger_rules import contradictions
-    from reticent.certificate.schema import Edition
-
-    wrong = "The ledger contradicts itself: it is not as the trainer wrote it."
-    rows: list[tuple[Cell, ...]] = [
-        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", wrong)
-        for where, problem in contradictions(ledger, Edition.COMPLETE)
+def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
+    """What a ledger contradicts itself in."""
+    mend = "The ledger contradicts itself: it is not as it was written."
+    return [
+        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", mend)
+        for where, problem in ledger.contradictions()
     ]
+
+
+def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
+    """The warnings of a run's certificate."""
+    from reticent.certificate.derive import expected_warnings
+
+    rows: list[tuple[Cell, ...]] = []
     known = {fault.value: fault.explanation for fault in Fault}
     for warning in expected_warnings(ledger):
         said = known.get(warning.value)
         severity, mend = (Severity.WARNING, "") if said is None else (said.severity, said.mend)
         rows.append((warning.value, severity.value, warning.text, mend))
-    order = [severity.value for severity in Severity]
-    return sorted(rows, key=lambda row: order.index(str(row[1])))
+    return rows
 
 
 def lint(ledger: Any) -> Linted:

@@ -11,8 +11,9 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from reticent._text import digits
+from reticent._time import moment
 from reticent.certificate.numbers import Number, Record
-from reticent.certificate.schema import Certificate, CertifiedAssessment, moment, read_text
+from reticent.certificate.schema import Certificate, CertifiedAssessment, read_text
 from reticent.certificate.text import inert
 from reticent.certificate.verify import Verification
 from reticent.errors import ArtifactError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reticent._strict import write_atomic
 from reticent.certificate.build import public
+from reticent.certificate.opening import opening_of
 from reticent.certificate.page import render_html
 from reticent.certificate.schema import Certificate
-from reticent.certificate.signature import sign, signed
+from reticent.certificate.signature import envelope_of, signed
 from reticent.errors import ArtifactError
 
 
@@ -23,49 +26,69 @@ class CertificateFiles:
         complete: JSON with what depends on private data; not for publication.
         public: JSON for publication.
         page: HTML.
-        signature: detached; exists only if a key was given.
+        signature: detached envelope; exists only if a key was given.
+        opening: what opens the commitments of the public document; private, and only of a run.
     """
 
     complete: Path
     public: Path
     page: Path
     signature: Path
+    opening: Path
 
 
 def write_certificate(
-    certificate: Certificate, folder: Path, *, include_private: bool = False, key: Ed25519PrivateKey | None = None
+    certificate: Certificate,
+    folder: Path,
+    *,
+    include_private: bool = False,
+    key: Ed25519PrivateKey | Sequence[Ed25519PrivateKey] | None = None,
 ) -> CertificateFiles:
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
-    The page shows the public document unless ``include_private``. With a key both documents carry a signature,
-    and ``certificate.public.json.sig`` holds that of the public one for those who keep them apart. Files that
+    The page shows the public document unless ``include_private``. With keys both documents carry their signatures,
+    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
+    only: the complete document, a page of it, and ``certificate.opening.json``. Files that
     already hold the same certificate are written anew; files that hold another one are left alone.
 
     Raises:
         ArtifactError: the folder already holds a different certificate, or cannot be written.
     """
-    files = CertificateFiles(
-        *(folder / f"certificate{end}" for end in (".json", ".public.json", ".html", ".public.json.sig"))
-    )
+    ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
+    files = CertificateFiles(*(folder / f"certificate{end}" for end in ends))
+    keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
     if files.complete.exists():
-        _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=key is not None)
-    shown = public(certificate)
-    if key is not None:
-        certificate, shown = signed(certificate, key), signed(shown, key)
+        _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
+    shown, opens = public(certificate), opening_of(certificate)
+    certificate, shown = signed(certificate, *keys), signed(shown, *keys)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(files.public, shown.to_json().encode())
-        if key is not None:
-            write_atomic(files.signature, (sign(shown, key).model_dump_json(indent=1) + "\n").encode())
-        write_atomic(files.page, render_html(certificate if include_private else shown).encode())
-        write_atomic(files.complete, certificate.to_json().encode())
+        if keys:
+            write_atomic(files.signature, envelope_of(shown).to_json().encode())
+        if opens is not None:
+            _write_private(files.opening, opens.to_json())
+        if include_private:
+            _write_private(files.page, render_html(certificate))
+        else:
+            write_atomic(files.page, render_html(shown).encode())
+        _write_private(files.complete, certificate.to_json())
     except OSError as error:
         raise ArtifactError(f"cannot write {folder}: {error.strerror}") from None
     return files
 
 
+def _write_private(path: Path, text: str) -> None:
+    """A file that its owner alone can read, from its first byte on."""
+    before = os.umask(0o077)
+    try:
+        write_atomic(path, text.encode())
+    finally:
+        os.umask(before)
+
+
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:
-    if present.model_copy(update={"signature": None}) != new.model_copy(update={"signature": None}):
+    if present.model_copy(update={"signatures": ()}) != new.model_copy(update={"signatures": ()}):
         raise ArtifactError(f"{path} holds a different certificate; choose another --out")
-    if present.signature is not None and not signing:
+    if present.signatures and not signing:
         raise ArtifactError(f"{path} holds this certificate with a signature; say --sign or choose another --out")

@@ -11,15 +11,17 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
 from reticent._text import Brief
+from reticent._time import Date
 from reticent.errors import ArtifactError
 from reticent.mechanism import DPSGD, Ledger
+from reticent.mechanism.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.watch_faults import Fault
@@ -73,7 +75,7 @@ class SamplerRecord(_Frozen):
 
     drawn: Drawn
     source: Source
-    name: Name
+    name: Word
     sample_rate: Rate | None = None
     batch_size: Count | None = None
     dataset_size: Count | None = None
@@ -86,6 +88,15 @@ class SamplerRecord(_Frozen):
         if (self.drawn is Drawn.POISSON) != (self.sample_rate is not None):
             raise ValueError("sample_rate goes with poisson")
         return self
+
+
+class Randomness(StrEnum):
+    """Where the noise of a watched loop came from."""
+
+    SECURE = "secure generator"
+    DEFAULT = "torch, default generator"
+    OF_PROGRAM = "torch, generator of the program"
+    NOT_SEEN = "not seen"
 
 
 class ClippingRecord(_Frozen):
@@ -189,7 +200,8 @@ class PublicWatchedRun(Brief, _Frozen):
             out of the file then.
         optimiser: classes of the private optimizer and of the one inside it.
         mixing_layers: layers that mix the records of a batch, by name.
-        randomness: where the noise came from, in words.
+        randomness: where the noise came from.
+        digest: SHA-256 of all other facts when the loop ended; see ``sealed``.
         device: where the model lay.
         weights_sha256: of the bytes that ``safetensors`` writes for parameters and buffers by name; None if
             the loop did not end.
@@ -198,20 +210,21 @@ class PublicWatchedRun(Brief, _Frozen):
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
-    created: str
+    created: Date
     sampler: SamplerRecord
     clipping: ClippingRecord
     segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
     divisor: Positive | None
     num_parameters: Count | None
-    optimiser: tuple[Name, ...]
-    mixing_layers: tuple[Name, ...]
-    randomness: Name
-    device: Name
+    optimiser: tuple[Word, ...]
+    mixing_layers: tuple[Word, ...]
+    randomness: Randomness
+    device: Word
     weights_sha256: Sha256 | None
-    versions: dict[str, Name]
+    versions: Versions
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
+    digest: Digest = ""
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
 
@@ -244,41 +257,21 @@ class PublicWatchedRun(Brief, _Frozen):
         parts = _merged([self._of(segment) for segment in self.segments])
         return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
 
-    def demanded(self) -> Iterator[Fault]:
+    def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""
-        drawn = self.sampler.drawn
-        by_kind = {
-            Drawn.SHUFFLED: Fault.SHUFFLED,
-            Drawn.IN_ORDER: Fault.IN_ORDER,
-            Drawn.WEIGHTED: Fault.WEIGHTED,
-            Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
-            Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
-            Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
-        }
-        declared = Source.DECLARED in (self.sampler.source, self.clipping.source)
-        norms = {self.clipping.smallest, self.clipping.largest}
-        cases = (
-            (bool(self.mixing_layers), Fault.MIXES_RECORDS),
-            (self.clipping.kind == "unknown", Fault.UNKNOWN_CLIPPING),
-            (any(segment.noise_multiplier == 0.0 for segment in self.segments), Fault.NO_NOISE),
-            (drawn in by_kind, by_kind.get(drawn, Fault.UNKNOWN_SAMPLER)),
-            (any(segment.batches > 1 for segment in self.segments), Fault.ACCUMULATION),
-            (self.clipping.kind == "adaptive", Fault.ADAPTIVE_COUNT),
-            (declared, Fault.DECLARED),
-            (self.sampler.dataset_size is not None, Fault.SIZE_PUBLIC),
-            (self.sampler.drop_last is True, Fault.DROP_LAST),
-            (len(norms) > 1, Fault.CHANGED_CLIP_NORM),
-            (len({(s.noise_multiplier, s.sample_rate) for s in self.segments}) > 1, Fault.CHANGED_NOISE),
-        )
-        return (fault for applies, fault in cases if applies)
+        from reticent.mechanism.watch_rules import demanded_faults
+
+        return demanded_faults(self)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a field and what is wrong there."""
-        for fault in self.demanded():
-            if fault not in self.faults:
-                yield "faults", f"lacks {fault.value}, which the facts of the run demand"
-        if len(set(self.faults)) < len(self.faults):
-            yield "faults", "repeats a fault"
+        """Pairs of a fact and what is wrong there; see ``watch_rules``."""
+        from reticent.mechanism.watch_rules import WATCH_RULES
+
+        return contradictions(WATCH_RULES, self)
+
+    def sealed(self) -> Self:
+        """The same ledger with the digest of its facts, without which nobody accepts it."""
+        return self.model_copy(update={"digest": digest_of(self)})
 
     def _of(self, segment: Segment) -> DPSGD:
         """The release that a segment amounts to."""
@@ -341,9 +334,9 @@ class WatchedRun(PublicWatchedRun):
 
     def public(self) -> dict[str, Any]:
         """The ledger as JSON data without diagnostics."""
-        document = self.model_dump(mode="json", by_alias=True)
-        del document["diagnostics"]
-        return document
+        from reticent.mechanism.publication import published_watch
+
+        return published_watch(self).model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """Strict JSON text."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -16,9 +17,11 @@ from torch.optim import SGD, Adam, Optimizer
 
 import reticent
 from reticent import _check
+from reticent._commit import new_salt
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError
 from reticent.mechanism import Sampler
+from reticent.mechanism.rules import word
 from reticent.mechanism.run_ledger import (
     DataRecord,
     Diagnostics,
@@ -43,6 +46,9 @@ from reticent.train.setup import load_dataset, make_settings
 from reticent.train.smoothing import WeightAverage, follow
 from reticent.train.trace import TraceRecorder
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 _EVALUATION_BATCH = 4096
 
 
@@ -54,6 +60,7 @@ def train(
     dataset: Dataset | None = None,
     checkpoint: Path | str | None = None,
     checkpoint_every: int = 100,
+    sign: Ed25519PrivateKey | None = None,
 ) -> rundir.Run:
     """Train with DP-SGD and write a run directory.
 
@@ -71,6 +78,7 @@ def train(
         checkpoint: a file in which the run is kept now and then; if it exists, the run goes on from there. It is
             private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
         checkpoint_every: steps between two writes.
+        sign: a private key that signs the run when it ends: whoever edits its folder later cannot.
 
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
@@ -83,7 +91,7 @@ def train(
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
-    with rundir.new_run(out) as directory:
+    with rundir.new_run(out, sign) as directory:
         context = _context(model, dataset, settings, device, directory)
         average = [] if config.average_last is None else [WeightAverage(config.average_last)]
         every = (*hooks, *_configured_hooks(config, dataset), *average)
@@ -217,7 +225,7 @@ def _ledger(
         num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
         parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
         optimiser=config.optimiser.value,
-        device=_device_name(config.device),
+        device=word(_device_name(config.device)),
         randomness=config.randomness,
         seeds=_seeds(config, dataset),
         utility=_utility(model, dataset, context.train_features.device),
@@ -230,7 +238,7 @@ def _ledger(
         versions=_versions(),
         warnings=_warnings(config, settings, record),
         stages=record.stages,
-    )
+    ).sealed()
 
 
 def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
@@ -238,6 +246,7 @@ def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
         name=dataset.name,
         source=dataset.source,
         content_hash=dataset.content_hash,
+        salt=new_salt(),
         dataset_size=len(dataset.train),
         test_size=len(dataset.test),
         feature_shape=dataset.feature_shape,

@@ -15,18 +15,22 @@ from torch import nn
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent import _check, _strict
+from reticent._envelope import LEDGER
 from reticent._text import Brief, one_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
+from reticent.mechanism.rules import word
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import (
     Drawn,
     MeasuredChange,
+    Randomness,
     SamplerRecord,
     Source,
     WatchDiagnostics,
     WatchedRun,
 )
+from reticent.provenance import sealed, signature_of
 from reticent.threat.attribute import SensitivityRecord
 from reticent.watch import models, optimisers
 from reticent.watch.draws import Draws
@@ -59,6 +63,7 @@ class Watch(Brief):
         sensitive: Any = None,
         records_per_user: int | None = None,
         draws_ahead: bool = False,
+        sign: Any = None,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
 
@@ -74,6 +79,7 @@ class Watch(Brief):
             records_per_user: the most records that one person contributed: the numbers then cover all of them
                 together. Nobody can see it in a loop, so None states nothing, and they speak about one record.
             draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
+            sign: an Ed25519 private key that signs the ledger when the loop ends; ``save`` writes the signature too.
 
         Raises:
             ParameterError: what is declared contradicts what is seen, or is not known.
@@ -83,7 +89,7 @@ class Watch(Brief):
             raise ParameterError("model", type(model).__name__, "a torch module, bare or wrapped by Opacus")
         self._model, self._optimizer = model, _innermost(optimizer)
         self._private = optimisers.is_private(self._optimizer)
-        self._loader, self._ahead = loader, draws_ahead
+        self._loader, self._ahead, self._key = loader, draws_ahead, sign
         self._clipping = _declared_clipping(clipping, self._optimizer if self._private else None)
         self._sampler = look_at(loader)
         self._said = _declared_sampler(sampler, self._sampler)
@@ -95,6 +101,7 @@ class Watch(Brief):
         self._undo: list[Callable[[], None]] = []
         self._armed, self._taken = 0, 0
         self._ledger: WatchedRun | None = None
+        self._signature: bytes | None = None
         self._sensitive: SensitiveWatch | None = None
         if sensitive is not None:
             self._sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
@@ -125,10 +132,10 @@ class Watch(Brief):
     ) -> None:
         while self._undo:
             self._undo.pop()()
-        if kind is not None:
-            self._faults.add(Fault.ENDED_EARLY)
         if len(self._steps):
             self._ledger = self._written(ended=kind is None)
+            if self._key is not None:
+                self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
         elif kind is None:
             hint = "at least one: step the private optimizer, or call ledger.step(noise_multiplier=...) after each step"
             raise ParameterError("noisy steps", 0, hint)
@@ -197,11 +204,16 @@ class Watch(Brief):
     def save(self, path: Path | str) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
+        With ``sign`` its signature lies beside it, in ``NAME.dsse.json``.
+
         Raises:
             ArtifactError: it cannot be written.
         """
-        with _strict.writing(Path(path)):
-            _strict.write_atomic(Path(path), self.ledger.to_json().encode())
+        path, text = Path(path), self.ledger.to_json().encode()
+        with _strict.writing(path):
+            _strict.write_atomic(path, text)
+            if self._signature is not None:
+                _strict.write_atomic(signature_of(path), self._signature)
 
     def to_json(self) -> str:
         """The ledger as strict JSON text; see ``save``.
@@ -310,10 +322,8 @@ class Watch(Brief):
             self._faults.add(Fault.UNRECORDED_STEPS)
         if ended and self._optimizer is not None and self._count_changes() != self._versions:
             self._faults.add(Fault.WEIGHTS_CHANGED)
-        if self._private:
-            self._faults |= _generator_faults(optimisers.randomness_of(self._optimizer))
-            if hasattr(self._optimizer, "_adjusted_noise_multiplier"):
-                self._clipping = ("adaptive", Source.SEEN)
+        if self._private and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
+            self._clipping = ("adaptive", Source.SEEN)
         sampler, steps = self._sampler_record(), self._steps
         draft = WatchedRun(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -325,7 +335,7 @@ class Watch(Brief):
             records_per_user=self._records,
             optimiser=self._optimizer_names(),
             mixing_layers=tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])),
-            randomness=optimisers.randomness_of(self._optimizer) if self._private else "not seen",
+            randomness=optimisers.randomness_of(self._optimizer) if self._private else Randomness.NOT_SEEN,
             device=models.device_of(self._model),
             weights_sha256=models.fingerprint(self._model) if ended else None,
             versions=models.versions(),
@@ -338,7 +348,7 @@ class Watch(Brief):
             ),
         )
         wanted = {*self._faults, *draft.demanded()}
-        return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)})
+        return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
 
     def _measured(self) -> MeasuredChange | None:
         if self._sensitive is None:
@@ -367,7 +377,7 @@ class Watch(Brief):
         if self._optimizer is None:
             return ()
         inner = getattr(self._optimizer, "original_optimizer", None)
-        return tuple(type(one).__name__ for one in (self._optimizer, inner) if one is not None)
+        return tuple(word(type(one).__name__) for one in (self._optimizer, inner) if one is not None)
 
 
 def _innermost(optimizer: Any) -> Any:
@@ -399,12 +409,6 @@ def _declared_sampler(said: str | None, seen: SamplerRecord) -> Drawn | None:
     if seen.drawn not in (Drawn.UNKNOWN, said):
         raise ParameterError("sampler", said, f"what the loader does, {seen.drawn}, or left out")
     return Drawn(said)
-
-
-def _generator_faults(randomness: str) -> set[Fault]:
-    if randomness.startswith("secure"):
-        return set()
-    return {Fault.SEEDED_NOISE if "program" in randomness else Fault.INSECURE_GENERATOR}
 
 
 def _total(counts: list[int | None]) -> int | None:
