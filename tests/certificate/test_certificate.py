@@ -90,6 +90,7 @@ def test_files_are_written_once_and_never_replaced_by_something_else(certificate
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "certificate.html",
         "certificate.json",
+        "certificate.opening.json",
         "certificate.public.json",
     ]
 

@@ -46,6 +46,7 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
     assert {p.name for p in out.iterdir()} == {
         "run",
         "certificate.json",
+        "certificate.opening.json",
         "certificate.public.json",
         "certificate.html",
     }
@@ -60,7 +61,8 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
     public = json.loads((out / "certificate.public.json").read_text())
     assert "diagnostics" not in public["ledger"]
     for name in ("certificate.json", "certificate.public.json"):
-        assert run(capsys, "verify", out / name)[0] == 0
+        code, said, _ = run(capsys, "verify", out / name)
+        assert code == 0, said
 
 
 def test_the_short_table_shows_the_prior_and_the_delta_that_risk_shows(certified: Path, capsys) -> None:

@@ -222,8 +222,8 @@ def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> li
 def _withheld(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> list[str]:
     """What the public edition leaves out of the ledger or states otherwise, by path."""
     whole, shown = (leaves(one.model_dump(mode="json")) for one in (ledger, in_public(ledger, declared)))
-    paths = [path for path in whole if path not in shown or shown[path] != whole[path]]
-    return list(dict.fromkeys(".".join(("ledger", *_named(path))) for path in paths))
+    paths = {path for path in whole if whole[path] is not None and shown.get(path) != whole[path]}
+    return sorted({".".join(("ledger", *_named(path))) for path in paths})
 
 
 def _named(path: Path) -> Path:
