@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "DPSGD": "mechanism",
     "Gaussian": "mechanism",
+    "Gradients": "mechanism",
     "Laplace": "mechanism",
     "Ledger": "mechanism",
     "Neighbouring": "mechanism",
@@ -50,6 +51,7 @@ __all__ = [
     "DPSGD",
     "Attribute",
     "Gaussian",
+    "Gradients",
     "Laplace",
     "Ledger",
     "Membership",
@@ -93,7 +95,16 @@ if TYPE_CHECKING:
         verify,
         watch,
     )
-    from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+    from reticent.mechanism import (
+        DPSGD,
+        Gaussian,
+        Gradients,
+        Laplace,
+        Ledger,
+        Neighbouring,
+        RandomisedResponse,
+        Sampler,
+    )
     from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta, mu, success, tpr_at_fpr
     from reticent.threat import Attribute, Membership, MembershipGame, Mixed, Relaxed, WorstCase
 

@@ -372,6 +372,18 @@ _THEOREMS = (
         "As RETICENT:second-moment; q >= 2.",
     ),
     Theorem(
+        "RETICENT:reacting-second-moment",
+        "Chi-square is at most E (1 + p^2 (e^(K(u, u') / s^2) - 1))^T - 1 over two hidden directions, whatever the "
+        "gradients react to; docs/relaxed-reacting.md.",
+        "<g(u), g(u')> <= K(u, u') for all releases: one direction of any length, or features times any vector; a "
+        "direction that is uniform for the attacker and independent of noise and draws.",
+    ),
+    Theorem(
+        "RETICENT:reacting-information",
+        "What the releases tell about the hidden direction bounds what the next step shows; docs/relaxed-reacting.md.",
+        "As RETICENT:reacting-second-moment.",
+    ),
+    Theorem(
         "RETICENT:one-normal",
         "The likelihood ratio of a mixture of Gaussian shifts is distributed as a convex function of one normal "
         "variable (EHRHARD1983); with given moments the worst is flat, then straight; docs/relaxed-dimension.md.",

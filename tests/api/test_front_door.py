@@ -145,7 +145,7 @@ def test_html_is_escaped_and_carries_no_colours():
     assert "&lt;script&gt;" in page
     assert "style" not in page
     assert page.count("<tr>") == 3
-    assert "<li>Poisson sampling is assumed: " in page  # of all attackers
+    assert "<li>declared: Each record joins each batch by a coin of its own" in page  # of all attackers
     assert "<li>relaxed: The attacker does not know in which direction" in page
 
 
@@ -183,7 +183,7 @@ def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
     assert drawn == list(axes)
     for one in drawn:
         lines = {line.get_label(): line for line in one.get_lines()}
-        assert lines["relaxed (add-remove)"].get_color() == ATTACKER_STYLES["relaxed"].colour
+        assert lines["relaxed (add-remove, conditional)"].get_color() == ATTACKER_STYLES["relaxed"].colour
     fpr, fnr = drawn[0].get_lines()[2].get_data()
     assert np.allclose(fnr, found["worst-case"].curve.beta(fpr))
     epsilon, delta = drawn[2].get_lines()[1].get_data()
@@ -201,7 +201,8 @@ def test_a_certificate_draws_the_points_of_its_page():
     found = rt.certify(PLAIN, adversary=["relaxed"], created="2026-01-01")
     errors, accusations = found.plot(Figure().subplots(1, 2))
     for record in found.certificate.assessments:
-        label = f"{record.adversary} ({record.neighbouring})"
+        stated = "" if record.claim == "bound" else f", {record.claim}"
+        label = f"{record.adversary} ({record.neighbouring}{stated})"
         (line,) = (each for each in errors.get_lines() if each.get_label() == label)
         assert list(line.get_ydata()) == [1.0, *record.curve.fnr]
         (line,) = (each for each in accusations.get_lines() if each.get_label() == label)

@@ -207,10 +207,14 @@ def test_an_envelope_that_was_touched_is_refused(
     changed = copy.deepcopy(honest)
     ENVELOPES[name](changed)
     (tmp_path / "e").write_text(json.dumps(changed))
+    assert not _signs(certificate, public, tmp_path / "e")
+
+
+def _signs(certificate: Certificate, public: Ed25519PublicKey, path: Path) -> bool:
     try:
-        assert not signers(certificate, [public], load_envelope(tmp_path / "e"))
+        return bool(signers(certificate, [public], load_envelope(path)))
     except ArtifactError as error:
-        assert "\n" not in str(error)
+        return "\n" in str(error)
 
 
 def _encoded(y: int, sign: int = 0) -> bytes:

@@ -124,7 +124,7 @@ def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
     assert proof["next"] is None
     assert "at most" in proof["parts"]["headline"]
     assert proof["parts"]["accuracy"].startswith("Certificate accuracy: proven")
-    assert set(drawn_by(proof)) == {"worst-case (bound)", "membership (bound)", "mixed (bound)"}
+    assert set(drawn_by(proof)) == {"worst-case (bound)", "membership (bound)", "mixed (conditional)"}
     assert "Mixed" in proof["parts"]["python"]
     known = asked(turns, "first", 2, **changes)
     assert known["parts"]["accuracy"].startswith("Certificate accuracy"), "what is proven already is shown at once"

@@ -73,7 +73,7 @@ def test_every_adversary_stays_below_the_worst_case_and_encloses(mechanism, neig
 
 @pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.name)
 def test_each_adversary_says_what_it_knows(adversary: Adversary) -> None:
-    for text in (adversary.knows, adversary.lacks, adversary.infers):
+    for text in (adversary.knows, adversary.infers):
         assert len(text) > 10
         assert not text.endswith(".")
     assert "Claim:" in (type(adversary).__doc__ or "")
@@ -179,7 +179,7 @@ def test_a_ledger_along_one_direction_adds_noncentralities() -> None:
     # Vector I_composition-001: Delta = 1 and 1, noise 1 and 2, d = 3, power at alpha = .01 with lam = 1.25.
     ledger = Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 3)))
     relaxed = Relaxed().assess(ledger)
-    assert relaxed.claim is Claim.BOUND
+    assert relaxed.claim is Claim.CONDITIONAL  # later queries may react
     one_way = relaxed.curve
     assert float(one_way.power(0.01)) == pytest.approx(0.040584471799294388048, rel=1e-9, abs=0)
     mixed_dimensions = Relaxed().assess(Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 4))))

@@ -7,15 +7,23 @@ import pytest
 from reticent.calibrate import BayesSecurity
 from reticent.composition.bracket import Bracket
 from reticent.mechanism import Neighbouring
+from reticent.proofs import Basis
 from reticent.risk import advantage, bayes_security
-from reticent.threat import Assessment, Claim, Method, WorstCase
+from reticent.threat import Assessment, Method, WorstCase
 from reticent.tradeoff import GaussianTradeOff
 
 
 def assessment(optimistic: float, pessimistic: float) -> Assessment:
     truth = Bracket(pessimistic=GaussianTradeOff(pessimistic), optimistic=GaussianTradeOff(optimistic), notes=("n",))
     return Assessment(
-        WorstCase(), Neighbouring.ADD_REMOVE, Method.EXACT, Claim.BOUND, truth.pessimistic, truth, ("k",), ("m", "n")
+        WorstCase(),
+        Neighbouring.ADD_REMOVE,
+        Method.EXACT,
+        Basis.PROOF,
+        truth.pessimistic,
+        truth,
+        ("k",),
+        notes=("m", "n"),
     )
 
 

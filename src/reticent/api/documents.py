@@ -21,7 +21,8 @@ from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.run_ledger import RunLedger, first_problem
 from reticent.mechanism.watched_run import WatchedRun
-from reticent.threat import Claim
+from reticent.proofs import Claim
+from reticent.threat.seen import Witness, witness_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -65,7 +66,7 @@ class Certified(Table):
         """One row for each assessment."""
         return [
             (
-                record.adversary,
+                record.label,
                 record.neighbouring,
                 record.claim,
                 *(
@@ -78,7 +79,7 @@ class Certified(Table):
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
-        return [True if row[2] == Claim.BOUND else None] * len(row)
+        return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
         """The warnings, and what stands behind the document."""
@@ -274,10 +275,12 @@ class Release:
     Attributes:
         mechanism: the release; of a ledger, the safe reading of what ran.
         warnings: what a reader of the ledger must know, as its certificate lists it; text by name.
+        ledger: that the file holds, if it is one.
     """
 
     mechanism: Mechanism
     warnings: dict[str, str]
+    ledger: Witness | None = None
 
 
 def release_in(path: Path | str) -> Release:
@@ -297,7 +300,7 @@ def release_in(path: Path | str) -> Release:
         mechanism = found.mechanism()
     except ParameterError as error:
         raise ArtifactError(f"{path}: {error}") from None
-    return Release(mechanism, {warning.value: warning.text for warning in expected_warnings(found)})
+    return Release(mechanism, {warning.value: warning.text for warning in expected_warnings(found)}, witness_of(found))
 
 
 def _opened(what: Any) -> Any:

@@ -21,6 +21,7 @@ from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, 
 from reticent.certificate.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.proofs import conditions_by_whom
 from reticent.threat import Method
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Calibrations(Table, Sequence[Calibration]):
     ) -> None:
         self.target, self.calibrations, self.skipped = target, tuple(calibrations), dict(skipped or {})
         self._worst = [one.worst_case().value for one in self.calibrations]
+        self._found = [one.assessment() for one in self.calibrations]
 
     @overload
     def __getitem__(self, index: int) -> Calibration: ...
@@ -91,23 +93,32 @@ class Calibrations(Table, Sequence[Calibration]):
     def columns(self) -> tuple[str, ...]:
         """Who attacks, the answer, what is achieved there, and what the worst case gains there."""
         unknown = self.calibrations[0].unknown.name if self.calibrations else "noise_multiplier"
-        return ("attacker", "neighbouring", unknown, "achieved", "worst case there")
+        return ("attacker", "neighbouring", "claim", unknown, "achieved", "worst case there")
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each calibration."""
         return [
-            (one.adversary.name, str(one.neighbouring), one.value, one.achieved.value, worst)
-            for one, worst in zip(self.calibrations, self._worst, strict=True)
+            (found.adversary.label, str(one.neighbouring), found.claim.value, one.value, one.achieved.value, worst)
+            for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """The answer, and the risk there, on the safe side."""
         grows = self.calibrations[0].unknown.risk_grows
         risk = self.target.grows_with_risk
-        return [None, None, not grows, risk, risk]
+        return [None, None, None, not grows, risk, risk]
 
     def notes(self) -> list[str]:
-        """Who was left out and why."""
+        """What makes a claim conditional, and who was left out and why."""
+        needed = ((f.adversary.name, [one for one in f.conditions if one.weakens]) for f in self._found)
+        rests = conditions_by_whom((name, open_ones) for name, open_ones in needed if open_ones)
+        return [*rests, *self._left_out()]
+
+    def conditions(self) -> list[str]:
+        """What the numbers rest on, worst status first: one sentence each."""
+        return conditions_by_whom((found.adversary.name, found.conditions) for found in self._found)
+
+    def _left_out(self) -> list[str]:
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
 
     def to_json(self) -> str:
@@ -116,13 +127,15 @@ class Calibrations(Table, Sequence[Calibration]):
             {
                 "adversary": one.adversary.name,
                 "neighbouring": str(one.neighbouring),
+                "claim": found.claim.value,
+                "conditions": [{"key": c.key, "status": c.status.value} for c in found.conditions],
                 "unknown": one.unknown.name,
                 "value": one.value,
                 "achieved": _strict(one.achieved.value),
                 "worst_case_achieved": _strict(worst),
                 "mechanism": mechanism_record(one.mechanism),
             }
-            for one, worst in zip(self.calibrations, self._worst, strict=True)
+            for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
         ]
         document = {"target": str(self.target), "rows": rows, "skipped": self.skipped}
         return json.dumps(document, indent=2, allow_nan=False)
@@ -131,7 +144,7 @@ class Calibrations(Table, Sequence[Calibration]):
         """Draw each attacker's curve at its own answer; see ``reticent.api.plots.plot``."""
         from reticent.api.plots import plot
 
-        return plot([one.adversary.assess(one.mechanism, one.neighbouring, one.method) for one in self], axes, panels)
+        return plot(self._found, axes, panels)
 
     def _only(self) -> Calibration:
         if len(self.calibrations) != 1:

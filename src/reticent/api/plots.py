@@ -118,8 +118,8 @@ def _new_axes(count: int) -> list[Any]:
 
 def _curve(axes: Any, line: _Line) -> None:
     who, neighbouring, claim, x, y = line
-    estimate = "" if claim == Claim.BOUND else f", {claim}"
-    axes.plot(x, y, label=f"{who} ({neighbouring}{estimate})", **style_of(who).matplotlib())
+    stated = "" if claim == Claim.BOUND else f", {claim}"
+    axes.plot(x, y, label=f"{who} ({neighbouring}{stated})", **style_of(who).matplotlib())
 
 
 def _line(one: Assessment, x: np.ndarray, y: np.ndarray) -> _Line:

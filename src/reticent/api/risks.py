@@ -16,9 +16,11 @@ from reticent.api.table import Cell, Table
 from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
-from reticent.threat import Assessment, Claim, Method, assess_answerable
+from reticent.threat import Assessment, Method, assess_answerable
 from reticent.threat import assess as assess_each
+from reticent.threat.seen import Witness, witness_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,21 +104,22 @@ class Assessments(Table, Sequence[Assessment]):
             *((epsilon_at_delta, delta) for delta in self.questions.deltas),
         ]
         return [
-            (one.adversary.name, one.neighbouring.value, one.claim.value, *(one.measure(*m).value for m in measures))
+            (one.adversary.label, one.neighbouring.value, one.claim.value, *(one.measure(*m).value for m in measures))
             for one in self.assessments
         ]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
-        return [True if row[2] == Claim.BOUND else None] * len(row)
+        return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
         """Who was left out and why."""
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
 
     def conditions(self) -> list[str]:
-        """What the numbers assume and leave out, one sentence each, after the attackers that it is about."""
-        return by_whom((one.adversary.name, one.notes) for one in self.assessments)
+        """What the numbers rest on, worst status first, and what else to know: one sentence each."""
+        rests = conditions_by_whom((one.adversary.name, one.conditions) for one in self.assessments)
+        return [*rests, *by_whom((one.adversary.name, one.notes) for one in self.assessments)]
 
     def _repr_html_(self) -> str:
         """The table, with the conditions folded away below."""
@@ -170,12 +173,27 @@ def assess(
     """
     who = adversaries(adversary)
     how = method if isinstance(method, Method) else choice(Method, method, "method")
-    release, between = mechanism_of(mechanism), relation(neighbouring)
+    release, witness = released(mechanism)
+    between = relation(neighbouring)
     asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))
     if asks_for_all(adversary):
-        found, skipped = assess_answerable(release, who, between, how)
+        found, skipped = assess_answerable(release, who, between, how, witness)
         return Assessments(release, found, asked, skipped)
-    return Assessments(release, assess_each(release, who, between, how), asked)
+    return Assessments(release, assess_each(release, who, between, how, witness), asked)
+
+
+def released(what: Any) -> tuple[Mechanism, Witness | None]:
+    """What was released, and the ledger that saw it, where there is one.
+
+    Raises:
+        ArtifactError, ParameterError: as for ``mechanism_of``.
+    """
+    if isinstance(what, (str, Path)):
+        from reticent.api.documents import release_in
+
+        found = release_in(what)
+        return found.mechanism, found.ledger
+    return mechanism_of(what), witness_of(what)
 
 
 def mechanism_of(what: Any) -> Mechanism:

@@ -11,8 +11,8 @@ from reticent import _check
 from reticent.audit.intervals import dkw_radius
 from reticent.audit.lower_bounds import notes_on
 from reticent.audit.scores import Scores
+from reticent.proofs import Claim
 from reticent.references import cite
-from reticent.threat.base import Claim
 from reticent.tradeoff import TradeOff
 
 _POINTS_IN_JSON = 201

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from reticent import _check
-from reticent.threat.base import Claim
+from reticent.proofs import Claim
 
 
 class Validity(StrEnum):

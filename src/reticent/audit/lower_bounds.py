@@ -19,8 +19,8 @@ from reticent.audit._claims import ApproximateDP, GaussianClaim, Tested, largest
 from reticent.audit._joint import Ordering, probits
 from reticent.audit.scores import Design, Scores
 from reticent.audit.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
+from reticent.proofs import Claim
 from reticent.references import cite
-from reticent.threat.base import Claim
 from reticent.tradeoff import GaussianTradeOff
 
 _LARGEST_EPSILON = 500.0

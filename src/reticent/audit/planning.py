@@ -20,8 +20,8 @@ from reticent.audit.one_run import GuessCounts
 from reticent.audit.one_run import rejects as one_run_rejects
 from reticent.audit.thresholds import RankCounts, beta_cells, rank_for
 from reticent.errors import UnsupportedError
+from reticent.proofs import Claim
 from reticent.references import cite
-from reticent.threat.base import Claim
 from reticent.tradeoff import TradeOff, symmetrised
 
 _LARGEST = 1 << 20

@@ -16,8 +16,8 @@ from reticent.audit.lower_bounds import notes_on
 from reticent.audit.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, one_run_p_value
 from reticent.audit.scores import Scores
 from reticent.audit.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
+from reticent.proofs import Claim
 from reticent.references import cite
-from reticent.threat.base import Claim
 from reticent.tradeoff import TradeOff, symmetrised
 
 

@@ -14,7 +14,7 @@ from reticent.calibrate.targets import Reconstruction, Target
 from reticent.calibrate.unknowns import Unknown
 from reticent.errors import NumericalError, ReticentError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.threat import Adversary, Interval, Method, WorstCase
+from reticent.threat import Adversary, Assessment, Interval, Method, WorstCase
 
 _SLACK = 5e-5
 _OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
@@ -78,6 +78,11 @@ class Calibration(Brief):
         who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
         achieved = digits(self.achieved.value, _DIGITS, up=self.target.grows_with_risk)
         return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
+
+    def assessment(self) -> Assessment:
+        """The attacker at the answer, whose claim and conditions are those of what was achieved."""
+        method = self.method if self.method in self.adversary.methods else self.adversary.methods[0]
+        return self.adversary.assess(self.mechanism, self.neighbouring, method)
 
     def worst_case(self) -> Interval:
         """The same risk under the worst case at the answer: what was achieved, where the worst case was asked for."""

@@ -81,6 +81,8 @@ def steering(mechanism: Mechanism, unknown: Unknown, target: Target, attack: Att
         target: what has to be reached.
         attack: who attacks.
     """
+    if isinstance(attack.adversary, Relaxed) and attack.adversary.reacts:
+        return None
     if isinstance(mechanism, Ledger) and isinstance(attack.adversary, Relaxed) and not isinstance(target, Mu):
         sampled = all(isinstance(part, DPSGD) for part in mechanism.parts)
         if not sampled or attack.neighbouring is Neighbouring.REPLACE:

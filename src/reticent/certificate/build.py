@@ -69,7 +69,7 @@ def certify(
     for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
         try:
-            assessed(adversary, mechanism, relation)
+            assessed(adversary, mechanism, relation, ledger)
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
         else:
@@ -164,7 +164,7 @@ def public(certificate: Certificate) -> Certificate:
             hidden[record.adversary] = PRIVATE
             continue
         try:
-            assessed(adversary, mechanism, relation)
+            assessed(adversary, mechanism, relation, ledger)
         except (UnsupportedError, ParameterError) as error:  # it needs what the public edition leaves out
             hidden[record.adversary] = str(error)
         else:

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 
 from reticent import __version__
-from reticent.certificate.numbers import Questions, assessment_record, measures, mechanism_record, parameters
+from reticent.certificate.numbers import (
+    Questions,
+    assessment_record,
+    condition_texts,
+    measures,
+    mechanism_record,
+    parameters,
+)
 from reticent.certificate.rounding import MEASURES, Path, leaves, replaced, settled
 from reticent.certificate.schema import (
     Certificate,
@@ -36,6 +43,7 @@ from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import PublicWatchedRun
 from reticent.references import PAPERS, THEOREMS
 from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
+from reticent.threat.seen import Witness, assess_seen
 from reticent.tradeoff import TradeOff
 
 NOT_ASKED = "it was not asked for"
@@ -93,7 +101,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         edition=inputs.edition,
         declared=inputs.declared,
         reticent_version=__version__,
-        headline=headline(records[0], persons(mechanism_record(inputs.mechanism))),
+        headline=headline(_worst(records), persons(mechanism_record(inputs.mechanism))),
         mechanism=mechanism_record(inputs.mechanism),
         questions=QuestionRecord(
             fprs=list(inputs.questions.fprs),
@@ -105,6 +113,7 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         skipped=_left_out(inputs, records),
         warnings=[WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
         theorems=_theorems(records),
+        conditions=condition_texts(records),
         ledger=None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
         do_not_publish=_private_paths(inputs, records),
     )
@@ -153,9 +162,11 @@ def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
     return {path: settled(path, x) if isinstance(x, float) else x for path, x in computed.items()}
 
 
-def assessed(adversary: Adversary, mechanism: Mechanism, relation: Neighbouring) -> Assessment:
+def assessed(
+    adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, witness: Witness | None = None
+) -> Assessment:
     """One attacker by its own method, the only one that a certificate allows."""
-    return adversary.assess(mechanism, relation, adversary.methods[0])
+    return assess_seen(adversary, mechanism, relation, adversary.methods[0], witness)
 
 
 def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
@@ -165,7 +176,7 @@ def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list
     def add(adversary: Adversary, relation: Neighbouring) -> None:
         if progress is not None:
             progress(adversary.name)
-        result = assessed(adversary, inputs.mechanism, relation)
+        result = assessed(adversary, inputs.mechanism, relation, inputs.ledger)
         found[_place(result)] = result
 
     for adversary, relation in inputs.asked:
@@ -205,6 +216,10 @@ def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord
         )
         for key in used
     }
+
+
+def _worst(records: Sequence[CertifiedAssessment]) -> list[CertifiedAssessment]:
+    return [record for record in records if record.adversary == WorstCase.name]
 
 
 def _source(key: str) -> str:

@@ -7,7 +7,7 @@ null, because strict JSON has no Infinity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reticent import _check
 from reticent.mechanism import Ledger, Mechanism
+from reticent.proofs import CONDITIONS, Bearing, Condition, Status
 from reticent.risk import (
     MU_FLOOR,
     advantage,
@@ -51,14 +52,44 @@ class Number(Record):
         return cls(lower=_strict(interval.lower), value=_strict(interval.value), upper=_strict(interval.upper))
 
 
+class ConditionRecord(Record):
+    """Something that a number rests on, and who vouches for it.
+
+    Attributes:
+        key: of ``reticent.proofs.CONDITIONS``.
+        status: ``checked``, ``declared`` or ``assumed``.
+    """
+
+    key: str
+    status: Status
+
+    @property
+    def known(self) -> Condition:
+        """The condition itself.
+
+        Raises:
+            ParameterError: the key is not listed.
+        """
+        return Condition(self.key, self.status)
+
+
+class ConditionText(Record):
+    """What a condition says, for people, and what it is about: see ``reticent.proofs.Bearing``."""
+
+    says: str
+    about: Bearing
+
+
 class AssessmentRecord(Record):
     """One adversary against one release, in numbers and words.
 
+    The claim follows from the conditions. ``label`` is the name with the parameters that tables show.
     ``mu`` holds at every error rate. ``mu_at_rates_above`` looks at false positive rates from its key on, either way
     round: an estimate, whatever the claim.
     """
 
     adversary: str
+    label: str
     neighbouring: str
     method: str
     claim: str
@@ -71,8 +102,9 @@ class AssessmentRecord(Record):
     mu: Number
     mu_at_rates_above: dict[str, Number]
     theorems: list[str]
+    conditions: list[ConditionRecord]
     notes: list[str]
-    parameters: dict[str, float | dict[str, Any] | None]
+    parameters: dict[str, str | float | dict[str, Any] | None]
     knows: str
     lacks: str
     infers: str
@@ -84,6 +116,7 @@ class RiskDocument(Record):
     schema_: str = Field(default=RISK_SCHEMA, alias="schema")
     mechanism: dict[str, Any]
     assessments: list[AssessmentRecord]
+    conditions: dict[str, ConditionText]
     skipped: dict[str, str]
 
 
@@ -141,15 +174,17 @@ def assessment_record(
     who = assessment.adversary
     return AssessmentRecord(
         adversary=who.name,
+        label=who.label,
         neighbouring=assessment.neighbouring.value,
         method=assessment.method.value,
         claim=assessment.claim.value,
         **(measures(assessment, questions) if measured is None else measured),
         theorems=list(assessment.theorems),
+        conditions=condition_records(assessment.conditions),
         notes=list(assessment.notes),
         parameters=parameters(who),
         knows=who.knows,
-        lacks=who.lacks,
+        lacks=assessment.lacks,
         infers=who.infers,
     )
 
@@ -175,7 +210,7 @@ def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
     }
 
 
-def parameters(adversary: Adversary) -> dict[str, float | dict[str, Any] | None]:
+def parameters(adversary: Adversary) -> dict[str, str | float | dict[str, Any] | None]:
     """What defines the adversary beyond its name, so that anybody can assess it again.
 
     What was measured on data (a sensitivity record, a law of susceptibilities, a spectrum) is an object that
@@ -211,11 +246,24 @@ def risk_document(
     skipped: Mapping[str, str],
 ) -> RiskDocument:
     """Everything that ``reticent risk`` prints, as one record."""
+    records = [assessment_record(a, questions) for a in assessments]
     return RiskDocument(
         mechanism=mechanism_record(mechanism),
-        assessments=[assessment_record(a, questions) for a in assessments],
+        assessments=records,
+        conditions=condition_texts(records),
         skipped=dict(skipped),
     )
+
+
+def condition_records(conditions: Iterable[Condition]) -> list[ConditionRecord]:
+    """Conditions as records, in their order."""
+    return [ConditionRecord(key=one.key, status=one.status) for one in conditions]
+
+
+def condition_texts(records: Sequence[AssessmentRecord]) -> dict[str, ConditionText]:
+    """What the conditions of ``records`` say, by key."""
+    used = sorted({one.key for record in records for one in record.conditions})
+    return {key: ConditionText(says=CONDITIONS[key].says, about=CONDITIONS[key].bearing) for key in used}
 
 
 def _strict(x: float) -> float | None:

@@ -27,7 +27,8 @@ from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
 from reticent.mechanism import MECHANISMS, Neighbouring
 from reticent.mechanism.watched_run import WATCH_SCHEMA
-from reticent.threat import ADVERSARIES, Claim
+from reticent.proofs import Claim
+from reticent.threat import ADVERSARIES
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
@@ -79,7 +80,7 @@ def render_html(certificate: Certificate) -> str:
     environment.filters["percent"] = percent
     records = persons(certificate.mechanism)
     usual = certificate.assessments[0].neighbouring
-    names = [record.adversary + _relation(record, usual) for record in certificate.assessments]
+    names = [record.label + _relation(record, usual) for record in certificate.assessments]
     return environment.get_template("certificate.html.j2").render(
         c=certificate,
         private=bool(certificate.do_not_publish),
@@ -93,7 +94,9 @@ def render_html(certificate: Certificate) -> str:
         about=lambda text: about(text, records),
         wanted=lambda record: wanted(record, records),
         not_covered=words.not_covered(certificate),
-        assumptions=words.assumptions(certificate),
+        people=words.people(certificate),
+        conditions=words.conditions(certificate),
+        drawn=any(one.key == "hidden-draws" for one in certificate.assessments[0].conditions),
         lines=curves.lines(certificate.assessments, names),
         curves=curves,
         tables=_tables(certificate),
@@ -174,8 +177,9 @@ def _groups(certificate: Certificate) -> list[tuple[str, str, list[Row]]]:
 
 def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tuple[str, str], ...]:
     q = certificate.questions
-    strength = {"bound": "at most", "estimate": "about"}.get(record.claim, "measured")
-    even = (percent(0.5), f"{strength} {percent(even_guess(record), up=record.claim == 'bound')}")
+    claim = Claim(record.claim)
+    strength = "at most" if claim.proven else "about" if claim is Claim.ESTIMATE else "measured"
+    even = (percent(0.5), f"{strength} {percent(even_guess(record), up=claim.proven)}")
     rare = [right_guess(record, p) for p in q.priors if p < 0.5][:1]
     return (even, *rare, *(found_at(record, f) for f in q.fprs if f == 0.01))
 
@@ -217,14 +221,14 @@ def _merged(
         found.setdefault((record.neighbouring, record.claim, cells), []).append(record)
     usual = records[0].neighbouring
     return tuple(
-        (", ".join(record.adversary for record in same) + _relation(same[0], usual), cells)
+        (", ".join(record.label for record in same) + _relation(same[0], usual), cells)
         for (_, _, cells), same in found.items()
     )
 
 
 def _way(record: CertifiedAssessment, number: Number) -> bool | None:
     """Which way the digits of a bound are rounded: a security down, all else up."""
-    return number is not record.bayes_security if record.claim == Claim.BOUND else None
+    return number is not record.bayes_security if Claim(record.claim).proven else None
 
 
 def _number(number: Number, up: bool | None) -> str:

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError, 
 from reticent._strict import loads
 from reticent._text import Brief
 from reticent._time import Date, moment
-from reticent.certificate.numbers import AssessmentRecord, Record
+from reticent.certificate.numbers import AssessmentRecord, ConditionText, Record
 from reticent.certificate.text import LONGEST, declarable, inert
 from reticent.errors import ArtifactError
 from reticent.mechanism.publication import CONSENTS
@@ -158,6 +158,7 @@ class Certificate(Brief, Record):
     skipped: dict[str, str]
     warnings: list[WarningRecord]
     theorems: dict[str, TheoremRecord]
+    conditions: dict[str, ConditionText]
     ledger: dict[str, Any] | None
     do_not_publish: list[str]
     content_sha256: str

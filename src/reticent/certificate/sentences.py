@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from reticent.certificate.numbers import AssessmentRecord, Number
 from reticent.mechanism import Neighbouring
-from reticent.threat import Claim
+from reticent.proofs import Claim
 
 _STRENGTH = {
     Claim.BOUND: "to at most",
+    Claim.CONDITIONAL: "to at most",
     Claim.ESTIMATE: "to about",
     Claim.EMPIRICAL: "to (as measured)",
 }
@@ -54,16 +55,21 @@ def _question(neighbouring: Neighbouring, records: int | None) -> str:
 def sentence(record: AssessmentRecord, records: int | None = None) -> str:
     """From what guess to what guess this attacker gets, when both answers are equally likely beforehand.
 
-    For a bound the percentage is rounded up, so the sentence is never stronger than the number.
+    For a bound the percentage is rounded up, so the sentence is never stronger than the number. What a conditional
+    number needs, and nobody checked, follows.
 
     Args:
         record: of one attacker.
         records: the most records of one person, where the numbers cover them all.
     """
     claim = Claim(record.claim)
+    knows = about(record.knows, records).rstrip(",")
+    lacks = f", but not {about(record.lacks, records)}," if record.lacks else ""
+    needs = [one.known.says for one in record.conditions if one.known.weakens]
+    unless = f" Nobody checked what this needs: {' '.join(about(text, records) for text in needs)}" if needs else ""
     return (
-        f"An attacker who knows {about(record.knows, records)} can raise a 50% guess of {wanted(record, records)} "
-        f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim is Claim.BOUND)}."
+        f"An attacker who knows {knows}{lacks} can raise a 50% guess of {wanted(record, records)} "
+        f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim.proven)}.{unless if claim.proven else ''}"
     )
 
 
@@ -81,21 +87,34 @@ def wanted(record: AssessmentRecord, records: int | None = None) -> str:
     return about(question, records)
 
 
-def headline(worst: AssessmentRecord, records: int | None = None) -> str:
-    """The answer in one sentence, from the worst case.
+def headline(worst: Sequence[AssessmentRecord], records: int | None = None) -> str:
+    """The answers of the worst case, one sentence for each question, and what they rest on.
 
     Args:
-        worst: the record of the worst case, which is a bound.
+        worst: the records of the worst case, which are bounds: one for each neighbouring relation.
         records: as for ``sentence``.
     """
-    question = _question(Neighbouring(worst.neighbouring), records)
-    right = percent(even_guess(worst), up=True)
+    answers = " ".join(_answer(record, records) for record in worst)
+    drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
+    hides = any(_right(record) != "100%" for record in worst)
+    return f"{answers} {HIDDEN_DRAWS}" if drawn and hides else answers
+
+
+HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
+
+
+def _answer(worst: AssessmentRecord, records: int | None) -> str:
+    question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
     if right == "100%":
         return (
             f"Whoever tries to find out {question}: a coin flip can become all but certainty. "
             "This release hides next to nothing."
         )
-    return f"Whoever tries to find out {question}: a coin flip becomes at most {right}, against any attacker."
+    return f"Whoever tries to find out {question}: a coin flip becomes at most {right}."
+
+
+def _right(worst: AssessmentRecord) -> str:
+    return percent(even_guess(worst), up=True)
 
 
 def even_guess(record: AssessmentRecord) -> float:
@@ -122,7 +141,7 @@ def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
 
 def _stated(record: AssessmentRecord, number: Number, blind: float) -> str:
     claim, share = Claim(record.claim), _finite(number)
-    shown = _above(blind, share) if claim is Claim.BOUND else percent(share)
+    shown = _above(blind, share) if claim.proven else percent(share)
     return f"{_STRENGTH[claim].removeprefix('to ')} {shown}"
 
 

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+from reticent.certificate.numbers import AssessmentRecord
 from reticent.certificate.schema import Certificate
 from reticent.certificate.sentences import persons
 from reticent.mechanism import Neighbouring
+from reticent.proofs import Claim, Condition, worst_first
+from reticent.threat import ADVERSARIES
 
 _RELATIONS = {
     Neighbouring.ADD_REMOVE: "Was {this} used at all?",
     Neighbouring.REPLACE: "Which of two {records} was used?",
     Neighbouring.ZERO_OUT: "Did {this} have any effect?",
 }
-CLAIMS = {"bound": "proven limit", "estimate": "estimate", "empirical": "measured"}
+CLAIMS = {
+    "bound": "proven limit",
+    "conditional": "proven if a condition holds",
+    "estimate": "estimate",
+    "empirical": "measured",
+}
+STATUSES = {
+    "assumed": "Assumed: nobody looked",
+    "declared": "Declared: the issuer says so",
+    "checked": "Checked by the code that ran",
+}
 
 GLOSSARY = (
     ("record", "One row of the training data. A person can have contributed several."),
     ("attacker", "Whoever tries to learn something about one record, or one person, from the released model."),
-    ("worst case", "An attacker who knows everything but the answer. Nobody can do better."),
+    (
+        "worst case",
+        "An attacker who knows everything but the answer, the noise and the draws of the batches. Nobody who knows no "
+        "more than that can do better.",
+    ),
     ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
-    ("proven limit", "A bound: no attacker of this kind does better if the conditions hold."),
+    (
+        "proven limit",
+        "A bound: no attacker of this kind does better, given what was run. Where the proof needs a condition on the "
+        "data that nobody checked, the page says so.",
+    ),
     ("estimate", "An approximation. The truth can be higher or lower."),
     ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
     (
@@ -58,6 +79,12 @@ def relation(neighbouring: Neighbouring, records: int | None) -> str:
     return text.replace("Was any", "Were any")
 
 
+def claim(record: AssessmentRecord) -> str:
+    """How sure a number is, in words; an average says so."""
+    average = " on average" if ADVERSARIES[record.adversary].averaged else ""
+    return CLAIMS[record.claim] + (average if Claim(record.claim) is Claim.BOUND else "")
+
+
 def not_covered(certificate: Certificate) -> list[str]:
     """What the numbers do not speak about."""
     records = persons(certificate.mechanism)
@@ -65,29 +92,26 @@ def not_covered(certificate: Certificate) -> list[str]:
     return [*_NOT_COVERED[:2], f"people who contributed {several}", *_NOT_COVERED[2:]]
 
 
-def assumptions(certificate: Certificate) -> list[str]:
-    """What the guarantee rests on, from the mechanism that the document states."""
+def people(certificate: Certificate) -> str:
+    """Whose records the numbers are about."""
     records = persons(certificate.mechanism)
     if records is None:
-        who = "Nothing is stated about how many records a person contributed: all numbers are about one record."
-    else:
-        who = "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
-    found = [who, "The training did what the section 'What was run' says."]
-    kinds = {part.get("sampler") for part in _parts(certificate)}
-    if "poisson" in kinds:
-        found.append("In each step every record took part by chance, independently of all others.")
-    if "fixed-size" in kinds:
-        found.append("In each step a batch of fixed size was drawn by chance.")
-    if "shuffled" in kinds:
-        found.append("The borders of the shuffled batches did not depend on the target.")
-    if certificate.ledger is not None and certificate.ledger.get("randomness") == "reproducible":
-        found.append("Nobody who attacks knows the seed of the noise.")
-    else:
-        found.append("Nobody can predict the noise.")
-    found.append("The attacker may see the model after every step, not only the last one.")
-    return found
+        return "Nothing is stated about how many records a person contributed: all numbers are about one record."
+    return "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
 
 
-def _parts(certificate: Certificate) -> list[dict[str, object]]:
-    parts = certificate.mechanism.get("parts")
-    return list(parts) if isinstance(parts, list) else [certificate.mechanism]
+STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+
+
+def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What the numbers rest on: by status, worst first, each sentence with the attackers whose numbers need it."""
+    needed: dict[Condition, dict[str, None]] = {}
+    for record in certificate.assessments:
+        for stated in record.conditions:
+            needed.setdefault(stated.known, {})[record.label] = None
+    everybody = {record.label for record in certificate.assessments}
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for one in worst_first(needed):
+        names = "" if len(needed[one]) == len(everybody) else ", ".join(needed[one])
+        groups.setdefault(STATUSES[one.status.value], []).append((one.says, names))
+    return list(groups.items())

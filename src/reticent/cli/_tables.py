@@ -10,8 +10,8 @@ import typer
 from pydantic import BaseModel
 
 from reticent._text import Column, blocks, breadth, by_whom, digits, wrapped
-from reticent.certificate.numbers import AssessmentRecord, Number, Questions, RiskDocument
-from reticent.threat import Claim
+from reticent.certificate.numbers import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
+from reticent.proofs import Claim, conditions_by_whom
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
@@ -58,8 +58,16 @@ def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
         *by_whom((r.adversary, r.notes) for r in document.assessments),
     ):
         say(line)
+    print_conditions([(r.adversary, r.conditions) for r in document.assessments])
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
+
+
+def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> None:
+    """What the numbers rest on, first what nobody looked at; an attacker is named where not all need it."""
+    typer.echo("What the numbers rest on:")
+    for line in conditions_by_whom((name, [one.known for one in own]) for name, own in owned):
+        say(line, indent=2)
 
 
 def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = False, deltas: bool = False) -> None:
@@ -83,7 +91,7 @@ def _print_relation(relation: str, records: list[AssessmentRecord], short: bool,
         priors = [key for key in priors if float(key) in usual.priors] or priors[:1]
         deltas = [key for key in deltas if float(key) in usual.deltas] or deltas[-1:]
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
-    names = [("attacker", [r.adversary + way for r, way in zip(records, how, strict=True)])]
+    names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
     numbers = [("advantage", [r.advantage for r in records])]
     numbers += [] if short else [("security", [r.bayes_security for r in records])]
@@ -94,7 +102,7 @@ def _print_relation(relation: str, records: list[AssessmentRecord], short: bool,
     numbers += [(f"delta\n@{key}", [r.delta_at_epsilon[key] for r in records]) for key in epsilons]
     numbers += [("mu", [r.mu for r in records])]
     title = f"neighbouring data sets: {relation}"
-    bounds = [r.claim == Claim.BOUND for r in records]
+    bounds = [Claim(r.claim).proven for r in records]
     print_table(
         title,
         names,

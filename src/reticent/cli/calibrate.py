@@ -11,7 +11,15 @@ from pydantic import Field
 
 from reticent._text import digits
 from reticent.calibrate import Calibration, NoiseScale, unknowns_of
-from reticent.certificate.numbers import AssessmentRecord, Questions, Record, assessment_record, mechanism_record
+from reticent.certificate.numbers import (
+    AssessmentRecord,
+    ConditionRecord,
+    Questions,
+    Record,
+    assessment_record,
+    condition_records,
+    mechanism_record,
+)
 from reticent.cli._app import app
 from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, unknown_of, with_status
 from reticent.cli._ledger import LEAF, LedgerArgument, say_warnings, with_warnings
@@ -30,7 +38,7 @@ from reticent.cli._options import (
     takes,
     told_apart,
 )
-from reticent.cli._tables import print_json, say
+from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
 from reticent.threat import Adversary, Method, WorstCase
@@ -57,6 +65,8 @@ class CalibrationDocument(Record):
     adversary: str
     neighbouring: str
     method: str
+    claim: str
+    conditions: list[ConditionRecord]
     mechanism: dict[str, Any]
     worst_case: WorstCaseRecord
     evaluations: int
@@ -142,6 +152,7 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
     worst = WorstCase().assess(answer.mechanism, answer.neighbouring, Method.EXACT)
     record = assessment_record(worst, Questions())
     achieved = answer.target.of(worst).value
+    found = answer.assessment()
     return CalibrationDocument(
         unknown=unknown,
         value=answer.value,
@@ -151,6 +162,8 @@ def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
         adversary=answer.adversary.name,
         neighbouring=answer.neighbouring.value,
         method=answer.method.value,
+        claim=found.claim.value,
+        conditions=condition_records(found.conditions),
         mechanism=mechanism_record(answer.mechanism),
         worst_case=WorstCaseRecord(**dict(record), achieved=strict(achieved)),
         evaluations=answer.evaluations,
@@ -162,7 +175,7 @@ def _print(document: CalibrationDocument, grows: bool) -> None:
     measure = document.target.split("=")[0]
     say(f"{document.unknown.replace('-', ' ')}: {digits(document.value, 6, up=not grows)}")
     say(
-        f"{document.adversary} ({document.neighbouring}, {document.method}) then has {measure} "
+        f"{document.adversary} ({document.neighbouring}, {document.method}, {document.claim}) then has {measure} "
         f"{shown(document.achieved, document.target)}, asked for {document.target}"
     )
     if document.adversary != WorstCase.name:
@@ -171,3 +184,4 @@ def _print(document: CalibrationDocument, grows: bool) -> None:
     say(f"within a relative {document.slack:.1g} of the edge; {many}")
     for note in document.worst_case.notes:
         say(note)
+    print_conditions([(document.adversary, document.conditions)])

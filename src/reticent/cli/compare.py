@@ -12,7 +12,7 @@ from pydantic import Field
 
 from reticent._text import digits
 from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
-from reticent.certificate.numbers import Record, mechanism_record
+from reticent.certificate.numbers import ConditionRecord, Record, condition_records, mechanism_record
 from reticent.cli._app import app
 from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, with_status
 from reticent.cli._options import (
@@ -29,7 +29,7 @@ from reticent.cli._options import (
     takes,
     told_apart,
 )
-from reticent.cli._tables import print_json, print_table, say
+from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring
 from reticent.threat import Adversary, Method
@@ -48,6 +48,8 @@ class ComparisonRow(Record):
     adversary: str
     neighbouring: str
     method: str
+    claim: str
+    conditions: list[ConditionRecord]
     noise_multiplier: float
     achieved: float | None
     worst_case_achieved: float | None
@@ -118,8 +120,8 @@ def compared(
         except (UnsupportedError, UnreachableError, ParameterError) as error:
             skipped[who.name] = str(error)
             continue
-        rows.append((answer, answer.worst_case().value))
-    reference = {a.neighbouring: a.value for a, _ in rows if a.adversary.name == "worst-case"}
+        rows.append((answer, answer.worst_case().value, answer.assessment()))
+    reference = {a.neighbouring: a.value for a, _, _ in rows if a.adversary.name == "worst-case"}
     return ComparisonDocument(
         target=str(target),
         mechanism=mechanism_record(mechanism),
@@ -128,12 +130,14 @@ def compared(
                 adversary=a.adversary.name,
                 neighbouring=a.neighbouring.value,
                 method=a.method.value,
+                claim=found.claim.value,
+                conditions=condition_records(found.conditions),
                 noise_multiplier=a.value,
                 achieved=strict(a.achieved.value),
                 worst_case_achieved=strict(worst),
                 noise_ratio=a.value / reference[a.neighbouring] if a.neighbouring in reference else None,
             )
-            for a, worst in rows
+            for a, worst, found in rows
         ],
         skipped=skipped,
     )
@@ -152,7 +156,11 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     rows = document.rows
     print_table(
         f"least noise multiplier for {document.target}",
-        [("attacker", [row.adversary for row in rows]), ("neighbouring", [row.neighbouring for row in rows])],
+        [
+            ("attacker", [row.adversary for row in rows]),
+            ("neighbouring", [row.neighbouring for row in rows]),
+            ("claim", [row.claim for row in rows]),
+        ],
         [
             ("noise\nmultiplier", [digits(row.noise_multiplier, 6, up=True) for row in rows]),
             ("against\nworst case", ["" if row.noise_ratio is None else f"{row.noise_ratio:.3f}" for row in rows]),
@@ -162,6 +170,7 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
     )
     for name, reason in document.skipped.items():
         say(f"{name} left out: {reason}")
+    print_conditions([(row.adversary, row.conditions) for row in rows])
 
 
 def _mechanism_of(folder: Path) -> DPSGD:

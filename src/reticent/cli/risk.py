@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -27,6 +27,9 @@ from reticent.cli._options import (
 )
 from reticent.mechanism import Mechanism
 
+if TYPE_CHECKING:
+    from reticent.api.documents import Release
+
 _QUESTIONS = (
     option("fpr", list[float], "False positive rate for TPR; repeatable."),
     option("delta", list[float], "delta for epsilon; repeatable."),
@@ -41,7 +44,7 @@ def _of_file() -> Callable[..., None]:
         from reticent.api.documents import release_in
 
         release = release_in(file)
-        _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release.warnings)
+        _assess(release.mechanism, given["adversary"] or ["worst-case"], given, json, given, release)
         if not json:
             say_warnings(release.warnings)
 
@@ -81,7 +84,7 @@ def _assess(
     attackers: Mapping[str, Any],
     json: bool,
     given: Mapping[str, Any],
-    warnings: dict[str, str] | None,
+    file: Release | None,
 ) -> None:
     from reticent.certificate.numbers import Questions, risk_document  # lists of commands are shown without them
     from reticent.cli._ledger import with_warnings
@@ -90,13 +93,14 @@ def _assess(
 
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
+    witness = None if file is None else file.ledger
     questions = Questions.of(given["fpr"], given["delta"], given["epsilon"], given["prior"])
     if everything:
-        assessments, skipped = assess_answerable(mechanism, adversaries, relation, method)
+        assessments, skipped = assess_answerable(mechanism, adversaries, relation, method, witness)
     else:
-        assessments, skipped = assess(mechanism, adversaries, relation, method), {}
+        assessments, skipped = assess(mechanism, adversaries, relation, method, witness), {}
     document = risk_document(mechanism, assessments, questions, skipped)
     if json:
-        print_json(document if warnings is None else with_warnings(document, warnings))
+        print_json(document if file is None else with_warnings(document, file.warnings))
     else:
         print_risk(document, deltas=bool(given["epsilon"]))

@@ -9,7 +9,8 @@ import numpy as np
 
 from reticent.dashboard.looks import GROUNDS, Look, look_of
 from reticent.dashboard.readings import Points, points
-from reticent.threat import Assessment, Claim
+from reticent.proofs import Claim
+from reticent.threat import Assessment
 
 Figure = dict[str, Any]
 
@@ -78,24 +79,28 @@ def reach(assessments: Sequence[Assessment]) -> float:
     return next((end for end in (1.0, 3.0, 6.0, 12.0) if furthest < end), 24.0)
 
 
+_MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Claim.EMPIRICAL: "square-open"}
+"""On the line of a claim that is no bound."""
+
+
 def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str, width: float = 0.0) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
     read = points(assessment, view)
     wide = width or (4.0 if assessment.adversary.name == "worst-case" else 2.0)
-    estimate = assessment.claim is not Claim.BOUND
+    marked = _MARKS.get(assessment.claim)
     line = {
         "type": "scatter",
-        "mode": "lines+markers" if estimate else "lines",
+        "mode": "lines+markers" if marked else "lines",
         "x": read.x.tolist(),
         "y": _shown(read.claimed, view),
-        "name": f"{label} ({'estimate' if estimate else 'bound'})",
+        "name": f"{label} ({assessment.claim.value})",
         "meta": assessment.adversary.name,
         "line": look.line(theme, wide),
         "hovertemplate": _sentence(view, assessment.claim) + f"<extra>{label}</extra>",
         "hoverlabel": {"namelength": -1},
     }
-    if estimate:
-        line["marker"] = {"symbol": "circle-open", "size": 8, "maxdisplayed": 14, "color": look.colour(theme)}
+    if marked:
+        line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.colour(theme)}
     if view == "guesses":
         line["customdata"] = np.maximum(read.x, 1.0 - read.x).tolist()
     return [*_band(read, view, look, label, theme), line]
@@ -172,7 +177,7 @@ def _shown(values: np.ndarray, view: str) -> list[float | None]:
 
 
 def _sentence(view: str, claim: Claim) -> str:
-    bound = claim is Claim.BOUND
+    bound = claim.proven
     text = _HOVER[view].format(least="at least" if bound else "about", most="at most" if bound else "about")
     return text + f" ({claim.value})."
 

@@ -17,7 +17,8 @@ from reticent.composition.polygon import Polygon, polygon_above
 from reticent.composition.sign import common_sign_estimate
 from reticent.errors import ReticentError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Assessment, Claim, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.proofs import Basis
+from reticent.threat import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
 from reticent.tradeoff import Mixture, TradeOff
 from reticent.tradeoff._logs import log1mexp
 
@@ -61,7 +62,7 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
         return None
     within = ROUGH if adversary.name in ROUGHER else ACCURACY
     note = f"Screen accuracy: error rates within {within:g}."
-    return Assessment(adversary, relation, Method.EXACT, Claim.ESTIMATE, curve, None, (), (note,))
+    return Assessment(adversary, relation, Method.EXACT, Basis.APPROXIMATION, curve, None, (), notes=(note,))
 
 
 def _is_plain(mechanism: DPSGD) -> bool:
@@ -73,7 +74,7 @@ def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> Tr
     worst = _worst(mechanism, relation)
     if worst is None or isinstance(adversary, (WorstCase, Membership)):
         return _polygon(worst)
-    plain = isinstance(adversary, Mixed) or (isinstance(adversary, Relaxed) and _knows_a_line(adversary))
+    plain = isinstance(adversary, Mixed | Relaxed) and _knows_a_line(adversary)
     if not plain or relation is not Neighbouring.ADD_REMOVE:
         return None
     known, relaxed = _polygon(worst), _polygon(_sign(mechanism))
@@ -83,9 +84,10 @@ def _curve(adversary: Adversary, mechanism: DPSGD, relation: Neighbouring) -> Tr
     return relaxed
 
 
-def _knows_a_line(adversary: Relaxed) -> bool:
-    """Whether only a sign is unknown."""
-    return adversary.directions is None and adversary.dimension in (None, 1)
+def _knows_a_line(adversary: Mixed | Relaxed) -> bool:
+    """Whether only a sign is unknown, and gradients do not react."""
+    plain = adversary.gradients is None and adversary.dimension in (None, 1)
+    return plain and (isinstance(adversary, Mixed) or adversary.directions is None)
 
 
 @lru_cache(maxsize=16)

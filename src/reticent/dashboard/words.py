@@ -21,7 +21,8 @@ from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
-from reticent.threat import Assessment, Claim
+from reticent.proofs import Claim
+from reticent.threat import Assessment
 
 _LONGEST = 500
 _SECURITY = "Bayes security"  # of which more is better
@@ -42,8 +43,8 @@ def one_line(error: BaseException) -> str:
 def answer_line(worst: Assessment) -> str:
     """The answer in one sentence; an estimate says *about*."""
     read = summary(worst)
-    line, guess = headline(read), even_guess(read)
-    if worst.claim is Claim.BOUND:
+    line, guess = headline([read]), even_guess(read)
+    if worst.claim.proven:
         return line
     return line.replace(f"at most {percent(guess, up=True)}", f"about {percent(guess)}")
 
@@ -51,7 +52,7 @@ def answer_line(worst: Assessment) -> str:
 def accuracy(assessments: Sequence[Assessment]) -> str:
     """How exact the drawn curves are; the worst case comes first."""
     worst = assessments[0]
-    if worst.claim is not Claim.BOUND:
+    if not worst.claim.proven:
         others = any(a.adversary.name in ROUGHER for a in assessments)
         within = f"{ACCURACY:g}" + (f", of the unknown direction {ROUGH:g}" if others else "")
         return f"Screen accuracy: an estimate within {within}. The proven curves follow."
@@ -84,7 +85,7 @@ def cards(assessments: Sequence[Assessment], waiting: Sequence[str]) -> list[Any
 
 def _card(assessment: Assessment) -> html.Article:
     name, read = assessment.adversary.name, summary(assessment)
-    bound = assessment.claim is Claim.BOUND
+    bound = assessment.claim.proven
     strength = "at most" if bound else "about"
     return html.Article(
         [
@@ -93,7 +94,7 @@ def _card(assessment: Assessment) -> html.Article:
                 ["50% → ", strength, " ", html.Strong(percent(even_guess(read), up=bound))],
                 className="guess",
             ),
-            html.P([claim_badge(assessment.claim), html.Span(assessment.neighbouring.value, className="tag")]),
+            html.P([claim_badge(assessment), html.Span(assessment.neighbouring.value, className="tag")]),
             html.P(told(assessment), className="quiet"),
         ],
         className="card",
@@ -116,9 +117,13 @@ def _waiting(name: str) -> html.Article:
     )
 
 
-def claim_badge(claim: Claim) -> html.Span:
-    """The strength of a claim in people's words."""
-    return html.Span(CLAIMS[claim.value], className=f"claim {claim.value}", title=f"claim: {claim.value}")
+def claim_badge(assessment: Assessment) -> html.Span:
+    """The strength of a claim in people's words; what a conditional one needs is its title."""
+    claim = assessment.claim
+    needs = [one.says for one in assessment.conditions if one.weakens]
+    title = " ".join([f"claim: {claim.value}.", *(["Nobody checked:", *needs] if needs else [])])
+    average = " on average" if assessment.adversary.averaged and claim is Claim.BOUND else ""
+    return html.Span(CLAIMS[claim.value] + average, className=f"claim {claim.value}", title=title)
 
 
 def number_table(assessments: Sequence[Assessment]) -> html.Table:
@@ -145,7 +150,7 @@ def _columns(r: AssessmentRecord) -> list[tuple[str, Number]]:
 
 def _way(title: str, claim: Claim) -> bool | None:
     """Which way the digits of a number are rounded: a bound to its safe side, anything else to the nearest."""
-    return title != _SECURITY if claim is Claim.BOUND else None
+    return title != _SECURITY if claim.proven else None
 
 
 def _attacker(assessment: Assessment) -> html.Th:

@@ -3,6 +3,7 @@
 from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gaussian import Gaussian
+from reticent.mechanism.gradients import Gradients
 from reticent.mechanism.laplace import Laplace
 from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.matrix import MatrixMechanism
@@ -13,6 +14,7 @@ __all__ = [
     "DPSGD",
     "MECHANISMS",
     "Gaussian",
+    "Gradients",
     "Laplace",
     "Ledger",
     "MatrixMechanism",

@@ -15,14 +15,14 @@ from reticent._registry import Parameter, Registry, parameters_of
 from reticent._text import Short, html_table
 from reticent.errors import ParameterError
 from reticent.mechanism.pairs import Pair
+from reticent.proofs import Condition, Status, condition
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """Beyond these, squares and exponentials leave the range of floating point, and no answer means anything."""
 
-NOISE_NOTE = (
-    "The noise is taken as real numbers, as in the theorems. Computers round: what the rounding may reveal is not "
-    "covered."
-)
+OF_ALL_RELEASES = ("used-once",)
+OF_NOISE = ("unpredictable-noise", "real-numbers")
+"""Keys of conditions that nobody can check from parameters alone."""
 
 _FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
 
@@ -72,7 +72,7 @@ class Mechanism(Short, ABC):
     Attributes:
         name: as the command line and documents spell it.
         extras: what people may give in place of fields; see ``resolved``.
-        notes: what a reader must know about how batches and noise were drawn, one sentence or two each.
+        notes: what a reader must know beside the conditions, one sentence or two each.
     """
 
     __slots__ = ()
@@ -96,6 +96,22 @@ class Mechanism(Short, ABC):
     @property
     def notes(self) -> tuple[str, ...]:
         """See the class."""
+        return ()
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What every number about this release rests on, and who vouches for it where nobody saw it run."""
+        noisy = getattr(self, "noise_multiplier", 0.0) > 0.0
+        general = (*OF_ALL_RELEASES, *(OF_NOISE if noisy else ()))
+        stated = [condition(key, Status.DECLARED) for key in self._stated()]
+        return (*stated, *(condition(key) for key in (*self._unseen(), *general)))
+
+    def _stated(self) -> tuple[str, ...]:
+        """Keys of conditions that the fields state."""
+        return ("clipped",)
+
+    def _unseen(self) -> tuple[str, ...]:
+        """Keys of conditions that the fields do not state, beside those of every release."""
         return ()
 
     def _repr_html_(self) -> str:

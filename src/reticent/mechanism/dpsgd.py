@@ -10,7 +10,7 @@ from reticent import _check
 from reticent._registry import Parameter, described
 from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.pairs import (
     AntipodalGaussianPair,
     Disclosure,
@@ -20,7 +20,13 @@ from reticent.mechanism.pairs import (
     WholeUserGaussianPair,
     any_of,
 )
-from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, POISSON_NOTE, Sampler
+from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
+
+_DRAWS = {
+    Sampler.POISSON: "poisson-draws",
+    Sampler.FIXED_SIZE: "fixed-size-draws",
+    Sampler.SHUFFLED: "shuffled-draws",
+}
 
 
 @MECHANISMS.add
@@ -133,13 +139,20 @@ class DPSGD(Mechanism):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        noisy = (NOISE_NOTE,) if self.noise_multiplier > 0.0 else ()
-        noisy = (*((_person_note(self.records_per_user),) if self.records_per_user is not None else ()), *noisy)
-        sampled = self.sample_rate < 1.0
+        person = () if self.records_per_user is None else (_person_note(self.records_per_user),)
         if self.sampler is Sampler.SHUFFLED:
-            return (_shuffled_note(self), *noisy)
-        how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else (POISSON_NOTE,) if sampled else ()
-        return (*how, *((MU_NOTE,) if sampled and self.noise_multiplier > 0.0 else ()), *noisy)
+            return (_shuffled_note(self), *person)
+        how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else ()
+        sampled = self.sample_rate < 1.0 and self.noise_multiplier > 0.0
+        return (*how, *((MU_NOTE,) if sampled else ()), *person)
+
+    def _stated(self) -> tuple[str, ...]:
+        drawn = () if self.sample_rate == 1.0 else (_DRAWS[self.sampler],)
+        person = () if self.records_per_user is None else ("records-per-person",)
+        return ("clipped", *drawn, *person, "planned-steps")
+
+    def _unseen(self) -> tuple[str, ...]:
+        return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else ("hidden-draws",)
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:

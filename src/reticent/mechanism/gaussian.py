@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise
+from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise
 from reticent.mechanism.pairs import Disclosure, GaussianPair
 
 
@@ -46,7 +46,3 @@ class Gaussian(Mechanism):
         noisy = self.noise_multiplier > 0.0
         pair = GaussianPair(self.noise_multiplier, 1.0, neighbouring.sensitivity) if noisy else Disclosure(1.0)
         return (Part(pair, self.releases, ("DONG2022:Definition 2.3",)),)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return (NOISE_NOTE,) if self.noise_multiplier > 0.0 else ()

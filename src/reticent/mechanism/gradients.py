@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Gradients(StrEnum):
@@ -16,3 +19,100 @@ class Gradients(StrEnum):
     """The record's features times any vector: a last linear layer on frozen features, several outputs."""
     ANY = "any"
     """Anything: what is proven is the worst case."""
+
+
+class Obstacle(StrEnum):
+    """Why no theorem but the worst case fits a model that was looked at."""
+
+    NETWORK = "network"
+    """More than one linear layer is trained, or none."""
+    SHARED_FORM = "shared-form"
+    """The layer is used more than once for one record, or is given more than one vector."""
+    BIAS = "bias"
+    """A bias is trained, and nothing bounds the share of the gradient that lies in it."""
+    VIEWS = "views"
+    """A record has several views, whose features differ."""
+    RANDOM_FEATURES = "random-features"
+    """Dropout, or statistics of a batch, change the features from step to step."""
+    CLIPPING = "clipping"
+    """Gradients are not clipped as a whole, or not taken layer by layer."""
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        return _OBSTACLES[self]
+
+
+_OBSTACLES = {
+    Obstacle.NETWORK: "More is trained than one linear layer, so a record's gradient may turn with the weights.",
+    Obstacle.SHARED_FORM: "The linear layer sees more than one vector of a record, so their mix may turn with the "
+    "weights.",
+    Obstacle.BIAS: "A bias is trained, and nobody knows how much of a gradient lies in it. Leave it out (bias: false), "
+    "or bring all features to one length (normalise_features).",
+    Obstacle.VIEWS: "A record has several views, so its gradient is a mix of their features that may turn.",
+    Obstacle.RANDOM_FEATURES: "Dropout or statistics of a batch change a record's features from step to step.",
+    Obstacle.CLIPPING: "Gradients of records are not taken layer by layer and clipped as a whole, so their form cannot "
+    "be seen.",
+}
+
+
+_ENSURED = {
+    Gradients.FIXED: (Gradients.FIXED, Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY),
+    Gradients.ONE_DIRECTION: (Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY),
+    Gradients.LINEAR_HEAD: (Gradients.LINEAR_HEAD, Gradients.ANY),
+    Gradients.ANY: (Gradients.ANY,),
+}
+
+
+class GradientsRecord(BaseModel):
+    """What is known of the gradients of a model, and what was seen.
+
+    Attributes:
+        kind: the narrowest kind that the form of the model ensures; ``any`` where it was looked at and none fits.
+        known_share: most of a gradient's squared length that can lie in coordinates that everybody knows (a bias).
+        dimension: columns of the features: no hidden direction has more dimensions. None with ``any``.
+        normalised: each gradient that is not zero was divided by its length, in closed form.
+        features: ``same`` where each record's features were seen to be one and the same vector in every step, computed
+            without other records; ``not-seen`` else.
+        obstacle: why the kind is ``any``; None with the others.
+    """
+
+    kind: Gradients
+    known_share: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    dimension: Annotated[int, Field(ge=1)] | None = None
+    normalised: bool = False
+    features: Literal["same", "not-seen"] = "not-seen"
+    obstacle: Obstacle | None = None
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> GradientsRecord:
+        none_fits = self.kind is Gradients.ANY
+        if none_fits != (self.obstacle is not None):
+            raise ValueError("obstacle goes with kind any")
+        if none_fits != (self.dimension is None) or (none_fits and self.known_share):
+            raise ValueError("dimension and known_share go with kinds other than any")
+        if self.kind is Gradients.FIXED and not self.normalised:
+            raise ValueError("kind fixed needs gradients that were normalised")
+        return self
+
+    @property
+    def ensured(self) -> tuple[Gradients, ...]:
+        """All kinds that hold for this model."""
+        return _ENSURED[self.kind]
+
+    @property
+    def settled(self) -> bool:
+        """Whether an attacker may be answered by this kind unasked: some theorem fits, and features stay the same."""
+        return self.kind is not Gradients.ANY and self.features == "same"
+
+    def fits(self, shapes: list[tuple[int, ...]], trained: int | None) -> bool:
+        """Whether a model with tensors of ``shapes``, of which ``trained`` numbers move, can have this form."""
+        if self.kind is Gradients.ANY:
+            return True
+        heads = [shape for shape in shapes if len(shape) == 2 and shape[1] == self.dimension]
+        if self.kind is not Gradients.LINEAR_HEAD:
+            heads = [shape for shape in heads if shape[0] <= 2]
+        biased = self.known_share > 0.0
+        return any(trained in (None, outputs * (inputs + biased)) for outputs, inputs in heads)

@@ -8,9 +8,8 @@ from typing import ClassVar
 from reticent import _check
 from reticent._registry import described
 from reticent.errors import UnsupportedError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.pairs import Disclosure, LaplacePair
-from reticent.mechanism.sampling import POISSON_NOTE
 
 
 @MECHANISMS.add
@@ -62,7 +61,8 @@ class Laplace(Mechanism):
         pair = LaplacePair(self.noise_multiplier, self.sample_rate, neighbouring.sensitivity)
         return (Part(pair, self.releases, keys),)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        sampled = (POISSON_NOTE,) if self.sample_rate < 1.0 else ()
-        return sampled + ((NOISE_NOTE,) if self.noise_multiplier > 0.0 else ())
+    def _stated(self) -> tuple[str, ...]:
+        return ("clipped", *(("poisson-draws",) if self.sample_rate < 1.0 else ()))
+
+    def _unseen(self) -> tuple[str, ...]:
+        return ("hidden-draws",) if self.sample_rate < 1.0 else ()

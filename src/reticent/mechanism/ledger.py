@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.errors import ParameterError
-from reticent.mechanism.base import NOISE_NOTE, Mechanism, Neighbouring, Part
+from reticent.mechanism.base import Mechanism, Neighbouring, Part
+from reticent.proofs import Condition
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,9 +50,13 @@ class Ledger(Mechanism):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of all parts, each once; what is said about the noise comes last."""
-        notes = dict.fromkeys(note for part in self.parts for note in part.notes)
-        return tuple(sorted(notes, key=lambda note: note == NOISE_NOTE))
+        """Those of all parts, each once."""
+        return tuple(dict.fromkeys(note for part in self.parts for note in part.notes))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those of all parts, each once."""
+        return tuple(dict.fromkeys(one for part in self.parts for one in part.conditions))
 
 
 def parts_of(mechanism: Mechanism) -> tuple[Mechanism, ...]:

@@ -11,7 +11,7 @@ from reticent import _check
 from reticent._registry import Parameter, described
 from reticent._text import digits
 from reticent.errors import ParameterError
-from reticent.mechanism.base import MECHANISMS, NOISE_NOTE, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gaussian import Gaussian
 from reticent.mechanism.pairs import AntipodalGaussianPair, Disclosure, GaussianPair
@@ -169,9 +169,8 @@ class MatrixMechanism(Mechanism):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        noisy = (NOISE_NOTE,) if self.noise_multiplier > 0.0 else ()
         if self.sample_rate < 1.0:
-            return (_BLOCKS.format(self.separation, self.separation), *noisy)
+            return (_BLOCKS.format(self.separation, self.separation),)
         size = self.sensitivity()
         loose = (
             (_LOOSE.format(digits(size.attained, 6, up=False), digits(size.proven, 6, up=True)),)
@@ -180,7 +179,14 @@ class MatrixMechanism(Mechanism):
         )
         once = self.participations == 1 or self.separation >= self.steps
         pattern = _ONCE if once else _PATTERN.format(self.participations, self.separation)
-        return (pattern, *loose, *noisy)
+        return (pattern, *loose)
+
+    def _stated(self) -> tuple[str, ...]:
+        drawn = "poisson-draws" if self.sample_rate < 1.0 else "participation-pattern"
+        return ("clipped", drawn, "planned-steps")
+
+    def _unseen(self) -> tuple[str, ...]:
+        return ("hidden-draws",) if self.sample_rate < 1.0 else ()
 
 
 def read_strategy(path: Path) -> str:

@@ -65,6 +65,12 @@ class RandomisedResponse(Mechanism):
         at_once = self.releases if self.releases <= _EXACT else 1
         return (Part(_pair(flip, at_once), self.releases // at_once, keys),)
 
+    def _stated(self) -> tuple[str, ...]:
+        return ()
+
+    def _unseen(self) -> tuple[str, ...]:
+        return ("unpredictable-noise",)
+
 
 @lru_cache(maxsize=64)  # equal releases are counted together
 def _pair(flip: float, releases: int) -> CurvePair:

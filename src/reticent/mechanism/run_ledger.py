@@ -22,10 +22,13 @@ from reticent._commit import commit
 from reticent._text import Brief, printable
 from reticent._time import Date
 from reticent.errors import ArtifactError, UnsupportedError
+from reticent.mechanism import vouched
 from reticent.mechanism.dpsgd import DPSGD
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.mechanism.sampling import Sampler
+from reticent.proofs import Status
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
@@ -80,8 +83,8 @@ _WARNING_TEXTS = {
     RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
     RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is not hidden: the training used it "
     "as if everybody knew it.",
-    RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may tell something "
-    "about the training records.",
+    RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
+    "was released, so all planned steps are counted.",
     RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
     "something about one of them, and no number here covers that. Declare them before training.",
 }
@@ -261,6 +264,7 @@ class PublicLedger(Brief, _Frozen):
         versions: of libraries, by name.
         warnings: what no guarantee covers.
         stages: equal steps in order, where not all are equal; left out of the file where they are.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
     """
 
     schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
@@ -286,6 +290,7 @@ class PublicLedger(Brief, _Frozen):
     versions: Versions
     warnings: tuple[RunWarning, ...]
     stages: Annotated[tuple[StageRecord, ...], Field(max_length=MOST_STAGES)] = ()
+    gradients: GradientsRecord | None = None
     digest: Digest = ""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -295,7 +300,16 @@ class PublicLedger(Brief, _Frozen):
         document: dict[str, Any] = write(self)
         if not self.stages:
             document.pop("stages", None)
+        if self.gradients is None:
+            document.pop("gradients", None)
         return document
+
+    @model_validator(mode="after")
+    def _gradients_fit(self) -> PublicLedger:
+        shapes = [parameter.shape for parameter in self.parameters]
+        if self.gradients is not None and not self.gradients.fits(shapes, self.num_parameters):
+            raise ValueError("gradients must fit the parameters: one linear layer is trained, with that many columns")
+        return self
 
     @model_validator(mode="after")
     def _stages_fit(self) -> PublicLedger:
@@ -317,6 +331,10 @@ class PublicLedger(Brief, _Frozen):
         head = f"run on {self.data.name or 'records that are not named'}: {self.steps} noisy steps, {drawn}, {noise}"
         return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
 
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_run(self)
+
     def sealed(self) -> Self:
         """The same ledger with the digest of its facts, without which nobody accepts it."""
         return self.model_copy(update={"digest": digest_of(self)})
@@ -333,20 +351,49 @@ class PublicLedger(Brief, _Frozen):
         return self.noise_multiplier > 0.0 and all(stage.noise_multiplier > 0.0 for stage in self.stages)
 
     def mechanism(self) -> DPSGD | Ledger:
-        """The mechanism that really ran: executed steps, real sampler; a ledger of its parts where steps differ."""
-        if not self.stages:
-            return self._equal_steps()
+        """The mechanism to account for: the real sampler, and the steps that ran; of a run that stopped, all planned.
+
+        When to stop may depend on what was released, and the run that stopped follows from the one that did not. So
+        the planned steps are counted: those that did not run at the least noise and the largest rate of the plan.
+        Where steps differ it is a ledger of parts.
+        """
+        planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))
+        if not self.stages and not self._plan():
+            return planned
         if self.sampler is Sampler.SHUFFLED:  # only the clip norm changed: passes over the data count whole
-            return replace(self._equal_steps(), max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
+            return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
         parts: dict[tuple[float, float, float], int] = {}
         for stage in self.stages:
             key = stage.noise_multiplier, stage.sample_rate, stage.max_grad_norm
             parts[key] = parts.get(key, 0) + stage.steps
+        if not self.stages:
+            parts[self.noise_multiplier, self.sample_rate, self.max_grad_norm] = self.steps
+        if self.steps < self.planned_steps:
+            parts[self._most_revealing()] = parts.get(self._most_revealing(), 0) + self.planned_steps - self.steps
         found = tuple(self._part(*key, steps) for key, steps in parts.items())
         return found[0] if len(found) == 1 else Ledger(found)
 
+    def _plan(self) -> list[dict[str, Any]]:
+        """Stages that the configuration asked for, where the run stopped before its plan ended."""
+        stages = self.config.get("schedule") if self.steps < self.planned_steps else None
+        return [stage for stage in stages if isinstance(stage, dict)] if isinstance(stages, list) else []
+
+    def _most_revealing(self) -> tuple[float, float, float]:
+        """Least noise, largest rate and smallest clip norm of what ran and of what was planned."""
+        noises = [self.noise_multiplier, *(stage.noise_multiplier for stage in self.stages)]
+        rates = [self.sample_rate, *(stage.sample_rate for stage in self.stages)]
+        norms = [self.max_grad_norm, *(stage.max_grad_norm for stage in self.stages)]
+        for stage in self._plan():
+            stated = {name: value for name, value in stage.items() if isinstance(value, int | float)}
+            noises.append(stated.get("noise_multiplier", self.noise_multiplier))
+            noises.append(stated.get("noise_factor", 1.0) * self.noise_multiplier)
+            rates.append(stated.get("sample_rate", self.sample_rate))
+            rates.append(min(stated.get("batch_size", 0.0) / (self.data.dataset_size or 1), 1.0))
+            norms.append(stated.get("max_grad_norm", self.max_grad_norm))
+        return min(noises), max(rates), min(norms)
+
     def equal_steps(self) -> DPSGD:
-        """The mechanism of a run whose steps are all equal.
+        """What ran, where all steps are equal: fewer than planned where the run stopped.
 
         Raises:
             UnsupportedError: noise, rate or clip norm changed along the run.

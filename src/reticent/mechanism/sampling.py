@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-POISSON_NOTE = (
-    "Poisson sampling is assumed: each record joins each batch by a coin of its own, with probability "
-    "sample_rate. Batches cut from shuffled data, or of a fixed size, need another answer (sampler)."
-)
 MU_NOTE = (
     "mu speaks about every error rate, and sampling cannot lower it: at the smallest false positive rates the curve "
     "is as close as one likes to that of a run in which every step uses the record."

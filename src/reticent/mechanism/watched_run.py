@@ -20,11 +20,13 @@ from reticent import _strict
 from reticent._text import Brief
 from reticent._time import Date
 from reticent.errors import ArtifactError
-from reticent.mechanism import DPSGD, Ledger
+from reticent.mechanism import DPSGD, Ledger, vouched
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.watch_faults import Fault
+from reticent.proofs import Status
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
@@ -207,6 +209,7 @@ class PublicWatchedRun(Brief, _Frozen):
             the loop did not end.
         versions: by package.
         faults: what a reader must know; those that follow from the other facts must be among them.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
@@ -224,6 +227,7 @@ class PublicWatchedRun(Brief, _Frozen):
     versions: Versions
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
+    gradients: GradientsRecord | None = None
     digest: Digest = ""
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
@@ -233,7 +237,13 @@ class PublicWatchedRun(Brief, _Frozen):
         document: dict[str, Any] = write(self)
         if self.records_per_user is None:
             document.pop("records_per_user", None)
+        if self.gradients is None:
+            document.pop("gradients", None)
         return document
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_watched(self)
 
     def _lines(self) -> list[str]:
         drawn = self.sampler

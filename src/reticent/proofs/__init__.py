@@ -1,7 +1,16 @@
 """A number is a proof: an enclosure, theorems and conditions; what may be claimed follows from them."""
 
 from reticent.proofs.claims import Basis, Claim, claim_of
-from reticent.proofs.conditions import CONDITIONS, Bearing, Condition, Status, condition, vouched, worst_first
+from reticent.proofs.conditions import (
+    CONDITIONS,
+    Bearing,
+    Condition,
+    Status,
+    condition,
+    conditions_by_whom,
+    vouched,
+    worst_first,
+)
 
 __all__ = [
     "CONDITIONS",
@@ -12,6 +21,7 @@ __all__ = [
     "Status",
     "claim_of",
     "condition",
+    "conditions_by_whom",
     "vouched",
     "worst_first",
 ]

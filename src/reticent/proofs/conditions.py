@@ -103,10 +103,15 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "used-once": Kind("Nothing else that was computed from these records was released.", Bearing.GENERAL),
     "poisson-draws": Kind(
-        "Each record joins each batch by a coin of its own, with probability sample_rate.", Bearing.RELEASE
+        "Each record joins each batch by a coin of its own, with probability sample_rate. Batches cut from shuffled "
+        "data, or of a fixed size, need another answer (sampler).",
+        Bearing.RELEASE,
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
     "shuffled-draws": Kind("Each record is in at most one batch of each pass over the data.", Bearing.RELEASE),
+    "participation-pattern": Kind(
+        "No record takes part in more steps, or in steps that are closer, than is stated.", Bearing.RELEASE
+    ),
     "clipped": Kind("No record moves the sum of a step by more than the clip norm.", Bearing.RELEASE),
     "planned-steps": Kind(
         "The number of steps was fixed before training, or is counted as it was planned.", Bearing.RELEASE
@@ -131,11 +136,10 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.DATA,
     ),
     "fixed-length": Kind(
-        "How far a record moves a step does not depend on its direction. Gradients that react to the weights break "
-        "this: in the training of a network, nothing ensures it.",
+        "A record moves every step along one direction, and how far does not depend on this direction. Gradients that "
+        "react to the weights break this: in the training of a network, nothing ensures it.",
         Bearing.DATA,
     ),
-    "one-direction-per-record": Kind("A record moves every step in one and the same direction.", Bearing.DATA),
     "one-direction-per-person": Kind(
         "All records of a person move every step in one and the same direction, each by the full clip norm.",
         Bearing.DATA,
@@ -148,6 +152,7 @@ CONDITIONS: Mapping[str, Kind] = {
     "bounded-change": Kind(
         "No step changes the record's clipped gradient by more than the stated gradient change.", Bearing.DATA
     ),
+    "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),
 }
 """Every condition by key, in the order in which it is shown."""
 
@@ -177,11 +182,33 @@ def vouched(conditions: Iterable[Condition], statuses: Mapping[str, Status]) -> 
     return tuple(Condition(one.key, statuses.get(one.key, one.status)) for one in conditions)
 
 
+def conditions_by_whom(owned: Iterable[tuple[str, Iterable[Condition]]]) -> list[str]:
+    """Each condition as a line, worst status first: its status, the sentence, and whose numbers it is about.
+
+    Args:
+        owned: (name, conditions) pairs; a name may occur again. Nobody is named where all need a condition.
+    """
+    about: dict[Condition, dict[str, None]] = {}
+    everybody = set()
+    for name, own in owned:
+        everybody.add(name)
+        for one in own:
+            about.setdefault(one, {})[name] = None
+    return [_line(one, [] if len(about[one]) == len(everybody) else list(about[one])) for one in worst_first(about)]
+
+
+def _line(one: Condition, names: list[str]) -> str:
+    whose = f" ({', '.join(names)})" if names else ""
+    return f"{one.status.value}{whose}: {one.says}"
+
+
 def worst_first(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Each once: first what nobody looked at, and within a status in the order of ``CONDITIONS``.
+    """Each once: first what makes a claim conditional, then by status, then in the order of ``CONDITIONS``.
 
     Args:
         conditions: of a number.
     """
     place = list(CONDITIONS)
-    return tuple(sorted(set(conditions), key=lambda one: (_WORST_FIRST.index(one.status), place.index(one.key))))
+    return tuple(
+        sorted(set(conditions), key=lambda one: (not one.weakens, _WORST_FIRST.index(one.status), place.index(one.key)))
+    )

@@ -1,7 +1,8 @@
 """Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""
 
+from reticent.proofs import Claim
 from reticent.threat.attribute import Attribute
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Interval, Method, everybody
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody
 from reticent.threat.membership import Membership
 from reticent.threat.membership_game import MembershipGame
 from reticent.threat.mixed import Mixed

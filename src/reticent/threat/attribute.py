@@ -17,6 +17,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable, one_record
 from reticent.mechanism.ledger import parts_of
+from reticent.proofs import Basis, Condition, Status, condition
 from reticent.references import cite
 from reticent.threat._envelope import (
     AffinityTradeOff,
@@ -26,7 +27,7 @@ from reticent.threat._envelope import (
     tangent_envelope,
     total_square_log_delta,
 )
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.tradeoff import GaussianTradeOff, TradeOff
 
 LARGEST_CHANGE = 2.0
@@ -123,7 +124,7 @@ class Attribute(Adversary):
     unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "all other records, all of this one but one field, and every noisy result"
-    lacks: ClassVar[str] = "the field, which records each step drew, and the noise"
+    lacks: ClassVar[str] = "the field"
     infers: ClassVar[str] = "which of two values the field has"
 
     def __post_init__(self) -> None:
@@ -158,20 +159,26 @@ class Attribute(Adversary):
         keys: tuple[str, ...]
         notes: tuple[str, ...] = ()
         if method is Method.CLT:
-            curve, claim, keys, notes = case.clt(), Claim.ESTIMATE, ("RETICENT:attribute-clt",), (_CLT,)
+            curve, basis, keys, notes = case.clt(), Basis.APPROXIMATION, ("RETICENT:attribute-clt",), (_CLT,)
         elif method is Method.PUBLISHED:
-            curve, claim, keys, notes = case.published(), Claim.ESTIMATE, ("CHERUBIN2024:Corollary 10",), (_PUBLISHED,)
+            curve, basis, keys, notes = (
+                case.published(),
+                Basis.APPROXIMATION,
+                ("CHERUBIN2024:Corollary 10",),
+                (_PUBLISHED,),
+            )
         else:
-            curve, claim, keys = bound, case.claim, ("RETICENT:attribute-affinity", "RETICENT:attribute-mask")
+            curve, basis, keys = bound, case.basis, ("RETICENT:attribute-affinity", "RETICENT:attribute-mask")
         return Assessment(
             adversary=self,
             neighbouring=Neighbouring.REPLACE,
             method=method if method in (Method.CLT, Method.PUBLISHED) else Method.PROVEN,
-            claim=claim,
+            basis=basis,
             curve=curve,
             truth=Bracket(pessimistic=bound, optimistic=case.attained()),
             theorems=cite(*keys),
-            notes=(*notes, case.condition, _PRIVATE, _RELATION, *mechanism.notes),
+            conditions=(*mechanism.conditions, *case.conditions),
+            notes=(*notes, *case.said, _PRIVATE, _RELATION, *mechanism.notes),
             mu_limits=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
             data_dependent=True,
         )
@@ -276,8 +283,14 @@ class _Constant:
     parts: tuple[_Part, ...]
     mechanism: Mechanism
 
-    condition: ClassVar[str] = _FIXED
-    claim: ClassVar[Claim] = Claim.BOUND
+    said: ClassVar[tuple[str, ...]] = (_FIXED,)
+    basis: ClassVar[Basis] = Basis.PROOF
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Nothing is to be vouched for where clipping alone keeps gradients as near as stated."""
+        free = all(part.change >= LARGEST_CHANGE for part in self.parts)
+        return () if free else (condition("bounded-change", Status.DECLARED),)
 
     def proven(self, worst: TradeOff) -> TradeOff:
         if all(part.change == 0.0 for part in self.parts):
@@ -327,22 +340,29 @@ class _Recorded:
     mechanism: DPSGD
 
     @property
-    def claim(self) -> Claim:
+    def basis(self) -> Basis:
         guaranteed = self.record.budget is not None and self.record.scope is not Scope.SAMPLED_BATCH
-        return Claim.BOUND if guaranteed else Claim.ESTIMATE
+        return Basis.PROOF if guaranteed else Basis.APPROXIMATION
 
     @property
-    def condition(self) -> str:
-        if self.claim is Claim.BOUND:
+    def conditions(self) -> tuple[Condition, ...]:
+        """A filter enforces its budget for the records that it measured."""
+        if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:
+            return ()
+        return (condition("audited-record", Status.ASSUMED),)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        if self.basis is Basis.PROOF:
             people = "every training record" if self.record.scope is Scope.WHOLE_DATA else "the audited records only"
-            return f"A filter kept the mask term below {self.record.budget!r}, fixed in advance; holds for {people}."
+            return (f"A filter kept the mask term below {self.record.budget!r}, fixed in advance; holds for {people}.",)
         if self.record.scope is Scope.SAMPLED_BATCH:
-            return "Measured on the drawn batches, given which records were drawn: a diagnostic, no guarantee."
-        return "Measured after the fact, with no budget fixed in advance: a diagnostic, no guarantee."
+            return ("Measured on the drawn batches, given which records were drawn: a diagnostic, no guarantee.",)
+        return ("Measured after the fact, with no budget fixed in advance: a diagnostic, no guarantee.",)
 
     def proven(self, worst: TradeOff) -> TradeOff:
         record, noise, rate = self.record, self.mechanism.noise_multiplier, self.mechanism.sample_rate
-        if record.squared_change == 0.0 and self.claim is Claim.ESTIMATE:
+        if record.squared_change == 0.0 and self.basis is Basis.APPROXIMATION:
             return GaussianTradeOff(0.0)
         bounds: list[LogDelta] = [worst.log_delta]
         if record.scope is Scope.SAMPLED_BATCH:
@@ -382,7 +402,8 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
         return _Constant(tuple(_part(m, change) for m in parts_of(mechanism)), mechanism)
     if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
-    if mechanism.steps != change.steps:
+    stopped = change.budget is not None and change.steps < mechanism.steps  # by its filter: all planned steps count
+    if mechanism.steps != change.steps and not stopped:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
     if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
         raise ParameterError("noise_multiplier", mechanism.noise_multiplier, f"{change.noise_multiplier}, as recorded")

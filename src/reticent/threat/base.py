@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,22 +22,13 @@ from reticent._text import Brief, digits
 from reticent.composition.bracket import Bracket
 from reticent.errors import ParameterError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.gradients import GradientsRecord
+from reticent.proofs import Basis, Claim, Condition, Status, claim_of, vouched, worst_first
 from reticent.tradeoff import TradeOff, from_advantage, no_privacy
 
 _FILES = ("worst_case", "relaxed", "mixed", "membership", "membership_game", "norm_only", "attribute")
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
-
-
-class Claim(StrEnum):
-    """How strong a number is."""
-
-    BOUND = "bound"
-    """Proven; the conditions are named in the notes."""
-    ESTIMATE = "estimate"
-    """An approximation, with its distance to the exact value wherever that can be computed."""
-    EMPIRICAL = "empirical"
-    """Measured, with a confidence."""
 
 
 class Method(StrEnum):
@@ -84,12 +75,13 @@ class Assessment(Brief):
         adversary: who attacks.
         neighbouring: between which data sets.
         method: how the curve was evaluated.
-        claim: the strength of ``curve``.
+        basis: how ``curve`` was found. The claim follows from it and from the conditions.
         curve: the curve that is claimed; for a bound, on the safe side.
         truth: a certified enclosure of the exact curve of the stated model, or None where the
             exact curve is unknown. Where a note says that the answer is the worst case, it encloses that.
         theorems: keys of ``reticent.references``.
-        notes: what a reader must know to use the numbers, one sentence each.
+        conditions: what the numbers rest on, with who vouches for it; first what nobody looked at.
+        notes: what else a reader must know to use the numbers, one sentence each.
         mu_limits: (lower, upper) around mu of ``truth``, known from the release and not from points of the curve.
         data_dependent: the numbers depend on private data and must not be published as they are.
     """
@@ -97,19 +89,39 @@ class Assessment(Brief):
     adversary: Adversary
     neighbouring: Neighbouring
     method: Method
-    claim: Claim
+    basis: Basis
     curve: TradeOff
     truth: Bracket | None
     theorems: tuple[str, ...]
+    conditions: tuple[Condition, ...] = ()
     notes: _Notes = _Notes()
     mu_limits: tuple[float, float] = (0.0, math.inf)
     data_dependent: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "conditions", worst_first(self.conditions))
+
+    @property
+    def claim(self) -> Claim:
+        """The strength of ``curve``."""
+        return claim_of(self.basis, self.conditions)
+
+    @property
+    def lacks(self) -> str:
+        """What the attacker does not know of this release; completes "does not know ..."."""
+        hidden = {one.key for one in self.conditions}
+        own = [self.adversary.lacks] if self.adversary.lacks else []
+        draws = ["which records each step drew"] if "hidden-draws" in hidden else []
+        noise = ["the noise"] if "unpredictable-noise" in hidden else []
+        return _listed([*own, *draws, *noise])
+
+    def vouched(self, statuses: Mapping[str, Status]) -> Assessment:
+        """The same with what is known about its conditions, by key; the claim follows."""
+        return replace(self, conditions=vouched(self.conditions, statuses), notes=self.__dict__["_notes"])
+
     def _lines(self) -> list[str]:
-        strength = {Claim.BOUND: "at most", Claim.ESTIMATE: "about", Claim.EMPIRICAL: "as measured"}[self.claim]
-        up = True if self.claim is Claim.BOUND else None
-        value = f"{digits(self.measure(risk.advantage).value, up=up)} ({self.claim})"
-        return [f"{self.adversary.name}, {self.neighbouring}: advantage {strength} {value}"]
+        value = f"{digits(self.measure(risk.advantage).value, up=True if self.claim.proven else None)} ({self.claim})"
+        return [f"{self.adversary.name}, {self.neighbouring}: advantage {STRENGTH[self.claim]} {value}"]
 
     def measure(self, number: Callable[..., float], *at: float) -> Interval:
         """Read ``number(curve, *at)`` off the curve, with its enclosure from ``truth``; infinite ends without one.
@@ -136,13 +148,27 @@ class Assessment(Brief):
         if low == high and self.truth is not None and self.curve is self.truth.pessimistic:
             return Interval(low, high, high)
         value = risk.mu(self.curve)
-        if self.claim is Claim.BOUND or not math.isfinite(value):
+        if self.claim.proven or not math.isfinite(value):
             value = min(value, high)
         if self.truth is None:
             return Interval(-math.inf, value, math.inf)
         upper = min(risk.mu(self.truth.pessimistic), high)
         lower = max(low, risk.mu_above(self.truth.optimistic))
         return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
+
+
+STRENGTH = {
+    Claim.BOUND: "at most",
+    Claim.CONDITIONAL: "on conditions at most",
+    Claim.ESTIMATE: "about",
+    Claim.EMPIRICAL: "as measured",
+}
+"""What stands before a number, by claim."""
+
+
+def _listed(words: Sequence[str]) -> str:
+    """As in a sentence: a, b or c."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 def _falls(number: Callable[..., float], *at: float) -> bool:
@@ -162,10 +188,11 @@ class Adversary(ABC):
     Attributes:
         name: as the command line and documents spell it.
         title: in people's words.
+        averaged: whether the numbers are averages over what the attacker does not know.
         relation: the neighbouring relation that is meant where none is stated.
         methods: how it can be evaluated; the first is meant where none is stated.
         knows: completes "an attacker who knows ...".
-        lacks: completes "does not know ...".
+        lacks: completes "does not know ...", beside draws and noise; empty where there is nothing else.
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
         by_name_only: not among "all": a published formula that is kept for reproduction.
@@ -175,11 +202,28 @@ class Adversary(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    averaged: ClassVar[bool] = False
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
     by_name_only: ClassVar[bool] = False
+
+    def fitted(self, form: GradientsRecord) -> Self:
+        """The same attacker, with what it leaves open answered as the model of a run has it.
+
+        Args:
+            form: what was seen of the model.
+
+        Raises:
+            ParameterError: a parameter contradicts what was seen.
+        """
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name, with the parameters that a reader of a table must see."""
+        return self.name
 
     @property
     @abstractmethod

@@ -10,8 +10,9 @@ from reticent.errors import UnsupportedError
 from reticent.mechanism import Ledger, Mechanism, Neighbouring
 from reticent.mechanism.dpsgd import one_record, singly_sampled
 from reticent.mechanism.ledger import parts_of
+from reticent.proofs import Basis
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, TradeOff, from_advantage
 
@@ -47,7 +48,7 @@ class Membership(Adversary):
     title: ClassVar[str] = "Attacker with two candidates"
     methods: ClassVar[tuple[Method, ...]] = tuple(Method)
     knows: ClassVar[str] = "all other records and both candidates for this one"
-    lacks: ClassVar[str] = "which records each step drew, and the noise"
+    lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record is in the training data"
 
     def assess(
@@ -66,16 +67,17 @@ class Membership(Adversary):
         """
         closed = None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)  # it may refuse
         truth = worst_case(mechanism, neighbouring)
-        exact = truth.pessimistic, Claim.BOUND, worst_case_theorems(mechanism, neighbouring), ()
-        curve, claim, keys, notes = closed or exact
+        exact = truth.pessimistic, Basis.PROOF, worst_case_theorems(mechanism, neighbouring), ()
+        curve, basis, keys, notes = closed or exact
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
             method=method,
-            claim=claim,
+            basis=basis,
             curve=curve,
             truth=truth,
             theorems=cite("CHERUBIN2024:Section 2", *keys),
+            conditions=mechanism.conditions,
             notes=notes + mechanism.notes,
             mu_limits=mu_limits(mechanism, neighbouring),
         )
@@ -83,8 +85,8 @@ class Membership(Adversary):
 
 def _closed_form(
     mechanism: Mechanism, neighbouring: Neighbouring, method: Method
-) -> tuple[TradeOff, Claim, tuple[str, ...], tuple[str, ...]]:
-    """The curve, its claim, the keys that it stands on and notes. Steps may differ where squares of mu add up."""
+) -> tuple[TradeOff, Basis, tuple[str, ...], tuple[str, ...]]:
+    """The curve, how it was found, keys and notes. Steps may differ where squares of mu add up."""
     one_record(mechanism, f"method {method.value}")
     parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
     if len(parts) < len(parts_of(mechanism)):
@@ -94,9 +96,9 @@ def _closed_form(
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
     if method is Method.PROVEN:
         upper = closed_forms.proven_upper(parts, neighbouring)
-        return from_advantage(upper), Claim.BOUND, ("RETICENT:hellinger-bracket",), (_LOOSE,)
+        return from_advantage(upper), Basis.PROOF, ("RETICENT:hellinger-bracket",), (_LOOSE,)
     if method is Method.PUBLISHED and len(parts) > 1:
         raise UnsupportedError(f"method {method.value} is printed for equal steps only; use exact")
     form, key = MU_FORMS[method]
     notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
-    return GaussianTradeOff(closed_forms.added_mu(form, parts, neighbouring)), Claim.ESTIMATE, (key,), notes
+    return GaussianTradeOff(closed_forms.added_mu(form, parts, neighbouring)), Basis.APPROXIMATION, (key,), notes

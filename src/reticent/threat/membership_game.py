@@ -13,8 +13,9 @@ from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import one_record
+from reticent.proofs import Basis
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.threat.worst_case import worst_case_theorems
 from reticent.tradeoff import GaussianTradeOff, Mixture, TradeOff
 
@@ -61,7 +62,7 @@ class MembershipGame(Adversary):
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PROVEN, Method.PUBLISHED)
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"
-    lacks: ClassVar[str] = "the other records, which are drawn at random like the target, and the noise"
+    lacks: ClassVar[str] = "the other records, which are drawn at random like the target"
     infers: ClassVar[str] = "whether a record drawn like the data is in the training data"
 
     def __post_init__(self) -> None:
@@ -112,10 +113,11 @@ class MembershipGame(Adversary):
             adversary=self,
             neighbouring=self.relation,
             method=method,
-            claim=Claim.ESTIMATE,
+            basis=Basis.APPROXIMATION,
             curve=_game_curve(mechanism, batch, k),
             truth=None,
             theorems=cite(*keys),
+            conditions=mechanism.conditions,
             notes=(
                 _susceptibility_in_words(k, self.susceptibility is None),
                 _rule_in_words(mechanism, noise, batch, k),
@@ -138,10 +140,11 @@ class MembershipGame(Adversary):
             adversary=self,
             neighbouring=self.relation,
             method=method,
-            claim=Claim.BOUND,
+            basis=Basis.PROOF,
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, self.relation)),
+            conditions=mechanism.conditions,
             notes=notes + mechanism.notes,
             mu_limits=mu_limits(mechanism, self.relation),
         )
@@ -159,10 +162,11 @@ class MembershipGame(Adversary):
             adversary=self,
             neighbouring=self.relation,
             method=Method.PUBLISHED,
-            claim=Claim.ESTIMATE,
+            basis=Basis.APPROXIMATION,
             curve=GaussianTradeOff(min(mu, _LARGEST_MU)),
             truth=None,
             theorems=cite("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
+            conditions=mechanism.conditions,
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
                 "It composes steps as if each used fresh data, which re-used data break, "

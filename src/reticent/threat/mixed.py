@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
 from reticent.composition import Bracket, compose, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.gradients import Gradients, GradientsRecord
+from reticent.proofs import Basis
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
-from reticent.threat.relaxed import Relaxed
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.threat.reacting import fitted_fields
+from reticent.threat.relaxed import Relaxed, in_short
 from reticent.tradeoff import Mixture, TradeOff
 
 
@@ -22,16 +25,17 @@ class Mixed(Adversary):
 
     Knows: what the drawn type knows, and which type was drawn.
     Does not know: what the drawn type does not know.
-    Claim: a bound, as for the two types.
+    Claim: that of the relaxed type.
 
     The type is drawn once, before training, independent of the data. Composition happens within each
     type first; the mixture comes last (RETICENT:public-coin).
 
     Attributes:
         relaxed_probability: probability of the relaxed type, in [0, 1].
+        dimension, gradients, known_share: of the relaxed type; see ``Relaxed``.
 
     Raises:
-        ParameterError: ``relaxed_probability`` is outside [0, 1].
+        ParameterError: ``relaxed_probability`` is outside [0, 1]; or as for ``Relaxed``.
 
     Example:
         >>> import reticent as rt
@@ -40,13 +44,37 @@ class Mixed(Adversary):
     """
 
     relaxed_probability: float = field(default=0.5, metadata=described("Probability of the relaxed type."))
+    dimension: int | None = field(
+        default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
+    )
+    gradients: Gradients | None = field(
+        default=None,
+        metadata=described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any."),
+    )
+    known_share: float = field(
+        default=0.0,
+        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+    )
 
     name: ClassVar[str] = "mixed"
     title: ClassVar[str] = "Attacker who may know the direction"
+    averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 
     def __post_init__(self) -> None:
         _check.fraction(relaxed_probability=self.relaxed_probability)
+        self._relaxed()
+
+    def _relaxed(self) -> Relaxed:
+        return Relaxed(self.dimension, gradients=self.gradients, known_share=self.known_share)
+
+    def fitted(self, form: GradientsRecord) -> Mixed:
+        return replace(self, **fitted_fields(self.dimension, self.gradients, self.known_share, form))
+
+    @property
+    def label(self) -> str:
+        """With the parameters of the relaxed type."""
+        return " ".join([self.name, *in_short(self.dimension, self.gradients)])
 
     @property
     def knows(self) -> str:
@@ -61,7 +89,7 @@ class Mixed(Adversary):
     def lacks(self) -> str:
         """With the probability in words."""
         unsure = f"{100.0 * self.relaxed_probability:g}%"
-        return f"with probability {unsure} which way this record moves the result; the sampling and the noise"
+        return f"with probability {unsure} which way this record moves the result"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
@@ -76,7 +104,7 @@ class Mixed(Adversary):
         Raises:
             UnsupportedError: as for ``WorstCase`` and ``Relaxed``.
         """
-        relaxed = Relaxed().assess(mechanism, neighbouring)
+        relaxed = self._relaxed().assess(mechanism, neighbouring)
         known = relaxed.truth or Bracket.exact(relaxed.curve)
         if known is worst_case(mechanism, neighbouring):  # both types are the worst case
             bracket = known
@@ -94,10 +122,11 @@ class Mixed(Adversary):
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.BOUND,
+            basis=Basis.PROOF,
             curve=bracket.pessimistic,
             truth=bracket,
             theorems=cite("RETICENT:public-coin", *relaxed.theorems),
+            conditions=relaxed.conditions,
             notes=(coin, *relaxed.notes),
             mu_limits=relaxed.mu_limits,
         )

@@ -10,8 +10,9 @@ from reticent._registry import described
 from reticent.composition.norm_only import norm_only_both
 from reticent.errors import UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
+from reticent.proofs import Basis
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 
 _TOO_WEAK = (
     "This attacker looks at nothing but one norm per release. The direction of a record's effect is the same in all "
@@ -40,6 +41,7 @@ class NormOnly(Adversary):
 
     name: ClassVar[str] = "norm-only"
     title: ClassVar[str] = "Attacker who looks at norms only (published)"
+    averaged: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.PUBLISHED,)
     knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
     lacks: ClassVar[str] = "which way this record moves the result, and does not look for it"
@@ -73,10 +75,11 @@ class NormOnly(Adversary):
             adversary=self,
             neighbouring=neighbouring,
             method=Method.PUBLISHED,
-            claim=Claim.ESTIMATE,
+            basis=Basis.APPROXIMATION,
             curve=truth.pessimistic,
             truth=truth,
             theorems=cite("KAISSIS2022:Theorem 1"),
+            conditions=mechanism.conditions,
             notes=(_TOO_WEAK, *mechanism.notes),
         )
 

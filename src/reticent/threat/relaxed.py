@@ -7,15 +7,18 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.composition import Bracket, mu_limits, noncentrality, relaxed_dpsgd, worst_case
+from reticent.composition import Bracket, mu_limits, noncentrality, relaxed_dpsgd
 from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable, attained_shift
+from reticent.mechanism.gradients import Gradients, GradientsRecord
+from reticent.proofs import Basis, Status, condition
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
-from reticent.threat.worst_case import worst_case_theorems
+from reticent.threat._relaxed_answer import Answer, no_relaxed_curve
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.threat.reacting import check_reaction, fitted_fields, reacting
 from reticent.tradeoff import RelaxedGaussianTradeOff, symmetrised
 
 _AVERAGE = (
@@ -55,6 +58,7 @@ _DIFFERENCE = (
     "Replacement: the attacker knows nothing about the direction of the difference of both records; whoever knows one "
     "of the two knows a part of it."
 )
+_FIXED = ("fixed-length",)
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -66,18 +70,26 @@ class Relaxed(Adversary):
     Knows: every other record, the noise-free result without the target, how far the target moves it.
     Does not know: the direction of that move (for scalars: its sign), which is one and the same in all
     releases; which records were sampled; the noise.
-    Claim: a bound on the power averaged over a uniform direction. The power against one fixed record can
-    be that of the worst case: the one-sided test needs no magnitude.
+    Claim: on the power averaged over a uniform direction. A bound for one release of a fixed query, and where
+    ``gradients`` says how the model reacts; conditional for other training (docs/relaxed-reacting.md). The power
+    against one fixed record can be that of the worst case: the one-sided test needs no magnitude.
 
     Attributes:
         dimension: of the space in which the direction is unknown to the attacker: a statement of the user, not a
             fact of the model. None states nothing: 1 for DP-SGD, the released coordinates for plain Gaussian releases.
             The number of trained parameters is allowed and noted; related gradients make the honest number smaller.
+        gradients: how a record's gradient may react to the weights. ``fixed``: one direction, and a length that does
+            not depend on it; training ensures this for no network, so the number is conditional. ``one-direction`` (a
+            linear model with one output), ``linear-head`` (a last layer on frozen features) and ``any`` (the worst
+            case) need no such condition. None is what the ledger of a run saw, else ``fixed``.
+        known_share: with ``one-direction`` and ``linear-head``, how much of a gradient's squared length may lie in
+            coordinates that everybody knows (the bias of a layer), in [0, 1].
         directions: in place of a dimension, inner products of gradients of records that are drawn as the target is. The
             curve is then an estimate, and private unless the law is declared public.
 
     Raises:
-        ParameterError: ``dimension`` is not a whole number >= 1, or both are given.
+        ParameterError: ``dimension`` is not a whole number >= 1, ``directions`` stands beside a dimension or another
+            kind of gradients, or ``known_share`` is no share or stands beside ``fixed``.
 
     Example:
         >>> import reticent as rt
@@ -92,14 +104,44 @@ class Relaxed(Adversary):
     directions: DirectionLaw | None = field(
         default=None, metadata=described("Directions of gradients of other records, in place of a dimension.")
     )
+    gradients: Gradients | None = field(
+        default=None,
+        metadata=described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any."),
+    )
+    known_share: float = field(
+        default=0.0,
+        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+    )
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
     knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
-    lacks: ClassVar[str] = "which way this record moves the result, which records each step drew, and the noise"
+    averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
+    @property
+    def reacts(self) -> bool:
+        """Whether gradients may react to the weights."""
+        return self.gradients not in (None, Gradients.FIXED)
+
+    @property
+    def label(self) -> str:
+        """With the stated dimension."""
+        return " ".join([self.name, *in_short(self.dimension, self.gradients)])
+
+    @property
+    def lacks(self) -> str:
+        """With the stated dimension in words."""
+        within = "" if self.dimension is None else f" in a space of {self.dimension} dimensions"
+        return f"which way this record moves the result{within}"
+
+    def fitted(self, form: GradientsRecord) -> Relaxed:
+        return replace(self, **fitted_fields(self.dimension, self.gradients, self.known_share, form))
+
     def __post_init__(self) -> None:
+        check_reaction(self.gradients, self.known_share)
+        if self.directions is not None and self.gradients is not None:
+            raise ParameterError("gradients", self.gradients, "left out where a law of directions is given")
         if self.dimension is not None:
             _check.count(dimension=self.dimension)
             if self.directions is not None:
@@ -122,21 +164,25 @@ class Relaxed(Adversary):
         if self.directions is not None:
             return self._under(self.directions, mechanism, neighbouring)
         _within(self.dimension, mechanism)
-        truth, keys, notes = _curve(mechanism, neighbouring, self.dimension)
-        lower, upper = mu_limits(mechanism, neighbouring)  # the direction does not matter where errors are rare
-        if isinstance(mechanism, Laplace) or "RETICENT:chain" in keys:
-            lower = 0.0
-        average = () if _APART in notes else (_AVERAGE,)
+        said = Status.ASSUMED if self.gradients is None else Status.DECLARED
+        if not self.reacts:
+            found = _fixed_length(mechanism, neighbouring, self.dimension)
+        else:
+            kind = self.gradients or Gradients.ANY
+            found = reacting(mechanism, neighbouring, self.dimension or 1, kind, self.known_share)
+        lower, upper = mu_limits(mechanism, neighbouring)
+        average = (_AVERAGE,) if found.average else ()
         return Assessment(
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.BOUND,
-            curve=truth.pessimistic,
-            truth=truth,
-            theorems=cite(*keys),
-            notes=(*average, *notes, *_stated(self.dimension, mechanism), *mechanism.notes),
-            mu_limits=(lower, upper),
+            basis=Basis.PROOF,
+            curve=found.truth.pessimistic,
+            truth=found.truth,
+            theorems=cite(*found.keys),
+            conditions=(*mechanism.conditions, *(condition(key, said) for key in found.needs)),
+            notes=(*average, *found.notes, *_stated(self.dimension, mechanism), *mechanism.notes),
+            mu_limits=(lower if found.floor else 0.0, upper),
         )
 
     def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
@@ -155,63 +201,67 @@ class Relaxed(Adversary):
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.ESTIMATE,
+            basis=Basis.APPROXIMATION,
             curve=curve,
             truth=None,
             theorems=cite("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal"),
+            conditions=mechanism.conditions,
             notes=notes + mechanism.notes,
             mu_limits=(0.0, mu_limits(mechanism, neighbouring)[1]),
             data_dependent=not law.public,
         )
 
 
-_Answer = tuple[Bracket, tuple[str, ...], tuple[str, ...]]
-"""The enclosure, the keys of what it stands on, and notes."""
-
-
-def _curve(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None) -> _Answer:
+def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int | None) -> Answer:
+    """The record moves all releases along one direction, by lengths that do not depend on it."""
     size = neighbouring.sensitivity
     match mechanism:
         case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
-            return _common(noncentrality(mechanism, neighbouring), stated or d, size)
+            found = _common(noncentrality(mechanism, neighbouring), stated or d, size)
+            return replace(found, needs=()) if mechanism.releases == 1 else found
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
-            return _worst_case(mechanism, neighbouring)
+            return no_relaxed_curve(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
-            truth, keys, notes = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1, size)
-            return truth, keys, (*notes, *((_TOGETHER,) if mechanism.records > 1 else ()))
+            found = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1, size)
+            return _together(found) if mechanism.records > 1 else found
         case Ledger(parts=parts) if _one_direction(parts):
             return _common(noncentrality(mechanism, neighbouring), stated or _coordinates(mechanism) or 1, size)
         case Ledger(parts=parts) if runs := _unsampled(parts):
             lam = sum(run.steps * (run.records * size / run.noise_multiplier) ** 2 for run in runs)
-            truth, keys, notes = _common(lam, stated or 1, size)
+            found = _common(lam, stated or 1, size)
             if any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts):  # shuffled: no data set shows as much
-                truth = Bracket.from_above(truth.pessimistic)
-            return truth, keys, (*notes, *((_TOGETHER,) if runs[0].records > 1 else ()))
+                found = found.below_unknown()
+            return _together(found) if runs[0].records > 1 else found
         case Ledger(parts=parts) if run := _one_run(parts):
-            return _curve(run, neighbouring, stated)
+            return _fixed_length(run, neighbouring, stated)
         case Ledger(parts=parts) if size == 1.0 and all(map(_followed, parts)):
             return _schedule(mechanism, neighbouring, stated or 1)
-        case MatrixMechanism(noise_multiplier=sigma, sample_rate=1.0) if sigma > 0.0:
-            below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
-            truth, keys, notes = _common(above**2, stated or 1, size)
-            reached = truth if below == above else _common(below**2, stated or 1, size)[0]
-            keys = (*keys, "RETICENT:participation-sensitivity")
-            return Bracket(truth.pessimistic, reached.optimistic), keys, (*notes, _SAME_DIRECTION)
         case MatrixMechanism(noise_multiplier=sigma) if sigma > 0.0:
-            truth, keys, notes = _curve(mechanism.equivalent(), neighbouring, stated)
-            reached = Bracket.from_above(truth.pessimistic)  # last columns are shorter
-            return reached, (*keys, "RETICENT:block-sampling"), (*notes, _SAME_DIRECTION)
+            return _matrix(mechanism, neighbouring, stated)
         case Laplace(noise_multiplier=b, sample_rate=rate) if b > 0.0 and (rate == 1.0 or size == 1.0):
             once = mechanism.releases == 1 and rate == 1.0
-            keys = ("KAISSIS2023:Theorem 1",) if once else ("RETICENT:laplace-sign",)
-            return laplace_sign(mechanism, neighbouring), (*keys, "RETICENT:relaxed-meaning"), (_LOG_2,)
+            key = "KAISSIS2023:Theorem 1" if once else "RETICENT:laplace-sign"
+            needs = () if once else ("fixed-length",)
+            keys = (key, "RETICENT:relaxed-meaning")
+            return Answer(laplace_sign(mechanism, neighbouring), keys, (_LOG_2,), needs, floor=False)
         case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
             return _sampled(mechanism, neighbouring, stated or 1)
         case _:
-            return _worst_case(mechanism, neighbouring)
+            return no_relaxed_curve(mechanism, neighbouring)
 
 
-def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+def _matrix(mechanism: MatrixMechanism, neighbouring: Neighbouring, stated: int | None) -> Answer:
+    size = neighbouring.sensitivity
+    if mechanism.sample_rate < 1.0:
+        found = _fixed_length(mechanism.equivalent(), neighbouring, stated)
+        found = found.below_unknown().standing_on("RETICENT:block-sampling")  # last columns are shorter
+        return found.saying(_SAME_DIRECTION)
+    below, above = (size / mechanism.equivalent(attained=a).noise_multiplier for a in (True, False))
+    found = _common(above**2, stated or 1, size).standing_on("RETICENT:participation-sensitivity")
+    return found.over(_common(below**2, stated or 1, size)).saying(_SAME_DIRECTION)
+
+
+def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> Answer:
     if run.sampler is Sampler.SHUFFLED and dimension > 1:
         return _epochs(run, neighbouring, dimension)
     if run.records > 1:
@@ -220,51 +270,63 @@ def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
     if dimension > 1:
         keys += ("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal", "RETICENT:told-mask")
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,)
+        return _replaced(run, dimension, keys)
     if dimension > 1:
-        return relaxed_in(run, dimension), keys, ()
-    return relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED)
+        return Answer(relaxed_in(run, dimension), keys, (), _FIXED)
+    return Answer(relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED), _FIXED)
 
 
-def _epochs(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+def _replaced(run: DPSGD, dimension: int, keys: tuple[str, ...]) -> Answer:
+    return Answer(relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER,), _FIXED, floor=False)
+
+
+def _epochs(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> Answer:
     """Shuffled batches: each started epoch is one release of all records, in one direction."""
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
-    together = (_TOGETHER,) if run.records > 1 else ()
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*keys, "RETICENT:chain"), (_NEITHER, *together)
-    return relaxed_in(run, dimension), keys, together
+        found = _replaced(run, dimension, keys)
+    else:
+        found = Answer(relaxed_in(run, dimension), keys, (), _FIXED)
+    return _together(found) if run.records > 1 else found
 
 
-def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> _Answer:
+def _schedule(runs: Ledger, neighbouring: Neighbouring, dimension: int) -> Answer:
     """Sampled runs of one model that differ: one sign in all of them."""
-    truth = relaxed_dpsgd(runs)
-    parts = [part for part in runs.parts if isinstance(part, DPSGD)]
-    if dimension > 1 or any(attained_shift(part, neighbouring) == 0.0 for part in parts):
-        truth = Bracket.from_above(truth.pessimistic, truth.notes)
-    together = (_TOGETHER,) if parts[0].records > 1 else ()
-    told = (_DIFFERENT,) if dimension > 1 else (_DIFFERENT, _LOG_2, _SUBSAMPLED)
     keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
-    return truth, (*keys, *(("RETICENT:whole-user-sign",) if together else ())), (*told, *together)
+    parts = [part for part in runs.parts if isinstance(part, DPSGD)]
+    notes = (_DIFFERENT,) if dimension > 1 else (_DIFFERENT, _LOG_2, _SUBSAMPLED)
+    found = Answer(relaxed_dpsgd(runs), keys, notes, _FIXED)
+    if dimension > 1 or any(attained_shift(part, neighbouring) == 0.0 for part in parts):
+        found = found.below_unknown()
+    return _together(found.standing_on("RETICENT:whole-user-sign")) if parts[0].records > 1 else found
 
 
-def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> _Answer:
+def _person(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> Answer:
     """All records of one person: the sign needs one direction for all of them, moments in d dimensions do not."""
     if dimension == 1:
         if neighbouring is Neighbouring.REPLACE:
-            return _worst_case(run, neighbouring)
+            return no_relaxed_curve(run, neighbouring)
         keys = ("RETICENT:common-sign", "RETICENT:relaxed-meaning", "RETICENT:whole-user-sign")
-        return relaxed_in(run, 1), keys, (_LOG_2, _TOGETHER)
+        return _together(Answer(relaxed_in(run, 1), keys, (_LOG_2,), _FIXED))
     keys = ("RETICENT:relaxed-meaning", "RETICENT:whole-user-directions", "RETICENT:hypercontractive")
     proven = (*keys, "RETICENT:one-normal", "RETICENT:whole-user-dominance")
     if neighbouring is Neighbouring.REPLACE:
-        return relaxed_replace(run, dimension), (*proven, "RETICENT:chain"), (_NEITHER, _APART)
-    return relaxed_in(run, dimension), proven, (_APART,)
+        found = _replaced(run, dimension, proven)
+    else:
+        found = Answer(relaxed_in(run, dimension), proven, (), _FIXED)
+    apart = (*_FIXED, "independent-directions")
+    return replace(found, needs=apart, average=False).saying(_APART)
 
 
-def _common(lam: float, dimension: int, size: float) -> _Answer:
+def _together(found: Answer) -> Answer:
+    """The same where all records of a person move the result in one direction."""
+    return replace(found, needs=(*found.needs, "one-direction-per-person")).saying(_TOGETHER)
+
+
+def _common(lam: float, dimension: int, size: float) -> Answer:
     keys = ("KAISSIS2022:Theorem 1", "KAISSIS2022:Theorem 2", "RETICENT:relaxed-meaning")
     notes = (_LOG_2,) if dimension == 1 else (_DIFFERENCE,) if size > 1.0 else ()
-    return Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes
+    return Answer(Bracket.exact(symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes, _FIXED)
 
 
 def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
@@ -293,15 +355,6 @@ def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
     return replace(runs[0], steps=sum(run.steps for run in runs))
 
 
-def _worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> _Answer:
-    what = "a ledger of several mechanisms" if isinstance(mechanism, Ledger) else "this release and relation"
-    note = (
-        f"No relaxed curve is proven for {what}: the answer is the worst case with its own enclosure, which is always "
-        "safe. How much less this attacker reaches is not known."
-    )
-    return worst_case(mechanism, neighbouring), worst_case_theorems(mechanism, neighbouring), (note,)
-
-
 def _coordinates(mechanism: Mechanism) -> int | None:
     """How many numbers each release has, where that is known."""
     match mechanism:
@@ -322,6 +375,15 @@ def _within(dimension: int | None, mechanism: Mechanism) -> None:
     most = _coordinates(mechanism)
     if dimension is not None and most is not None and dimension > most:
         raise ParameterError("dimension", dimension, f"at most {most}, the number of released coordinates")
+
+
+_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
+
+
+def in_short(dimension: int | None, gradients: Gradients | None) -> list[str]:
+    """The parameters that tell one relaxed attacker from another, as a table has room for them."""
+    form = [] if gradients is None else [_SHORT.get(gradients, gradients.value)]
+    return form if dimension is None else [*form, f"d={dimension}"]
 
 
 def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.threat.base import Adversary, Assessment, Claim, Method
+from reticent.threat.base import Adversary, Assessment, Method
+from reticent.threat.seen import Witness, assess_seen
 from reticent.threat.worst_case import WorstCase
 
 _THRESHOLDS = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0])
@@ -21,6 +22,7 @@ def assess(
     adversaries: Sequence[Adversary],
     neighbouring: Neighbouring | None = None,
     method: Method | None = None,
+    witness: Witness | None = None,
 ) -> tuple[Assessment, ...]:
     """Assess each adversary, in the order given, with the worst case of each relation used.
 
@@ -31,16 +33,20 @@ def assess(
         adversaries: who attacks, in the order of the answers.
         neighbouring: None means each adversary's own ``relation``.
         method: None means each adversary's own; one that does not answer it uses its own and says so.
+        witness: the ledger of the run; None where only parameters are known.
 
     Raises:
         DominanceError: a certified curve came out stronger than the worst case of the same release.
         UnsupportedError: nothing is proven for one of the combinations.
     """
-    results = [_assessed(adversary, mechanism, neighbouring or adversary.relation, method) for adversary in adversaries]
+    results = [
+        _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness)
+        for adversary in adversaries
+    ]
     worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
     for result in tuple(results):
         if result.neighbouring not in worst:
-            worst[result.neighbouring] = WorstCase().assess(mechanism, result.neighbouring)
+            worst[result.neighbouring] = assess_seen(WorstCase(), mechanism, result.neighbouring, Method.EXACT, witness)
             results.append(worst[result.neighbouring])
         check_dominance(result, worst[result.neighbouring])
     return tuple(results)
@@ -51,6 +57,7 @@ def assess_answerable(
     adversaries: Sequence[Adversary],
     neighbouring: Neighbouring | None = None,
     method: Method | None = None,
+    witness: Witness | None = None,
 ) -> tuple[tuple[Assessment, ...], dict[str, str]]:
     """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
 
@@ -59,6 +66,7 @@ def assess_answerable(
         adversaries: who attacks, in the order of the answers.
         neighbouring: None means each adversary's own ``relation``.
         method: None means each adversary's own.
+        witness: as for ``assess``.
 
     Returns:
         The assessments, each once; and why others were left out, by name of the adversary.
@@ -70,7 +78,7 @@ def assess_answerable(
     skipped: dict[str, str] = {}
     for adversary in adversaries:
         try:
-            results.extend(assess(mechanism, [adversary], neighbouring, method))
+            results.extend(assess(mechanism, [adversary], neighbouring, method, witness))
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
     unique = {(r.adversary.name, r.neighbouring): r for r in results}
@@ -78,13 +86,17 @@ def assess_answerable(
 
 
 def _assessed(
-    adversary: Adversary, mechanism: Mechanism, neighbouring: Neighbouring, method: Method | None
+    adversary: Adversary,
+    mechanism: Mechanism,
+    neighbouring: Neighbouring,
+    method: Method | None,
+    witness: Witness | None,
 ) -> Assessment:
     own = adversary.methods[0]
     if method is None or method in adversary.methods:
-        return adversary.assess(mechanism, neighbouring, method or own)
+        return assess_seen(adversary, mechanism, neighbouring, method or own, witness)
     told = f"Method {method.value} is not known here: {own.value} instead."
-    found = adversary.assess(mechanism, neighbouring, own)
+    found = assess_seen(adversary, mechanism, neighbouring, own, witness)
     return replace(found, notes=(told, *found.notes))
 
 
@@ -101,7 +113,7 @@ def check_dominance(result: Assessment, worst: Assessment) -> None:
     Raises:
         DominanceError: beyond rounding, the curve gives the attacker more than the worst case does.
     """
-    if result.truth is None and result.claim is not Claim.BOUND:
+    if result.truth is None and not result.claim.proven:
         return
     if result.truth is not None and result.truth is worst.truth:  # it is the worst case, whose curve nobody may need
         return

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 from reticent.composition import mu_limits, worst_case
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.proofs import Basis
 from reticent.references import cite
-from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
 
 
 @ADVERSARIES.add
@@ -19,7 +20,7 @@ class WorstCase(Adversary):
     Knows: every record but the target, the model, the code, all parameters, both candidate data sets.
     Does not know: which records were sampled, and the noise.
     Protects: one record, in the sense of ``neighbouring``.
-    Claim: a bound, with no assumption about the data.
+    Claim: a bound, with no assumption about the data. Where batches are drawn, the draws must stay hidden.
 
     Example:
         >>> import reticent as rt
@@ -31,7 +32,7 @@ class WorstCase(Adversary):
     name: ClassVar[str] = "worst-case"
     title: ClassVar[str] = "Any attacker (worst case)"
     knows: ClassVar[str] = "everything but this record"
-    lacks: ClassVar[str] = "which records each step drew, and the noise"
+    lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record was used"
 
     def assess(
@@ -54,10 +55,11 @@ class WorstCase(Adversary):
             adversary=self,
             neighbouring=neighbouring,
             method=Method.EXACT,
-            claim=Claim.BOUND,
+            basis=Basis.PROOF,
             curve=truth.pessimistic,
             truth=truth,
             theorems=worst_case_theorems(mechanism, neighbouring),
+            conditions=mechanism.conditions,
             notes=mechanism.notes,
             mu_limits=mu_limits(mechanism, neighbouring),
         )

@@ -85,7 +85,7 @@ def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int,
     As e^even cosh(odd) - 1 with half of the sum and of the difference of both T log m: nothing cancels but what
     ``_ROUNDING`` pays for.
     """
-    up = steps * _log_up(x, law, rate, records)
+    up = steps * log_mean_over_coins(x, law, rate, records)
     down = steps * _log_down(x, law, rate, records)
     odd = np.abs(0.5 * (up - down))
     log_cosh = np.where(odd < 1.0, np.log1p(2.0 * np.sinh(0.5 * np.minimum(odd, 1.0)) ** 2),
@@ -94,8 +94,15 @@ def _log_excess(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int,
     return log_expm1(np.maximum(both, 0.0))
 
 
-def _log_up(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
-    """Upper bound on log E exp(J J' x): each block at its largest count, what is outside at the ends."""
+def log_mean_over_coins(x: np.ndarray, law: _binomial.Blocks, rate: float, records: int) -> np.ndarray:
+    """Upper bound on log E exp(J J' x): each block at its largest count, what is outside at the ends.
+
+    Args:
+        x: >= 0.
+        law: of J.
+        rate: Poisson inclusion probability of each record, in (0, 1).
+        records: most records of the person, >= 1.
+    """
     counts = np.concatenate([[law.low[0]], law.high, [records]]).astype(float)
     mass = np.exp(np.concatenate([[law.log_below], law.log_most, [law.log_above]]))
     exponent = _inner(counts * x[:, None], rate, records)

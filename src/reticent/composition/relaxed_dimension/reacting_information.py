@@ -1,0 +1,234 @@
+"""The information route for gradients that react to the weights: KL(present || absent), from above.
+
+A step tells little while little is known about the direction, and each step teaches at most ``known_direction`` nats
+about it. So with I_t nats known before step t the divergence is at most the sum of gains(I_t), a concave function of
+what is known. docs/relaxed-reacting.md has the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from reticent.composition.relaxed_dimension.learnt import learnt
+from reticent.composition.relaxed_dimension.step_information import known_direction, step_nats
+from reticent.mechanism.gradients import Gradients
+from reticent.tradeoff._logs import OVERFLOW, log_expm1, log_of
+
+_SINGLE = 3000  # first steps that are counted one by one
+_GROWTH = 1.001  # ratio of the blocks of later ones
+_ROUND_UP = 1.0 + 1e-9
+_GRID = np.geomspace(1e-6, 1.0, 2000)  # shares of all that is taught
+_SERIES = 0.05  # exponents below which differences of exponentials are series
+_TINY, _PAD = 1e-300, 1e-9  # least divergence; in log delta, for rounding
+_TILTS, _LARGEST_TILT = 700, 1e3  # of the coin test: values of lambda
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is known of the effect in each step.
+
+    Attributes:
+        dimension: of the space in which the direction is unknown, >= 1.
+        kind: one direction, or a linear head.
+        known_share: of the squared length, in directions that the attacker knows.
+    """
+
+    dimension: int
+    kind: Gradients
+    known_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Equal steps: noise over the clip norm, inclusion probability, how many."""
+
+    noise: float
+    rate: float
+    count: int
+
+    @property
+    def signal(self) -> float:
+        """1 / s^2."""
+        return self.noise**-2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """Increasing and concave: what a step tells at most, in nats, once ``nats`` are known about the direction."""
+
+    nats: np.ndarray
+    most: np.ndarray
+
+    def __call__(self, nats: np.ndarray) -> np.ndarray:
+        """At any ``nats`` >= 0."""
+        return np.interp(nats, self.nats, self.most)
+
+
+def divergence(parts: Sequence[Steps], setting: Setting) -> float:
+    """Upper bound on KL(present || absent), in nats, whatever the order of the parts.
+
+    Args:
+        parts: at least one, with noise.
+        setting: of all parts.
+    """
+    with np.errstate(over="ignore"):
+        if len(parts) > 1:
+            return _any_order(parts, setting) * _ROUND_UP
+        (part,) = parts
+        taught = part.count * known_direction(part.rate, part.signal)
+        found = min(_one_by_one(part, setting), taught)
+        if part.rate == 1.0:
+            found = min(found, _continuous(part, taught, setting))
+        return found * _ROUND_UP
+
+
+def first_step_chi_square(part: Steps, setting: Setting) -> float:
+    """Upper bound on chi-square of a single step, before anything is known.
+
+    Args:
+        part: of one step.
+        setting: of the run.
+    """
+    with np.errstate(over="ignore"):
+        return float(part.rate**2 * _chi_square(part.signal, setting)[0])
+
+
+def _one_by_one(part: Steps, setting: Setting) -> float:
+    """The sum of gains: first steps one by one, later ones in blocks that take the gain of their last step."""
+    low = np.arange(min(part.count, _SINGLE), dtype=float)
+    if part.count > _SINGLE:
+        powers = np.arange(np.log(part.count / _SINGLE) / np.log(_GROWTH) + 1)
+        grown = np.unique(np.ceil(_SINGLE * _GROWTH**powers))
+        low = np.append(low, grown[grown < part.count])
+    high = np.append(low[1:], part.count) - 1.0
+    gains = _gains(part, setting)(high * known_direction(part.rate, part.signal))
+    return float(np.sum((high - low + 1.0) * gains))
+
+
+def _continuous(part: Steps, taught: float, setting: Setting) -> float:
+    """Without sampling: the integral over what is known, as the signal grows inside of each step."""
+    gains = _per_nat(part, setting)
+    grid = np.append(gains.nats[gains.nats < taught], taught)
+    return float(np.trapezoid(gains(grid), grid))
+
+
+def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
+    """Parts in any order: sum n_i kappa_i lambda_i plus the integral of max_i (r_i - lambda_i), for any lambda_i.
+
+    r_i is what a part tells per nat that it teaches. It grows with what is known, so a step that teaches from I to I'
+    gains at most the integral of r_i from I to I'.
+    """
+    taught = np.array([part.count * known_direction(part.rate, part.signal) for part in parts])
+    total = float(np.sum(taught))
+    grid = np.append(0.0, _GRID) * total
+    densities = np.array([_per_nat(part, setting)(grid[1:]) for part in parts])
+    width = np.diff(grid)
+    prices = densities @ width / total
+    most = np.max(densities - prices[:, None], axis=0)
+    return min(float(taught @ prices + most @ width), total)
+
+
+@lru_cache(maxsize=64)
+def _gains(part: Steps, setting: Setting) -> Gains:
+    """What a step tells, by what is known."""
+    chi_square, thrice = (_chi_square(k * part.signal, setting) for k in (1.0, 3.0))
+    most = known_direction(part.rate, part.signal)
+    return _majorant(learnt(setting.dimension).nats, np.fmin(step_nats(part.rate, chi_square, thrice), most))
+
+
+def _per_nat(part: Steps, setting: Setting) -> Gains:
+    """What a step tells per nat that it teaches; without sampling also |E effect|^2."""
+    gains = _gains(part, setting)
+    per_nat = gains.most / known_direction(part.rate, part.signal)
+    if part.rate == 1.0:
+        mean = _majorant(learnt(setting.dimension).nats, _first_order(setting))
+        per_nat = np.minimum(per_nat, mean(gains.nats))
+        return _majorant(gains.nats, per_nat)
+    return Gains(gains.nats, per_nat)
+
+
+def _first_order(setting: Setting) -> np.ndarray:
+    """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
+    known, bounds = setting.known_share, learnt(setting.dimension)
+    hidden = bounds.positive**2 if setting.kind is Gradients.ONE_DIRECTION else bounds.square
+    return np.append((1.0 - known) * np.minimum(hidden, bounds.square) + known, 1.0)
+
+
+def _chi_square(signal: float, setting: Setting) -> np.ndarray:
+    """Bound on E e^(x <g, g'>) - 1: x E <g, g'> + (e^x - 1 - x) E <g, g'>^2, and where all is known."""
+    known = setting.known_share
+    overlap = np.append((1.0 - known) * np.sqrt(learnt(setting.dimension).overlap) + known, 1.0)
+    return signal * _first_order(setting) + _beyond_first(signal) * overlap**2
+
+
+def _beyond_first(x: float) -> float:
+    """e^x - 1 - x."""
+    if x < _SERIES:
+        return 0.5 * x * x * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 5.5))))
+    return float(np.expm1(min(x, OVERFLOW))) - x if x < OVERFLOW else np.inf
+
+
+def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:
+    """The least concave function above a growing one, of which values[i] is a bound at nats[i] and values[-1] is one.
+
+    Between two of ``nats`` it is at most its value at the right one.
+    """
+    upper = np.append(np.maximum.accumulate(values)[1 : len(nats)], values[-1])[: len(nats)]
+    kept = [0]
+    for i in range(1, len(nats)):
+        while len(kept) > 1 and _bends(nats, upper, kept[-2], kept[-1], i):
+            kept.pop()
+        kept.append(i)
+    return Gains(nats[kept], upper[kept])
+
+
+def _bends(x: np.ndarray, y: np.ndarray, a: int, b: int, c: int) -> bool:
+    """Whether b lies on or below the chord from a to c."""
+    return bool((y[b] - y[a]) * (x[c] - x[a]) <= (y[c] - y[a]) * (x[b] - x[a]))
+
+
+def log_deltas(nats: float, thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Upper bounds on log delta of addition and of removal, from kl(power || false positive rate) <= ``nats``.
+
+    For a test with rates a and b, lambda b <= K + log(1 + a (e^lambda - 1)) for every real lambda. Maximised over a:
+
+        addition: (K + e^-m - 1 + m) / lambda,       m = (log((e^lambda - 1) / lambda) - l)_+;
+        removal:  e^l (K + e^m - 1 - m) / lambda,    m = (log(lambda / (1 - e^-lambda)) - l)_+.
+
+    Args:
+        nats: K >= 0.
+        thresholds: l >= 0.
+    """
+    least = np.sqrt(8.0 * max(nats, _TINY))
+    tilts = np.geomspace(min(0.3 * least, 1.0), _LARGEST_TILT, _TILTS)
+    growth = _log_growth(tilts)
+    up = np.maximum(growth - thresholds[:, None], 0.0)
+    down = np.maximum(tilts - growth - thresholds[:, None], 0.0)
+    add = np.min((nats + _fall(up)) / tilts, axis=1)
+    remove = np.min((nats + _rise(down)) / tilts, axis=1)
+    return np.minimum(log_of(add) + _PAD, 0.0), np.minimum(log_of(remove) + thresholds + _PAD, 0.0)
+
+
+def _log_growth(tilts: np.ndarray) -> np.ndarray:
+    """log((e^L - 1) / L)."""
+    small = np.minimum(tilts, _SERIES)
+    series = 0.5 * small + small**2 / 24.0 - small**4 / 2880.0 + small**6 / 181440.0
+    return np.where(tilts < _SERIES, series, log_expm1(tilts) - np.log(tilts))
+
+
+def _fall(m: np.ndarray) -> np.ndarray:
+    """e^-m - 1 + m."""
+    small = np.minimum(m, _SERIES)
+    series = 0.5 * small**2 * (1.0 - small / 3.0 * (1.0 - small / 4.0 * (1.0 - small / 5.0 * (1.0 - small / 6.0))))
+    return np.where(m < _SERIES, series, np.expm1(-m) + m)
+
+
+def _rise(m: np.ndarray) -> np.ndarray:
+    """e^m - 1 - m, for m up to about log(lambda)."""
+    small = np.minimum(m, _SERIES)
+    series = 0.5 * small**2 * (1.0 + small / 3.0 * (1.0 + small / 4.0 * (1.0 + small / 5.0 * (1.0 + small / 5.5))))
+    return np.where(m < _SERIES, series, np.expm1(np.maximum(m, _SERIES)) - m)
