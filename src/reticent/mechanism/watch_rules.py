@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from reticent.mechanism.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.mechanism.run_rules import poisson_is_impossible
 from reticent.mechanism.watch_faults import Fault
@@ -14,6 +16,15 @@ _BY_KIND = {
     Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
     Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
     Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
+}
+_ONLY_SEEN = {
+    Fault.PERMUTED_INPUT,
+    Fault.OTHER_OPTIMISER,
+    Fault.WEIGHTS_CHANGED,
+    Fault.UNRECORDED_STEPS,
+    Fault.OTHER_BATCHES,
+    Fault.PERMUTED_GRADIENTS,
+    Fault.CLIP_AND_NOISE_DIFFER,
 }
 _PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER)
 
@@ -37,6 +48,11 @@ def _cases(run: PublicWatchedRun) -> dict[Fault, bool]:
         Fault.CHANGED_CLIP_NORM: clipping.smallest != clipping.largest,
         Fault.CHANGED_NOISE: len({(s.noise_multiplier, s.sample_rate) for s in run.segments}) > 1,
     }
+
+
+def only_seen(fault: Fault) -> bool:
+    """Whether a fault follows from no other fact of the ledger: the loop saw it."""
+    return fault in _ONLY_SEEN
 
 
 def demanded_faults(run: PublicWatchedRun) -> tuple[Fault, ...]:
@@ -74,6 +90,14 @@ def _rates(run: PublicWatchedRun) -> Found:
         if segment.sample_rate is not None and (usual is None or segment.sample_rate >= usual):
             where = f"segments.{index}.sample_rate"
             yield where, "is not below that of the sampler" if usual else "has no place here: nothing is drawn by coins"
+
+
+def _tally(run: PublicWatchedRun) -> Found:
+    found = run.added_up()
+    for name in type(found).model_fields:
+        counted, adds_up = getattr(run.tally, name), getattr(found, name)
+        if counted != adds_up and (None in (counted, adds_up) or not math.isclose(counted, adds_up, rel_tol=1e-9)):
+            yield f"tally.{name}", f"is {counted}, and the segments add up to {adds_up}"
 
 
 def _length_of_a_pass(run: PublicWatchedRun) -> Found:
@@ -119,6 +143,12 @@ def _clipping(run: PublicWatchedRun) -> Found:
 
 
 def _private_noise(run: PublicWatchedRun) -> Found:
+    """An optimizer that adds noise holds another one inside, and its generator is seen."""
+    if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):
+        yield (
+            "randomness",
+            f"is {run.randomness.value}, and the optimizer is {' around '.join(run.optimiser) or 'unknown'}",
+        )
     if run.randomness is Randomness.NOT_SEEN and run.clipping.source is Source.SEEN:
         yield "randomness", "was not seen, and the optimizer that adds the noise was"
 
@@ -144,6 +174,11 @@ def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
 WATCH_RULES: tuple[Rule, ...] = (
     Rule(("digest",), "All facts are as they were when the loop ended.", digest_is_that_of_the_facts),
     Rule(
+        ("segments", "tally", "records_per_user", "sampler.times_per_epoch", "sampler.batch_size"),
+        "The segments add up to what was counted step by step.",
+        _tally,
+    ),
+    Rule(
         ("sampler.source", "sampler.drawn"),
         "What nobody saw or declared is unknown.",
         _sampler_source,
@@ -168,7 +203,7 @@ WATCH_RULES: tuple[Rule, ...] = (
         "Clipping is unknown to both or to neither, and its norms are in order.",
         _clipping,
     ),
-    Rule(("randomness", "clipping.source"), "Who saw the optimizer saw its generator.", _private_noise),
+    Rule(("randomness", "clipping.source", "optimiser"), "Who saw the optimizer saw its generator.", _private_noise),
     Rule(("faults",), "Of the faults that facts show, exactly those are there.", _faults),
     Rule(
         ("diagnostics", "sampler.sample_rate", "sampler.dataset_size"),

@@ -85,6 +85,13 @@ class SamplerRecord(_Frozen):
     times_per_epoch: Count | None = None
     drop_last: bool | None = None
 
+    @property
+    def most_uses(self) -> int:
+        """How often one record can be in a batch, or in a pass over the data."""
+        if self.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+            return self.batch_size or 1
+        return self.times_per_epoch or 1
+
     @model_validator(mode="after")
     def _poisson_has_a_rate(self) -> SamplerRecord:
         if (self.drawn is Drawn.POISSON) != (self.sample_rate is not None):
@@ -135,6 +142,30 @@ class Segment(_Frozen):
     batches: Count = 1
     passes: Count | None = None
     mixed_passes: Count = 1
+
+
+class Tally(_Frozen):
+    """The steps counted a second time, one by one as they were taken; the segments must add up to it.
+
+    Attributes:
+        steps: noisy updates.
+        exposures: sum over steps of how often one record can have been in them.
+        records_per_user: as the program stated it; None where it stated nothing.
+        faults: how many of the faults were seen and follow from no other fact.
+        inverse_noise: sum over steps of 1 / noise multiplier squared; None where a step had no noise.
+        coins: sum over steps of the sample rate, under Poisson sampling.
+        passes: sums over segments of their passes, and over steps of the passes that they drew from.
+        mixed_passes: see ``passes``.
+    """
+
+    steps: Count
+    exposures: Count
+    records_per_user: Count | None
+    faults: Whole
+    inverse_noise: Positive | None
+    coins: Noise
+    passes: Whole
+    mixed_passes: Count
 
 
 class MeasuredChange(_Frozen):
@@ -198,6 +229,7 @@ class PublicWatchedRun(Brief, _Frozen):
         segments: equal steps, in order.
         divisor: what the noisy sum was divided by; None where it was not seen or changed.
         num_parameters: trained coordinates.
+        tally: the steps counted a second time.
         records_per_user: the most records of one person, as the program states it; None where it states nothing. Left
             out of the file then.
         optimiser: classes of the private optimizer and of the one inside it.
@@ -217,6 +249,7 @@ class PublicWatchedRun(Brief, _Frozen):
     sampler: SamplerRecord
     clipping: ClippingRecord
     segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
+    tally: Tally
     divisor: Positive | None
     num_parameters: Count | None
     optimiser: tuple[Word, ...]
@@ -254,6 +287,24 @@ class PublicWatchedRun(Brief, _Frozen):
     def steps(self) -> int:
         """Noisy updates."""
         return sum(segment.steps for segment in self.segments)
+
+    def added_up(self) -> Tally:
+        """What the segments add up to."""
+        from reticent.mechanism.watch_rules import only_seen
+
+        usual = self.sampler.sample_rate
+        squares = [(s.steps, s.noise_multiplier) for s in self.segments]
+        silent = any(noise == 0.0 for _, noise in squares)
+        return Tally(
+            steps=self.steps,
+            exposures=sum(s.steps * s.batches for s in self.segments) * self.sampler.most_uses,
+            records_per_user=self.records_per_user,
+            faults=sum(only_seen(fault) for fault in self.faults),
+            inverse_noise=None if silent else sum(steps * noise**-2 for steps, noise in squares),
+            coins=sum(s.steps * (s.sample_rate or usual or 0.0) for s in self.segments),
+            passes=sum(s.passes or 0 for s in self.segments),
+            mixed_passes=sum(s.steps * s.mixed_passes for s in self.segments),
+        )
 
     def mechanism(self) -> DPSGD | Ledger:
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.

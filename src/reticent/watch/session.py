@@ -330,6 +330,7 @@ class Watch(Brief):
             sampler=sampler,
             clipping=optimisers.clipping_record(*self._clipping, steps.clip_norms),
             segments=steps.segments(sampler.sample_rate),
+            tally=steps.tally(sampler.sample_rate, sampler.most_uses, self._records, len(self._faults)),
             divisor=steps.divisor,
             num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
             records_per_user=self._records,
