@@ -238,14 +238,24 @@ ATTACKED = {
 }
 
 
-def survivors(ledger: AnyLedger, count: int, seed: int) -> list[object]:
-    """Edits after which a certificate would say less, and nobody refuses; the forger seals each."""
+AGREEING = (
+    {"noise_multiplier", "config.noise_multiplier"},
+    {"records_per_user", "config.records_per_user"},
+    {"records_per_user", "tally.records_per_user"},
+    {"sampler.sample_rate", "tally.coins"},
+    {"segments.0.noise_multiplier", "tally.inverse_noise"},
+)
+"""Facts that are stated twice: who changes both alike describes another run, and only a signature tells."""
+
+
+def survivors(ledger: AnyLedger, count: int, seed: int, *, sealed: bool = True) -> list[set[str]]:
+    """The facts that were edited where a certificate would say less, and nobody refuses; ``sealed`` by the forger."""
     complete = type(ledger) not in (PublicLedger, PublicWatchedRun)
     document, found = document_of(ledger), []
     for edits in attacks(document, count, seed):
-        forged = read(edited(document, edits), complete=complete, sealed=True)
+        forged = read(edited(document, edits), complete=complete, sealed=sealed)
         if forged is not None and lower_in(ledger, forged):
-            found.append(edits)
+            found.append({".".join(edit.path) for edit in edits})
     return found
 
 
@@ -259,7 +269,9 @@ def test_no_random_edit_lowers_a_number(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKED)
 def test_ten_thousand_random_edits_lower_no_number(name: str) -> None:
-    assert survivors(ATTACKED[name](), 10_000, seed=2) == []
+    ledger = ATTACKED[name]()
+    assert survivors(ledger, 10_000, seed=2, sealed=False) == []
+    assert [facts for facts in survivors(ledger, 10_000, seed=2) if facts not in AGREEING] == []
 
 
 def test_the_attacks_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,8 @@ def plain(certificate: Certificate, checks: Sequence[Check]) -> list[str]:
     """The verdict, the headline, and a line for each requirement, for a terminal; foreign text is inert."""
     return [
         f"Privacy gate: {_verdict(checks)}",
-        f"{inert(certificate.declared.subject)}. {inert(certificate.headline)}",
+        inert(certificate.headline),
+        f'The issuer declares the subject "{inert(certificate.declared.subject)}".',
         *(f"{'pass  ' if c.passed else 'BREACH'}  {inert(c.name)}: {inert(c.detail)}" for c in checks),
     ]
 
@@ -29,7 +30,9 @@ def markdown(certificate: Certificate, checks: Sequence[Check]) -> str:
     lines = [
         f"## Privacy gate: {_verdict(checks)}",
         "",
-        f"{_cell(certificate.declared.subject)}. {_cell(certificate.headline)}",
+        _cell(certificate.headline),
+        "",
+        f'The issuer declares the subject "{_cell(certificate.declared.subject)}".',
         "",
         "| | requirement | found |",
         "|---|---|---|",
@@ -55,7 +58,7 @@ def junit(certificate: Certificate, checks: Sequence[Check]) -> str:
     breaches = sum(not check.passed for check in checks)
     suite = ElementTree.Element(
         "testsuite",
-        name=f"privacy gate: {inert(certificate.declared.subject)}",
+        name=f'privacy gate: declared to be of "{inert(certificate.declared.subject)}"',
         tests=str(len(checks)),
         failures=str(breaches),
         errors="0",

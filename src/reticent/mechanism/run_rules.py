@@ -41,7 +41,8 @@ _ASKED_AND_DONE = {
 }
 _ALWAYS_ASKED = ("max_grad_norm", "sampler", "randomness", "optimiser")
 _ONE_OF = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("steps", "epochs"))
-_PARTS_OF_DATA = {"name", "table", "path", "train_fraction", "split_seed", "train_size", "features"}
+PARTS_OF_DATA = {"name", "table", "path", "train_fraction", "split_seed", "train_size", "features"}
+"""What a configuration can say about the records."""
 
 
 def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
@@ -77,7 +78,7 @@ def _settings_are_known(ledger: PublicLedger) -> Found:
     for name in sorted(set(ledger.config) - SETTINGS - HANDLED):
         yield "config", f"has {name[:40]!r}, which no configuration has"
     data = ledger.config.get("data")
-    if isinstance(data, dict) and not set(data) <= _PARTS_OF_DATA:
+    if isinstance(data, dict) and not set(data) <= PARTS_OF_DATA:
         yield "config.data", "has something that no configuration has"
 
 
