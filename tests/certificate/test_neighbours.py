@@ -12,7 +12,7 @@ import pytest
 
 import reticent as rt
 from reticent._commit import commit, new_salt, opens
-from reticent.certificate.build import certify_run, public, run_declaration
+from reticent.certificate.build import certify, certify_run, public, run_declaration
 from reticent.certificate.opening import opening_of
 from reticent.certificate.page import render_html
 from reticent.certificate.rounding import leaves
@@ -21,6 +21,7 @@ from reticent.certificate.store import write_certificate
 from reticent.errors import ArtifactError
 from reticent.mechanism.publication import published
 from reticent.mechanism.run_ledger import Diagnostics, RunLedger, RunWarning, Utility
+from reticent.threat import Adversary, MembershipGame, WorstCase
 from tests.certificate.conftest import make_ledger, make_sensitivity
 
 PEOPLE = b"age,visits\n" + b"".join(b"%d,%d\n" % (20 + i % 60, i % 7) for i in range(400))
@@ -75,9 +76,13 @@ def run_on(table: bytes, salt: str, *, records: int = 400, secret: bool = False,
     return ledger.model_copy(update=fields | changes).sealed()
 
 
-def certificate_on(table: bytes, salt: str, publishes: tuple[str, ...] = (), **more: Any) -> Certificate:
+def certificate_on(
+    table: bytes, salt: str, publishes: tuple[str, ...] = (), few: tuple[Adversary, ...] = (), **more: Any
+) -> Certificate:
     ledger = run_on(table, salt, **more)
     said = run_declaration(ledger, publishes, weights_sha256="cd" * 32)
+    if few:
+        return certify(ledger.mechanism(), said, adversaries=few, ledger=ledger)
     return certify_run(ledger, make_sensitivity(), said)
 
 
@@ -124,8 +129,9 @@ def test_the_page_differs_in_nothing_else() -> None:
 
 def test_a_number_of_records_that_the_training_kept_secret_stays_secret() -> None:
     fewer = PEOPLE.rsplit(b"\n", 2)[0]
-    first = certificate_on(PEOPLE, new_salt(), secret=True)
-    second = certificate_on(fewer, new_salt(), secret=True, records=399)
+    few = (WorstCase(), MembershipGame())
+    first = certificate_on(PEOPLE, new_salt(), secret=True, few=few)
+    second = certificate_on(fewer, new_salt(), secret=True, records=399, few=few)
     assert differences(first, second) == set(MAY_DIFFER)
     shown = public(first)
     assert shown.mechanism["dataset_size"] is None
@@ -156,6 +162,13 @@ def test_a_published_data_set_is_named() -> None:
     known = published(ledger.model_copy(update={"config": asked}))
     assert (known.data.name, known.data.test_size, known.utility.test_accuracy) == ("letters", 100, 0.9)
     assert known.utility.test_loss is None
+
+
+def test_records_that_only_borrow_a_public_name_are_private() -> None:
+    ledger = make_ledger()
+    asked = {**ledger.config, "data": {"name": "adult", "split_seed": 0}}
+    hidden = published(ledger.model_copy(update={"config": asked}))
+    assert (hidden.data.name, hidden.data.test_size, hidden.utility.test_accuracy) == (None, None, None)
 
 
 def test_1001_candidates_and_no_hit() -> None:

@@ -322,3 +322,19 @@ def test_what_is_private_is_for_its_owner(certificate: Certificate, tmp_path: Pa
         os.umask(before)
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (files.complete, files.page, files.public)}
     assert modes == {"certificate.json": 0o600, "certificate.html": 0o600, "certificate.public.json": 0o644}
+
+
+def test_base_64_has_one_spelling() -> None:
+    key = Ed25519PrivateKey.generate()
+    honest = json.loads(_envelope.seal(b"hello", _envelope.RUN, [key]).to_json())
+    assert honest["payload"] == "aGVsbG8="
+    for other in ("aGVsbG9=", "aGVsbG8", "aGVsbG8=="):
+        with pytest.raises(ArtifactError, match=r"base 64|padding|envelope"):
+            _envelope.parse({**honest, "payload": other}, _envelope.RUN, "x")
+
+
+def test_an_envelope_of_another_document_says_nothing(certificate: Certificate) -> None:
+    key = Ed25519PrivateKey.generate()
+    other = certify(Gaussian(3.0), certificate.declared, adversaries=(WorstCase(),))
+    with pytest.raises(ArtifactError, match="another document"):
+        signers(certificate, [key.public_key()], envelope_of(signed(other, key)))
