@@ -30,7 +30,7 @@ def said(certificate: Certificate) -> str:
 def test_nothing_stated_is_about_a_record() -> None:
     certificate = of(None)
     assert "person" not in said(certificate)
-    assert "whether a given record was used" in certificate.headline
+    assert "hether a given record was used" in certificate.headline
     page = render_html(certificate)
     assert "Nothing is stated about how many records a person contributed" in page
     assert "Was this record used at all?" in page

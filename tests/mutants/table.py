@@ -45,6 +45,7 @@ DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
 SCREEN = "tests/dashboard/test_screen.py"
+PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,30 @@ class Mutant:
 
 
 MUTANTS = (
+    Mutant("claims: all conditions have to fail", PROOFS + "claims.py", "Claim.CONDITIONAL if any(", "Claim.CONDITIONAL if conditions and all(", CLAIMS),
+    Mutant("claims: what is declared counts as checked", PROOFS + "conditions.py", "return self.status is not Status.CHECKED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "return self.status is Status.ASSUMED and self.bearing in (Bearing.DATA, Bearing.ATTACKER)", CLAIMS),
+    Mutant("claims: conditions about the attacker do not count", PROOFS + "conditions.py", "self.bearing in (Bearing.DATA, Bearing.ATTACKER)", "self.bearing is Bearing.ATTACKER", CLAIMS),
+    Mutant("claims: whoever knows nothing vouches", PROOFS + "conditions.py", "statuses.get(one.key, one.status)", "statuses.get(one.key, Status.CHECKED)", CLAIMS),
+    Mutant("claims: a policy need not accept what was declared of the release", PROOFS + "conditions.py", "return self.status is not Status.CHECKED and self.bearing is not Bearing.GENERAL", "return self.weakens", CLAIMS),
+    Mutant("claims: an approximation is a proof", PROOFS + "claims.py", "if basis is Basis.APPROXIMATION:\n        return Claim.ESTIMATE\n", "", CLAIMS),
+    Mutant("relaxed: adaptive queries are one query", THREAT + "relaxed.py", "return replace(found, needs=()) if mechanism.releases == 1 else found", "return replace(found, needs=())", CONDITIONS),
+    Mutant("relaxed: training needs nothing", THREAT + "relaxed.py", "symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes, _FIXED)", "symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes)", CONDITIONS),
+    Mutant("relaxed: sampled training needs nothing", THREAT + "relaxed.py", "return Answer(relaxed_in(run, dimension), keys, (), _FIXED)\n    return Answer(relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED), _FIXED)", "return Answer(relaxed_in(run, dimension), keys, ())\n    return Answer(relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED))", CONDITIONS),
+    Mutant("relaxed: directions of a person need nothing", THREAT + "relaxed.py", 'apart = (*_FIXED, "independent-directions")', "apart = _FIXED", CONDITIONS),
+    Mutant("mixed: the relaxed type without its conditions", THREAT + "mixed.py", "conditions=relaxed.conditions", "conditions=mechanism.conditions", CONDITIONS),
+    Mutant("reacting: a known share needs nothing", THREAT + "reacting.py", 'needs += ["known-share"] if share else []', "needs += []", CONDITIONS),
+    Mutant("reacting: directions of a person need nothing", THREAT + "reacting.py", 'needs += ["independent-directions"] if person else []', "needs += []", CONDITIONS),
+    Mutant("reacting: a network answers as a head", THREAT + "reacting.py", "gradients in _FORMS and gradients not in form.ensured", "False and gradients not in form.ensured", CONDITIONS),
+    Mutant("reacting: less is known than was seen", THREAT + "reacting.py", "known_share < form.known_share", "known_share > form.known_share", CONDITIONS),
+    Mutant("reacting: more dimensions than features", THREAT + "reacting.py", "dimension > form.dimension", "dimension > 2 * form.dimension", CONDITIONS),
+    Mutant("reacting: features that nobody saw", "reticent/mechanism/gradients.py", 'self.kind is not Gradients.ANY and self.features == "same"', "self.kind is not Gradients.ANY", CONDITIONS),
+    Mutant("attribute: a stated change needs nothing", THREAT + "attribute.py", 'return () if free else (condition("bounded-change", Status.DECLARED),)', "return ()", CONDITIONS),
+    Mutant("attribute: audited records stand for all", THREAT + "attribute.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", CONDITIONS),
+    Mutant("draws that amplify may be seen", MECHANISM + "dpsgd.py", "return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else", "return () if self.sample_rate == 1.0 or self.sampler is not Sampler.POISSON else", CONDITIONS),
+    Mutant("a run that stopped counts what ran", MECHANISM + "run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/mechanism/test_vouched.py"),
+    Mutant("a run that stopped: the noise of its first step", MECHANISM + "run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/mechanism/test_vouched.py"),
+    Mutant("headline: draws may be seen", "reticent/certificate/sentences.py", 'return f"{answers} {HIDDEN_DRAWS}" if drawn and hides else answers', "return answers", "tests/certificate/test_sentences.py"),
+    Mutant("sentence: without its condition", "reticent/certificate/sentences.py", "needs = [one.known.says for one in record.conditions if one.known.weakens]", "needs: list[str] = []", "tests/certificate/test_sentences.py"),
     Mutant("power: rounding", CORE + "_power.py", "np.roll(mass, (peak - first) % points), 0.0), float(rounding)", "np.roll(mass, (peak - first) % points), 0.0), 0.0", TERMS + "::test_power_bounds_its_rounding"),
     Mutant("power: mass outside", CORE + "_power.py", "    return float(np.exp(best))", "    return 0.0", TERMS + "::test_mass_outside_a_window_is_bounded"),
     Mutant("lattice: error of one step", CORE + "routes/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS", TERMS + "::test_one_step_of_a_lattice_is_known_to_its_stated_error"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reticent.errors import ParameterError
@@ -18,6 +20,7 @@ from reticent.mechanism import (
 from reticent.mechanism.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import Claim, Status
 from reticent.threat import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
+from reticent.threat.attribute import Scope, SensitivityRecord
 from reticent.threat.seen import assess_seen
 
 RUN = DPSGD(2.0, 0.05, 40)
@@ -206,3 +209,25 @@ def test_a_table_names_dimension_and_kind() -> None:
     assert Relaxed().label == "relaxed"
     assert Relaxed(30).label == "relaxed d=30"
     assert Mixed(0.5, 30, gradients=Gradients.LINEAR_HEAD).label == "mixed head d=30"
+
+
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+def test_records_of_a_person_that_react_together_are_a_condition(kind) -> None:
+    found = Relaxed(30, gradients=kind).assess(DPSGD(2.0, 0.05, 40, records_per_user=2))
+    assert found.claim is Claim.CONDITIONAL
+    assert "independent-directions" in keys_of(found)
+
+
+@pytest.mark.parametrize(("scope", "claim"), [("whole-data", Claim.BOUND), ("audit-set", Claim.CONDITIONAL)])
+def test_a_filter_that_looked_at_some_records_is_no_bound_for_all(scope, claim) -> None:
+    record = SensitivityRecord(40, Scope(scope), 0.1, 0.2, 0.05, None, 2.0, budget=0.3)
+    found = Attribute(record).assess(RUN)
+    assert found.claim is claim
+    assert ("audited-record" in keys_of(found)) == (claim is Claim.CONDITIONAL)
+
+
+def test_a_filter_that_stopped_the_run_speaks_about_its_plan() -> None:
+    record = SensitivityRecord(25, Scope.WHOLE_DATA, 0.1, 0.2, 0.05, None, 2.0, budget=0.3)
+    assert Attribute(record).assess(RUN).claim is Claim.BOUND
+    with pytest.raises(ParameterError, match="steps"):
+        Attribute(replace(record, budget=None)).assess(RUN)

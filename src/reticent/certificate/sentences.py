@@ -94,7 +94,7 @@ def headline(worst: Sequence[AssessmentRecord], records: int | None = None) -> s
         worst: the records of the worst case, which are bounds: one for each neighbouring relation.
         records: as for ``sentence``.
     """
-    answers = " ".join(_answer(record, records) for record in worst)
+    answers = " ".join(_answer(record, records, first=index == 0) for index, record in enumerate(worst))
     drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
     hides = any(_right(record) != "100%" for record in worst)
     return f"{answers} {HIDDEN_DRAWS}" if drawn and hides else answers
@@ -103,14 +103,12 @@ def headline(worst: Sequence[AssessmentRecord], records: int | None = None) -> s
 HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
 
 
-def _answer(worst: AssessmentRecord, records: int | None) -> str:
+def _answer(worst: AssessmentRecord, records: int | None, *, first: bool) -> str:
     question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
+    asked = question[0].upper() + question[1:]
     if right == "100%":
-        return (
-            f"Whoever tries to find out {question}: a coin flip can become all but certainty. "
-            "This release hides next to nothing."
-        )
-    return f"Whoever tries to find out {question}: a coin flip becomes at most {right}."
+        return f"{asked}: a coin flip can become all but certainty. This release hides next to nothing."
+    return f"{asked}: {'a coin flip becomes ' if first else ''}at most {right}."
 
 
 def _right(worst: AssessmentRecord) -> str:

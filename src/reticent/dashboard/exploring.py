@@ -119,6 +119,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
         "table": "",
         "cards": words.cards(found.assessments, waiting),
         "left-out": words.left_out(found.skipped),
+        "conditions": words.conditions(found.assessments),
     }
     if view == "table":
         parts["table"] = words.number_table(found.assessments) if whole else "computing every number …"
@@ -129,7 +130,7 @@ def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage |
 
 
 def _failed(theme: str, line: str) -> dict[str, Any]:
-    parts = dict.fromkeys(("accuracy", "table", "cards", "left-out", "python", "command"), "")
+    parts = dict.fromkeys(("accuracy", "table", "cards", "left-out", "conditions", "python", "command"), "")
     parts |= {"headline": "No answer for these settings", "message": line}
     return {"parts": parts, "figure": empty("curves", theme), "waiting": (), "next": None}
 

@@ -209,6 +209,7 @@ def _explore() -> html.Section:
             html.Div(id="table", className="scroll", tabIndex=0),
             html.Div(id="cards", className="cards"),
             html.Div(id="left-out", className="quiet"),
+            html.Div(id="conditions"),
         ],
         className="panel p-explore",
         **_named("Explore"),

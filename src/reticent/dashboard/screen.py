@@ -62,7 +62,9 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
         return None
     within = ROUGH if adversary.name in ROUGHER else ACCURACY
     note = f"Screen accuracy: error rates within {within:g}."
-    return Assessment(adversary, relation, Method.EXACT, Basis.APPROXIMATION, curve, None, (), notes=(note,))
+    return Assessment(
+        adversary, relation, Method.EXACT, Basis.APPROXIMATION, curve, None, (), mechanism.conditions, (note,)
+    )
 
 
 def _is_plain(mechanism: DPSGD) -> bool:

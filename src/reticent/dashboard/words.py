@@ -21,7 +21,7 @@ from reticent.dashboard.layout import swatch
 from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
-from reticent.proofs import Claim
+from reticent.proofs import Claim, conditions_by_whom
 from reticent.threat import Assessment
 
 _LONGEST = 500
@@ -179,6 +179,14 @@ def left_out(skipped: Mapping[str, str]) -> list[Any]:
     return [
         html.P([html.Strong(name), f" ({_LABELS[name]}) is left out: ", reason]) for name, reason in skipped.items()
     ]
+
+
+def conditions(assessments: Sequence[Assessment]) -> list[Any]:
+    """What the numbers rest on, folded away: first what makes a claim conditional, then what nobody looked at."""
+    lines = conditions_by_whom((a.adversary.name, a.conditions) for a in assessments)
+    if not lines:
+        return []
+    return [html.Details([html.Summary("What these numbers rest on"), html.Ul([html.Li(line) for line in lines])])]
 
 
 def calibration_table(searched: Searched, target: Target, what: str, waiting: Sequence[str] = ()) -> html.Table:

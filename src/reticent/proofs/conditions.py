@@ -103,8 +103,8 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "used-once": Kind("Nothing else that was computed from these records was released.", Bearing.GENERAL),
     "poisson-draws": Kind(
-        "Each record joins each batch by a coin of its own, with probability sample_rate. Batches cut from shuffled "
-        "data, or of a fixed size, need another answer (sampler).",
+        "Each record joins each batch by a coin of its own, with the stated probability. Batches that are cut from "
+        "shuffled data, or that have a fixed size, need another answer.",
         Bearing.RELEASE,
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),

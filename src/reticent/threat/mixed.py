@@ -76,20 +76,12 @@ class Mixed(Adversary):
         """With the parameters of the relaxed type."""
         return " ".join([self.name, *in_short(self.dimension, self.gradients)])
 
-    @property
-    def knows(self) -> str:
-        """With the probability in words."""
-        unsure = f"{100.0 * self.relaxed_probability:g}%"
-        return (
-            f"everything but this record and who, with probability {unsure}, does not know which way the record moves "
-            "the result,"
-        )
+    knows: ClassVar[str] = "everything but this record"
 
     @property
     def lacks(self) -> str:
         """With the probability in words."""
-        unsure = f"{100.0 * self.relaxed_probability:g}%"
-        return f"with probability {unsure} which way this record moves the result"
+        return f"which way this record moves the result (with probability {100.0 * self.relaxed_probability:g}%)"
 
     def assess(
         self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT

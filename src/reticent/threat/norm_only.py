@@ -43,8 +43,8 @@ class NormOnly(Adversary):
     title: ClassVar[str] = "Attacker who looks at norms only (published)"
     averaged: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.PUBLISHED,)
-    knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
-    lacks: ClassVar[str] = "which way this record moves the result, and does not look for it"
+    knows: ClassVar[str] = "all other records and how far this one can move the result, but looks at norms only,"
+    lacks: ClassVar[str] = "which way this record moves the result"
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
     by_name_only: ClassVar[bool] = True
 

@@ -115,7 +115,7 @@ class Relaxed(Adversary):
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
-    knows: ClassVar[str] = "all other records and how far this one can move the result, but not which way,"
+    knows: ClassVar[str] = "all other records and how far this one can move the result"
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"
 
