@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,14 +77,19 @@ def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int
     return value
 
 
-def read_bytes(path: Path, limit: int) -> bytes:
+def read_bytes(path: Path, limit: int, *, follow: bool = True) -> bytes:
     """The bytes of a plain file of at most ``limit`` bytes; pipes, devices and folders are not opened.
+
+    Args:
+        path: of the file.
+        limit: bytes.
+        follow: False refuses a symbolic link at the end of ``path``.
 
     Raises:
         ArtifactError: the file is missing, not a plain file, not readable, or too large.
     """
     try:
-        with open_plain(path) as stream:
+        with open_plain(path, follow=follow) as stream:
             size = os.fstat(stream).st_size
             if size > limit:
                 raise ArtifactError(f"{path}: {size} bytes, more than the {limit} that it may have")
@@ -97,14 +103,14 @@ def read_bytes(path: Path, limit: int) -> bytes:
 
 
 @contextmanager
-def open_plain(path: Path) -> Iterator[int]:
+def open_plain(path: Path, *, follow: bool = True) -> Iterator[int]:
     """A file descriptor of a plain file; opening a pipe waits for nobody.
 
     Raises:
         ArtifactError: it is something else than a plain file.
         OSError: it cannot be opened.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise ArtifactError(f"{path}: not a plain file")
@@ -122,20 +128,46 @@ def sha256_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def read_start(path: Path, count: int) -> bytes:
+    """The first ``count`` bytes of a plain file, or all where it has fewer.
+
+    Raises:
+        ArtifactError: the file is missing, not a plain file, or not readable.
+    """
+    try:
+        with open_plain(path) as stream:
+            return os.read(stream, count)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
     """Write ``data`` beside ``path`` and rename it into place: readers see all of it or none.
+
+    Args:
+        path: of the file; one that is there is replaced.
+        data: its bytes.
+        private: only the owner may read it, from the first byte on.
 
     Raises:
         ArtifactError: ``path`` is a folder, or empty.
     """
     refuse_folder(path)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    with _partial(path, data, private=private) as partial:
+        os.replace(partial, path)
+
+
+@contextmanager
+def _partial(path: Path, data: bytes, *, private: bool) -> Iterator[Path]:
+    """A new file beside ``path`` with ``data`` on the disk; it is gone after the block."""
+    partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
     try:
-        with partial.open("wb") as stream:
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(partial, path)
+        yield partial
     finally:
         partial.unlink(missing_ok=True)
 

@@ -338,3 +338,10 @@ def test_an_envelope_of_another_document_says_nothing(certificate: Certificate) 
     other = certify(Gaussian(3.0), certificate.declared, adversaries=(WorstCase(),))
     with pytest.raises(ArtifactError, match="another document"):
         signers(certificate, [key.public_key()], envelope_of(signed(other, key)))
+
+
+def test_no_point_has_a_second_spelling() -> None:
+    points = [y for y in range(19) if _curve25519._decoded(_encoded(y)) is not None]
+    assert len(points) > 5
+    for y in points:
+        assert "one encoding" in str(_curve25519.why_not(_encoded(P + y)))

@@ -214,3 +214,27 @@ def test_python_checks_what_the_shell_checks(made: Path, tmp_path: Path) -> None
         rt.verify(document, signature=made / "certificate.public.dsse.json")
     declared = Declaration(subject="old", created="2020-01-01", expires="2021-01-01")
     assert not rt.verify(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))
+
+
+def test_keys_that_are_encrypted_repeated_or_too_few(made: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("RETICENT_PASSPHRASE", "correct horse")
+    assert run(capsys, "keygen", tmp_path / "second", "--encrypt")[0] == 0
+    assert b"ENCRYPTED" in (tmp_path / "second").read_bytes()
+    asked = ("certify", "dpsgd", "--noise-multiplier", 1.1, "--sample-rate", 1, "--steps", 1)
+    both = ("--sign", made / "key", "--sign", tmp_path / "second")
+    assert run(capsys, *asked, *both, "--out", tmp_path / "c")[0] == 0
+    document, keys = tmp_path / "c" / "certificate.public.json", ("--key", made / "key.pub")
+    twice = (*keys, "--key", tmp_path / "second.pub")
+    assert run(capsys, "verify", document, *twice)[0] == 0
+    assert run(capsys, "keygen", tmp_path / "third")[0] == 0
+    three = (*twice, "--key", tmp_path / "third.pub")
+    assert run(capsys, "verify", document, *three)[0] == 1
+    assert run(capsys, "verify", document, *three, "--threshold", 2)[0] == 0
+    assert run(capsys, "verify", document, *three, "--threshold", 4)[0] == 2
+    monkeypatch.delenv("RETICENT_PASSPHRASE")
+    code, _, err = run(capsys, *asked, "--sign", tmp_path / "second", "--out", tmp_path / "d")
+    assert code == 2
+    assert "RETICENT_PASSPHRASE" in err
+    code, _, err = run(capsys, *asked, "--publish", "name", "--out", tmp_path / "d")
+    assert code == 2
+    assert "names" in err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,24 +66,13 @@ def write_certificate(
         if keys:
             write_atomic(files.signature, envelope_of(shown).to_json().encode())
         if opens is not None:
-            _write_private(files.opening, opens.to_json())
-        if include_private:
-            _write_private(files.page, render_html(certificate))
-        else:
-            write_atomic(files.page, render_html(shown).encode())
-        _write_private(files.complete, certificate.to_json())
+            write_atomic(files.opening, opens.to_json().encode(), private=True)
+        page = render_html(certificate if include_private else shown)
+        write_atomic(files.page, page.encode(), private=include_private)
+        write_atomic(files.complete, certificate.to_json().encode(), private=True)
     except OSError as error:
         raise ArtifactError(f"cannot write {folder}: {error.strerror}") from None
     return files
-
-
-def _write_private(path: Path, text: str) -> None:
-    """A file that its owner alone can read, from its first byte on."""
-    before = os.umask(0o077)
-    try:
-        write_atomic(path, text.encode())
-    finally:
-        os.umask(before)
 
 
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:
