@@ -106,6 +106,12 @@ def test_a_signed_run_is_certified_and_says_who_signed_it(made: Path, tmp_path: 
     assert command(capsys, "certify", made / "run", *signers, "--out", tmp_path / "d")[0] == 0
 
 
+def test_a_configuration_that_is_certified_is_signed_when_its_run_ends(made: Path, tmp_path: Path, capsys) -> None:
+    asked = ("certify", made / "small.yaml", "--sign", made / "key", "--out", tmp_path / "c")
+    assert command(capsys, *asked)[0] == 0
+    assert Certificate.load(tmp_path / "c" / "certificate.json").declared.run_signed_by is not None
+
+
 @pytest.mark.parametrize("name", EDITS)
 def test_a_folder_that_was_edited_is_not_signed(made: Path, tmp_path: Path, capsys, name: str) -> None:
     shutil.copytree(made / "run", tmp_path / "run")

@@ -27,6 +27,8 @@ from reticent.mechanism import DPSGD
 from reticent.mechanism.run_ledger import first_problem
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from reticent.train import Run
 
 
@@ -114,7 +116,7 @@ def certify(
             declared["run_signed_by"] = signer_of_file(source, keys, run_key)
         certificate, folder = _of_document(_mechanism(parameters) if alone else source, source, declared, out, consents)
     else:
-        run, folder = _load(source, out) if source.is_dir() else _train(source, out)
+        run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
         declared["run_signed_by"] = signer_of_run(run.path, keys, run_key)
         certificate = _certify(run, declared, consents)
     files = write_certificate(certificate, folder, include_private=include_private, key=keys)
@@ -177,13 +179,13 @@ def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
     return load_run(source), out or source.resolve().with_name(f"{source.resolve().name}-certificate")
 
 
-def _train(source: Path, out: Path | None) -> tuple[Run, Path]:
-    """Train into ``out``/run, or take the finished run of the same configuration that lies there."""
+def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
+    """Train into ``out``/run and sign it there, or take the finished run of the same configuration that lies there."""
     settings = load_settings(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():
-        return train_with_bar(source, settings, target), folder
+        return train_with_bar(source, settings, target, sign=keys[0] if keys else None), folder
     run, _ = _load(target, folder)
     if run.config != settings:
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
