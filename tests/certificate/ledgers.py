@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from reticent.mechanism.watched_run import Tally, WatchedRun
+from reticent.mechanism.watched_run import WatchedRun
 
 PLAIN = {
     "schema": "reticent.watch/1",
@@ -19,12 +19,9 @@ PLAIN = {
 
 def sealed(document: dict[str, Any]) -> WatchedRun:
     """The ledger with its faults, its tally and its digest, as the watch writes them."""
-    some = Tally(
-        steps=1, exposures=1, records_per_user=None, faults=0, inverse_noise=1, coins=0, passes=0, mixed_passes=1
-    )
     steps = sum(segment["steps"] for segment in document["segments"])
     diagnostics = {"clipped": [0] * steps, "seconds": 0.5, "batch_sizes": [10] * steps}
-    draft = WatchedRun.model_validate({**PLAIN, "tally": some, "faults": (), "diagnostics": diagnostics, **document})
+    draft = WatchedRun.model_validate({**PLAIN, "faults": (), "diagnostics": diagnostics, **document})
     faults = draft.model_copy(update={"faults": draft.demanded()})
     return faults.model_copy(update={"tally": faults.added_up()}).sealed()
 

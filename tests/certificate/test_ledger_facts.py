@@ -137,6 +137,7 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "free text as a date": (poisson, set_at("created", "yesterday")),
     "ended early without its fault": (poisson, set_at("weights_sha256", None)),
     "more noise": (poisson, set_at("segments.0.noise_multiplier", 11.0)),
+    "no second count": (poisson, lambda d: d.pop("tally")),
     "a lower rate": (poisson, set_at("sampler.sample_rate", 0.01)),
     "fewer records of a person": (shuffled, set_at("records_per_user", 1)),
     "records of a person left out": (shuffled, lambda d: d.pop("records_per_user")),

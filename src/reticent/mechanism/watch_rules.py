@@ -93,6 +93,9 @@ def _rates(run: PublicWatchedRun) -> Found:
 
 
 def _tally(run: PublicWatchedRun) -> Found:
+    if run.tally is None:
+        yield "tally", "is missing: the steps were not counted a second time"
+        return
     found = run.added_up()
     for name in type(found).model_fields:
         counted, adds_up = getattr(run.tally, name), getattr(found, name)

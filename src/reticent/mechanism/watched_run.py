@@ -229,7 +229,7 @@ class PublicWatchedRun(Brief, _Frozen):
         segments: equal steps, in order.
         divisor: what the noisy sum was divided by; None where it was not seen or changed.
         num_parameters: trained coordinates.
-        tally: the steps counted a second time.
+        tally: the steps counted a second time; nobody accepts a ledger without.
         records_per_user: the most records of one person, as the program states it; None where it states nothing. Left
             out of the file then.
         optimiser: classes of the private optimizer and of the one inside it.
@@ -249,7 +249,6 @@ class PublicWatchedRun(Brief, _Frozen):
     sampler: SamplerRecord
     clipping: ClippingRecord
     segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
-    tally: Tally
     divisor: Positive | None
     num_parameters: Count | None
     optimiser: tuple[Word, ...]
@@ -261,6 +260,7 @@ class PublicWatchedRun(Brief, _Frozen):
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
     gradients: GradientsRecord | None = None
+    tally: Tally | None = None
     digest: Digest = ""
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
