@@ -107,6 +107,8 @@ def certify(
     if parameters and not alone:
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
         raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)
+    if alone and run_key is not None:
+        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
     keys = [private_key(path) for path in sign or ()]
     declared: dict[str, Any] = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     _check_declaration(declared)
