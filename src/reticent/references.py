@@ -201,6 +201,12 @@ _THEOREMS = (
         "Fixed-size uniform batches of one size; rate with the target counted; contributions of norm at most 1.",
     ),
     Theorem(
+        "RETICENT:shuffled-epochs",
+        "Given the permutation, one noisy sum of each started epoch contains the record: as many releases of all data; "
+        "docs/sampling.md.",
+        "A record is in at most one batch of each pass; batch boundaries do not depend on it.",
+    ),
+    Theorem(
         "RETICENT:all-rates-mu",
         "mu over every error rate: sampling and unknown directions do not lower it; docs/mu.md.",
         "Gaussian noise; Laplace releases by their bounded likelihood ratio.",
@@ -254,7 +260,8 @@ _THEOREMS = (
     ),
     Theorem(
         "RETICENT:relaxed-meaning",
-        "By invariance the norm test is the maximin test over an unknown direction; docs/curves.md.",
+        "The best average power over a uniform direction is the best that a test can guarantee over all directions, by "
+        "invariance (Hunt and Stein); docs/curves.md has the proof.",
         "Average power over a uniform direction; not the power against a record whose direction can be guessed.",
     ),
     Theorem(
@@ -387,6 +394,18 @@ _THEOREMS = (
         "RETICENT:one-normal",
         "The likelihood ratio of a mixture of Gaussian shifts is distributed as a convex function of one normal "
         "variable (EHRHARD1983); with given moments the worst is flat, then straight; docs/relaxed-dimension.md.",
+        "As RETICENT:second-moment.",
+    ),
+    Theorem(
+        "RETICENT:cut-moments",
+        "Chi-square of what is left where an attack would already have succeeded, and the probability of what is cut, "
+        "bound every test; docs/relaxed-dimension.md, section 5.",
+        "As RETICENT:second-moment.",
+    ),
+    Theorem(
+        "RETICENT:norms-and-direction",
+        "By way of a fresh direction in every step: delta(s + t) <= e^t delta_norms(s) + delta_direction(t); "
+        "docs/relaxed-dimension.md, section 6.",
         "As RETICENT:second-moment.",
     ),
     Theorem(

@@ -109,3 +109,17 @@ def test_where_the_sign_cannot_be_followed_the_worst_case_answers_and_a_note_say
     assert advantage(found.pessimistic) == advantage(compose(run, ADD).pessimistic)
     assert "sign lattice" in found.notes[0]
     assert found.notes[0] in Relaxed().assess(run, ADD).notes
+
+
+@pytest.mark.parametrize("short", [0.0, 0.3, 0.9, 1.0])
+def test_shorter_contributions_are_made_of_full_ones(short):
+    """c y + w with w = 0 (probability c^2) or Laplace(0, 1) is Laplace(c m, 1), for each of the three means."""
+    y = np.linspace(-60.0, 60.0, 1_200_001)
+    for mean in (-1.5, 0.0, 1.5):
+        scaled = np.exp(-np.abs(y - short * mean) / max(short, 1e-12)) / (2.0 * max(short, 1e-12))
+        points = np.array([-3.0, -0.7, 0.2, 1.1, 4.0])
+        blurred = [np.trapezoid(scaled * 0.5 * np.exp(-np.abs(x - y)), y) for x in points] if short > 0.0 else (
+            0.5 * np.exp(-np.abs(points)))  # fmt: skip
+        whole = 0.0 if short == 0.0 else np.exp(-np.abs(points - short * mean) / short) / (2.0 * short)
+        made = short**2 * whole + (1.0 - short**2) * np.asarray(blurred)
+        assert made == pytest.approx(0.5 * np.exp(-np.abs(points - short * mean)), rel=1e-6, abs=0)

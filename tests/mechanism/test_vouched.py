@@ -136,7 +136,8 @@ class TestFormOfTheModel:
 class TestWhatRan:
     def test_draws_clipping_noise_steps_and_start(self) -> None:
         assert run().vouches() == dict.fromkeys(
-            ("poisson-draws", "clipped", "unpredictable-noise", "planned-steps", "start-weights"), Status.CHECKED
+            ("poisson-draws", "clipped", "unpredictable-noise", "planned-steps", "public-divisor", "start-weights"),
+            Status.CHECKED,
         )
 
     @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ PERSONS = "tests/composition/test_whole_user_directions.py"
 TAIL = "tests/composition/test_relaxed_tail.py"
 ONE_NORMAL = "tests/composition/test_one_normal.py"
 VERIFY = "tests/certificate/test_verify.py"
-FACTS = "tests/certificate/test_ledger_facts.py"
+LEDGER_FACTS = "tests/certificate/test_ledger_facts.py"
 NEIGHBOURS = "tests/certificate/test_neighbours.py"
 SIGNATURE = "tests/certificate/test_signature.py"
 PROVENANCE = "tests/train/test_provenance.py"
@@ -45,6 +45,12 @@ DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
 SCREEN = "tests/dashboard/test_screen.py"
+FACTS = "tests/threat/test_facts_to_claims.py"
+EPOCHS = "tests/mechanism/test_epochs.py"
+ROUNDED = "tests/composition/test_rounded_ends.py"
+POINTS = "tests/calibrate/test_points.py"
+BRIDGES = "tests/interop/test_bridges.py"
+INTEROP = "reticent/interop/"
 PROOFS, CLAIMS, CONDITIONS = "reticent/proofs/", "tests/proofs/test_claims.py", "tests/threat/test_conditions.py"
 
 
@@ -166,25 +172,25 @@ MUTANTS = (
     Mutant("verify: what hides risk", "reticent/certificate/verify.py", "state = State.TAMPERED if why is None else State.CHANGED", "state = State.CHANGED", VERIFY + "::test_no_derived_leaf_can_be_changed"),
     Mutant("verify: the content hash is compared", "reticent/certificate/verify.py", "if content_hash(certificate) != certificate.content_sha256:", "if False:", VERIFY + "::test_a_content_hash_that_is_not_that_of_the_document_is_refused"),
     Mutant("signatures: what is declared is signed", "reticent/certificate/signature.py", 'exclude={"signatures"}))', 'exclude={"signatures", "declared"}))', SIGNATURE + "::test_a_changed_declaration_breaks_the_signature"),
-    Mutant("ledger: stopped-early is demanded", "reticent/mechanism/run_rules.py", "(ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),", "(False, RunWarning.STOPPED_EARLY),", FACTS),
-    Mutant("ledger: records of a person are those of the configuration", "reticent/mechanism/run_rules.py", 'if ledger.records_per_user is not None and ledger.config.get("records_per_user") is None:', "if False:", FACTS),
+    Mutant("ledger: stopped-early is demanded", "reticent/mechanism/run_rules.py", "(ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),", "(False, RunWarning.STOPPED_EARLY),", LEDGER_FACTS),
+    Mutant("ledger: records of a person are those of the configuration", "reticent/mechanism/run_rules.py", 'if ledger.records_per_user is not None and ledger.config.get("records_per_user") is None:', "if False:", LEDGER_FACTS),
     Mutant("keys: one that others can read", "reticent/_keys.py", "st_mode & 0o077:", "st_mode & 0o007:", SIGNATURE + "::test_a_key_open_to_others_is_refused"),
-    Mutant("ledger: the rate is the batch over the records", "reticent/mechanism/run_rules.py", "if size is None or not _near(ledger.sample_rate, size / records):", "if size is None:", FACTS),
-    Mutant("ledger: the planned steps are those of the epochs", "reticent/mechanism/run_rules.py", "if ledger.planned_steps != max(1, round(planned)):", "if ledger.planned_steps > max(1, round(planned)):", FACTS),
-    Mutant("ledger: a setting that no configuration has", "reticent/mechanism/run_rules.py", "sorted(set(ledger.config) - SETTINGS - HANDLED)", "()", FACTS),
-    Mutant("ledger: noise and target are stated", "reticent/mechanism/run_rules.py", "if sum(asked.get(name) is not None for name in pair) != 1:", "if sum(asked.get(name) is not None for name in pair) > 1:", FACTS),
-    Mutant("ledger: batches that no fair draw shows", "reticent/mechanism/run_rules.py", "_IMPOSSIBLE = 60.0", "_IMPOSSIBLE = 6e9", FACTS),
-    Mutant("ledger: its digest", "reticent/mechanism/rules.py", "elif ledger.digest != digest_of(ledger):", "elif False:", FACTS),
-    Mutant("ledger: noise under a target", "reticent/certificate/targets.py", "_SLACK = 0.01", "_SLACK = 10.0", FACTS),
-    Mutant("ledger: nothing private in a public one", "reticent/certificate/ledger_rules.py", 'if name != "digest" and getattr', 'if name == "schema_" and getattr', FACTS + "::test_a_public_ledger_with_something_private_is_refused"),
-    Mutant("ledger: the model is the declared one", "reticent/certificate/ledger_rules.py", "declared not in (None, seen)", "declared is None and seen is None", FACTS + "::test_the_declared_model_and_time_are_those_of_the_run"),
-    Mutant("watch: passes hold the batches", "reticent/mechanism/watch_rules.py", "drawn > segment.passes * batches", "drawn > segment.passes * batches * 1000", FACTS),
-    Mutant("watch: a pass has as many batches as its records fill", "reticent/mechanism/watch_rules.py", "if batches > most:", "if False:", FACTS),
-    Mutant("watch: no segment has a higher rate", "reticent/mechanism/watch_rules.py", "(usual is None or segment.sample_rate >= usual)", "False", FACTS),
-    Mutant("watch: segments add up to the tally", "reticent/mechanism/watch_rules.py", "not math.isclose(counted, adds_up, rel_tol=1e-9)", "not math.isclose(counted, adds_up, rel_tol=100.0)", FACTS),
-    Mutant("watch: poisson that nobody saw", "reticent/mechanism/watch_rules.py", "if nobody_looked and sampler.drawn not in", "if False and sampler.drawn not in", FACTS),
-    Mutant("watch: faults that the facts do not show", "reticent/mechanism/watch_rules.py", "if not follows and fault in run.faults:", "if False:", FACTS),
-    Mutant("watch: who saw the optimizer saw its generator", "reticent/mechanism/watch_rules.py", "if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):", "if False:", FACTS),
+    Mutant("ledger: the rate is the batch over the records", "reticent/mechanism/run_rules.py", "if size is None or not _near(ledger.sample_rate, size / records):", "if size is None:", LEDGER_FACTS),
+    Mutant("ledger: the planned steps are those of the epochs", "reticent/mechanism/run_rules.py", "if ledger.planned_steps != max(1, round(planned)):", "if ledger.planned_steps > max(1, round(planned)):", LEDGER_FACTS),
+    Mutant("ledger: a setting that no configuration has", "reticent/mechanism/run_rules.py", "sorted(set(ledger.config) - SETTINGS - HANDLED)", "()", LEDGER_FACTS),
+    Mutant("ledger: noise and target are stated", "reticent/mechanism/run_rules.py", "if sum(asked.get(name) is not None for name in pair) != 1:", "if sum(asked.get(name) is not None for name in pair) > 1:", LEDGER_FACTS),
+    Mutant("ledger: batches that no fair draw shows", "reticent/mechanism/run_rules.py", "_IMPOSSIBLE = 60.0", "_IMPOSSIBLE = 6e9", LEDGER_FACTS),
+    Mutant("ledger: its digest", "reticent/mechanism/rules.py", "elif ledger.digest != digest_of(ledger):", "elif False:", LEDGER_FACTS),
+    Mutant("ledger: noise under a target", "reticent/certificate/targets.py", "_SLACK = 0.01", "_SLACK = 10.0", LEDGER_FACTS),
+    Mutant("ledger: nothing private in a public one", "reticent/certificate/ledger_rules.py", 'if name != "digest" and getattr', 'if name == "schema_" and getattr', LEDGER_FACTS + "::test_a_public_ledger_with_something_private_is_refused"),
+    Mutant("ledger: the model is the declared one", "reticent/certificate/ledger_rules.py", "declared not in (None, seen)", "declared is None and seen is None", LEDGER_FACTS + "::test_the_declared_model_and_time_are_those_of_the_run"),
+    Mutant("watch: passes hold the batches", "reticent/mechanism/watch_rules.py", "drawn > segment.passes * batches", "drawn > segment.passes * batches * 1000", LEDGER_FACTS),
+    Mutant("watch: a pass has as many batches as its records fill", "reticent/mechanism/watch_rules.py", "if batches > most:", "if False:", LEDGER_FACTS),
+    Mutant("watch: no segment has a higher rate", "reticent/mechanism/watch_rules.py", "(usual is None or segment.sample_rate >= usual)", "False", LEDGER_FACTS),
+    Mutant("watch: segments add up to the tally", "reticent/mechanism/watch_rules.py", "not math.isclose(counted, adds_up, rel_tol=1e-9)", "not math.isclose(counted, adds_up, rel_tol=100.0)", LEDGER_FACTS),
+    Mutant("watch: poisson that nobody saw", "reticent/mechanism/watch_rules.py", "if nobody_looked and sampler.drawn not in", "if False and sampler.drawn not in", LEDGER_FACTS),
+    Mutant("watch: faults that the facts do not show", "reticent/mechanism/watch_rules.py", "if not follows and fault in run.faults:", "if False:", LEDGER_FACTS),
+    Mutant("watch: who saw the optimizer saw its generator", "reticent/mechanism/watch_rules.py", "if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):", "if False:", LEDGER_FACTS),
     Mutant("public edition: names without consent", "reticent/mechanism/publication.py", "named = NAMES in consents or _is_public(ledger)", "named = True", NEIGHBOURS),
     Mutant("public edition: accuracy without consent", "reticent/mechanism/publication.py", "shown=ACCURACY in consents or _is_public(ledger))", "shown=True)", NEIGHBOURS),
     Mutant("public edition: accuracy with all its digits", "reticent/mechanism/publication.py", "round(accuracy, 2)", "accuracy", NEIGHBOURS + "::test_consent_shows_names_and_two_digits_of_accuracy"),
@@ -205,4 +211,35 @@ MUTANTS = (
     Mutant("declared text: letters of one script", "reticent/certificate/text.py", "if len(scripts) > 1 and", "if False and", TEXT),
     Mutant("declared text: combining marks", "reticent/certificate/text.py", '_MARKS = {"Mn", "Mc", "Me"}', "_MARKS: set[str] = set()", TEXT),
     Mutant("page: a key that did not sign", "reticent/certificate/page.py", "signers=[] if false_signatures(certificate) else", "signers=[] if False else", SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
+    Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
+    Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
+    Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),
+    Mutant("epochs: stated batches of a pass", MECHANISM + "dpsgd.py", "rate if batches is None else 1.0 / batches", "rate", EPOCHS + "::test_stated_batches_of_a_pass_are_what_a_pass_takes"),
+    Mutant("opacus: rates of added batches are added", INTEROP + "opacus.py", "noise_multiplier=optimizer.noise_multiplier / batches, sample_rate=1.0", "noise_multiplier=optimizer.noise_multiplier, sample_rate=min(1.0, sample_rate * batches)", EPOCHS + "::test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once"),
+    Mutant("membership game: (1 - sample_rate)", THREAT + "membership_game.py", "batch * (1.0 - mechanism.sample_rate) / k", "batch / k", FACTS + "::test_other_records_of_poisson_batches_add_less_than_their_second_moment"),
+    Mutant("membership game: a spectrum of Poisson batches", THREAT + "membership_game.py", "not _full_batch(mechanism) and isinstance(k, GradientSpectrum)", "False", FACTS + "::test_a_spectrum_says_nothing_about_batches_of_random_size"),
+    Mutant("attribute: a budget over drawn batches", THREAT + "attribute.py", "self.record.budget is not None and self.record.scope is not Scope.SAMPLED_BATCH", "self.record.budget is not None", FACTS + "::test_only_a_budget_over_chosen_records_is_proven"),
+    Mutant("attribute: total squares of shuffled epochs", THREAT + "attribute.py", "if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:", "if record.budget is None:", FACTS + "::test_a_record_of_shuffled_epochs_proves_nothing_beyond_the_worst_case"),
+    Mutant("theorem keys of fixed batches", MECHANISM + "dpsgd.py", '"DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"', '"RETICENT:fixed-size-dominance" if sizes_agree else "DONG2022:Theorem 4.2"', FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("theorem key of shuffled epochs", MECHANISM + "dpsgd.py", 'return ("RETICENT:shuffled-epochs",) if', "return () if", FACTS + "::test_each_sampler_cites_its_own_theorem"),
+    Mutant("attribute: chords above the worst case", THREAT + "_envelope.py", "    if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):\n        return worst\n    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])", "    return tangent_envelope([worst.log_delta, *log_deltas])", FACTS + "::test_the_largest_change_of_a_field_is_the_replacement_of_a_record"),
+    Mutant("whole users: merged where a rate rounds to 1", CORE + "steps.py", "        elif pair.mu is not None:\n            squared += part.count * pair.mu**2", "        elif pair.unsampled_mu is not None and pair.log_absent < -36.0:\n            squared += part.count * pair.unsampled_mu**2", ROUNDED),
+    Mutant("whole users: no noise, one coin", MECHANISM + "dpsgd.py", "Part(Disclosure(rate), run.steps * records, keys)", "Part(Disclosure(rate), run.steps, keys)", ROUNDED),
+    Mutant("power next to 1", "reticent/tradeoff/base.py", "np.where(log_beta < LOG_HALF, log1mexp(log_beta), log_power)", "log_power", ROUNDED + "::test_the_raw_ends_of_the_power_are_in_order_next_to_1"),
+    Mutant("sign lattice: points hundreds of nats apart", SIGN + "lattice.py", "if not max(pitches) < _COARSEST:", "if max(pitches) < 0.0:", ROUNDED + "::test_noise_beyond_all_reason_gets_the_worst_case"),
+    Mutant("claims: no allowance for chords", "reticent/calibrate/claims.py", "min(ends[1] * (1.0 + allowed), 1.0)", "ends[1]", POINTS),
+    Mutant("claims: mu by its lower end", "reticent/calibrate/claims.py", "return Interval(lower, upper, upper)", "return Interval(lower, lower, upper)", POINTS),
+    Mutant("attribute: mask of the first part alone", THREAT + "attribute.py", "        if len(self.parts) == 1:\n            (part,) = self.parts", "        if self.parts:\n            part = self.parts[0]", FACTS + "::test_every_part_of_a_ledger_counts_for_a_field"),
+    Mutant("attribute: what was measured under a budget", THREAT + "attribute.py", "largest = largest if record.budget is not None else record.largest_mask_term", "largest = record.largest_mask_term", FACTS + "::test_a_budget_does_not_use_what_was_measured"),
+    Mutant("attribute: several records of a person", THREAT + "attribute.py", 'one_record(part, "attribute inference")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("membership game: several records of a person", THREAT + "membership_game.py", 'one_record(mechanism, "the membership game")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
+    Mutant("relaxed: dimension of the largest release", THREAT + "relaxed.py", "return min((d for d in map(_coordinates", "return max((d for d in map(_coordinates", FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
+    Mutant("relaxed: two runs that differ are one", THREAT + "relaxed.py", "len({replace(run, steps=1) for run in runs}) > 1", "len({replace(run, steps=1) for run in runs}) > 2", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: schedules under replacement", THREAT + "relaxed.py", "if size == 1.0 and all(map(_followed, parts))", "if all(map(_followed, parts))", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: ends of a matrix exchanged", THREAT + "relaxed.py", "for a in (True, False))", "for a in (False, True))", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("matrix: what is attained as the bound", MECHANISM + "matrix.py", "shift = neighbouring.sensitivity * (size.attained if attained else size.proven)", "shift = neighbouring.sensitivity * size.attained", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("whole users: replacement in full batches", MECHANISM + "dpsgd.py", "GaussianPair(noise, 1.0, records * neighbouring.sensitivity)", "GaussianPair(noise, 1.0, float(records))", FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
+    Mutant("opacus: saved repeats", INTEROP + "opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
+    Mutant("opacus: the largest clip norm", INTEROP + "opacus.py", "else min(self.max_grad_norm, norm)", "else max(self.max_grad_norm, norm)", BRIDGES),
+    Mutant("pld: half a bound", INTEROP + "pld.py", "    return all(\n        bool(getattr", "    return any(\n        bool(getattr", BRIDGES),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from reticent._keywords import hinting
 from reticent.api.names import choice
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Sampler
+from reticent.mechanism.epochs import epochs_to_steps
 
 
 @hinting
@@ -81,7 +82,4 @@ def _steps(steps: int | None, epochs: float | None, rate: float) -> int:
         return _check.count(steps=steps)
     if steps is not None:
         raise ParameterError("epochs", epochs, "left out where steps are given")
-    whole = _check.positive(epochs=epochs) / rate
-    if whole > 1e12:
-        raise ParameterError("epochs", epochs, "so few that the run has at most 1e12 steps")
-    return max(1, -int(-(whole - 1e-9) // 1))  # rounded up: a step more is on the safe side
+    return epochs_to_steps(epochs, rate)

@@ -31,10 +31,10 @@ def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, 
     Raises:
         UnsupportedError: as for ``compose``.
     """
-    noisy, seen = steps_of(mechanism, neighbouring)
-    attained, shown = steps_of(mechanism, neighbouring, attained=True)
-    lower = math.inf if shown > 0.0 else _composed_mu((step.count, _necessary_mu(step)) for step in attained)
-    if seen > 0.0:
+    noisy, unseen = steps_of(mechanism, neighbouring)
+    attained, hidden = steps_of(mechanism, neighbouring, attained=True)
+    lower = math.inf if hidden < 0.0 else _composed_mu((step.count, _necessary_mu(step)) for step in attained)
+    if unseen < 0.0:
         return lower, math.inf
     upper = _composed_mu((step.count, _sufficient_mu(step)) for step in noisy)
     if noisy == attained and len(noisy) == 1 and noisy[0].count == 1 and _sufficient_is_least(noisy[0]):

@@ -62,20 +62,25 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Bracket:
     return Bracket.checked(enclosed.pessimistic, least.optimistic, notes, (*enclosed.routes, *least.routes))
 
 
-def _composed(noisy: tuple[Step, ...], seen: float, either_shows: bool) -> Bracket:
-    """The curve of these steps; ``either_shows``: without noise, either hypothesis may show itself."""
-    if seen == 1.0:
-        return Bracket.exact(_disclosure_alone(1.0, either_shows))
-    if not noisy and seen == 0.0:
+def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Bracket:
+    """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
+
+    ``either_shows``: without noise, either hypothesis may show itself.
+    """
+    if unseen == -math.inf:
+        return Bracket.exact(_disclosure_alone(unseen, either_shows))
+    if not noisy and unseen == 0.0:
         return Bracket.exact(GaussianTradeOff(0.0))
     if not noisy:
-        disclosed = _disclosure_alone(seen, either_shows)
+        disclosed = _disclosure_alone(unseen, either_shows)
         return Bracket.exact(hull([disclosed, disclosed.reversed]))
-    if len(noisy) == 1 and noisy[0].count == 1 and seen == 0.0:
+    if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
         return Bracket.exact(symmetrised(noisy[0].curve()))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
-        found = enclose(noisy, _disclosure_alone(_probability_sampled(noisy), either_shows))
-        above, below = (_with_disclosure(curve, seen, either_shows) for curve in (found.pessimistic, found.optimistic))
+        found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
+        above, below = (
+            _with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic)
+        )
         curves = safest([above, above.reversed]), hull([below, below.reversed])
         return Bracket.checked(*curves, found.notes, tuple(found.routes))
 
@@ -86,28 +91,24 @@ def _shows_the_displaced(mechanism: Mechanism) -> bool:
     return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
 
 
-def _probability_sampled(noisy: tuple[Step, ...]) -> float:
-    """Probability that the target took part at all: what it would show without any noise."""
-    if any(step.pair.sample_rate == 1.0 for step in noisy):
-        return 1.0
-    return -math.expm1(sum(step.count * math.log1p(-step.pair.sample_rate) for step in noisy))
+def _log_never_drawn(noisy: tuple[Step, ...]) -> float:
+    """log of the probability that the target took no part: who takes part would show without any noise."""
+    return sum(step.count * step.pair.log_absent for step in noisy)
 
 
-def _disclosure_alone(seen: float, either_shows: bool) -> Polygon:
-    """Nothing but a noiseless look with probability ``seen``."""
-    return _with_disclosure(NO_RISK, seen, either_shows)
+def _disclosure_alone(unseen: float, either_shows: bool) -> Polygon:
+    """Nothing but a noiseless look, which shows nothing with log probability ``unseen``."""
+    return _with_disclosure(NO_RISK, unseen, either_shows)
 
 
-def _with_disclosure(curve: Polygon, seen: float, either_shows: bool) -> Polygon:
-    """``curve``, and with probability ``seen`` the target itself (``either_shows``: under either hypothesis).
+def _with_disclosure(curve: Polygon, unseen: float, either_shows: bool) -> Polygon:
+    """``curve``, and the target itself but for log probability ``unseen`` (``either_shows``: under either hypothesis).
 
-    Under add/remove only presence shows itself: beta becomes (1 - seen) beta. Under replacement either
+    Under add/remove only presence shows itself: beta is multiplied by the probability. Under replacement either
     value does: the error pairs shrink towards the origin.
     """
-    if seen == 0.0:
+    if unseen == 0.0:
         return curve
-    with np.errstate(divide="ignore"):
-        unseen = np.log1p(-seen)
     fpr, tnr, fnr, _ = curve.vertices
     fnr = fnr + unseen
     if either_shows:
@@ -140,9 +141,9 @@ class Composed:
 
     @cached_property
     def _spectral(self) -> SpectralComposition | None:
-        noisy, seen = whole = steps_of(self.mechanism, self.neighbouring)
+        noisy, unseen = whole = steps_of(self.mechanism, self.neighbouring)
         attained = whole == steps_of(self.mechanism, self.neighbouring, attained=True)
-        return transform_of(noisy) if noisy and seen == 0.0 and attained else None
+        return transform_of(noisy) if noisy and unseen == 0.0 and attained else None
 
     def advantage(self) -> Ends:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""

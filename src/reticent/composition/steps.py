@@ -82,7 +82,7 @@ def sampled(curve: TradeOff, sample_rate: float) -> TradeOff:
 def steps_of(
     mechanism: Mechanism, neighbouring: Neighbouring, *, attained: bool = False
 ) -> tuple[tuple[Step, ...], float]:
-    """The kinds of noisy steps, and the probability that a noiseless one showed the target.
+    """The kinds of noisy steps, and the log of the probability that no noiseless one showed the target.
 
     Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
     together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
@@ -94,19 +94,19 @@ def steps_of(
         attained: see above.
     """
     counts: Counter[Pair] = Counter()
-    squared, log_unseen = 0.0, 0.0
+    squared, unseen = 0.0, 0.0
     for part in mechanism.parts_under(neighbouring, attained=attained):
-        pair, rate = part.pair, part.pair.sample_rate
+        pair = part.pair
         if isinstance(pair, Disclosure):
-            log_unseen += part.count * math.log1p(-rate) if rate < 1.0 else -math.inf
-        elif rate == 1.0 and pair.unsampled_mu is not None:
-            squared += part.count * pair.unsampled_mu**2
+            unseen += part.count * pair.log_absent
+        elif pair.mu is not None:
+            squared += part.count * pair.mu**2
         else:
             counts[pair] += part.count
     steps = [Step(pair, count) for pair, count in counts.items()]
     if squared > 0.0:
         steps.append(Step(GaussianPair(1.0, 1.0, math.sqrt(squared)), 1))
-    return tuple(sorted(steps, key=repr)), -math.expm1(log_unseen)
+    return tuple(sorted(steps, key=repr)), unseen
 
 
 def masses(above: np.ndarray, below: np.ndarray) -> np.ndarray:

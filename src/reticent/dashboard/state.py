@@ -22,6 +22,7 @@ from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLAC
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.epochs import epochs_to_steps
 from reticent.threat import Adversary
 
 OWN_RELATION = "own"
@@ -171,9 +172,7 @@ def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
     size, batch, epochs = count(state, "dataset_size"), count(state, "batch_size"), number(state, "epochs")
     if batch > size:
         raise ParameterError("batch_size", batch, f"at most the number of records, {size}")
-    if not 0.0 < epochs * size <= _MOST * batch:
-        raise ParameterError("epochs", epochs, "a number > 0 that asks for at most a billion steps")
-    return batch / size, max(1, round(epochs * size / batch)), batch, size
+    return batch / size, epochs_to_steps(epochs, batch / size, _MOST), batch, size
 
 
 def adversaries_of(state: State) -> tuple[Adversary, ...]:

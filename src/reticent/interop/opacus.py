@@ -19,6 +19,7 @@ from reticent import _check
 from reticent.composition import Bracket, compose
 from reticent.errors import ArtifactError, ParameterError, ReticentError
 from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanism.epochs import epochs_to_steps
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
@@ -34,7 +35,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         history: segments of equal steps, in order.
         sampler: how batches were really drawn, or None where nobody has seen it: then every step counts as a
             release of the whole data. ``look_at`` sets it.
-        max_grad_norm: largest clip norm of the optimizers that stepped, or None before the first step.
+        max_grad_norm: smallest clip norm of the optimizers that stepped, or None before the first step.
         repeats: how often one record can be in one batch; more than 1 for draws with replacement.
         faults: what was wrong with the inputs of convolutions. With a fault that voids the guarantee no noise counts.
         unseen_layouts: steps were taken with convolutions of a model that nobody had shown to ``look_at``.
@@ -87,9 +88,13 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         """What Opacus calls after each noisy update: reads noise and clip norm off the optimizer itself."""
 
         def hook(optimizer: Any) -> None:
-            rate = min(1.0, sample_rate * optimizer.accumulated_iterations)
-            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
-            self.max_grad_norm = max(self.max_grad_norm or 0.0, float(optimizer.max_grad_norm))
+            batches = optimizer.accumulated_iterations
+            if batches == 1:
+                self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate)
+            else:  # a record may be in each of them: the sum of their rates would forget how far it then moves the sum
+                self.step(noise_multiplier=optimizer.noise_multiplier / batches, sample_rate=1.0)
+            norm = float(optimizer.max_grad_norm)  # a change of a gradient counts against the least noise
+            self.max_grad_norm = norm if self.max_grad_norm is None else min(self.max_grad_norm, norm)
             self.unseen_layouts |= not self._model_seen and any(p.dim() == 4 for p in optimizer.params)
 
         return hook
@@ -235,7 +240,7 @@ def get_noise_multiplier(
     target_epsilon: float,
     target_delta: float,
     sample_rate: float,
-    epochs: int | None = None,
+    epochs: float | None = None,
     steps: int | None = None,
     sampler: Sampler | None = Sampler.POISSON,
 ) -> float:
@@ -244,7 +249,7 @@ def get_noise_multiplier(
     Args:
         target_epsilon, target_delta: the budget, between data sets that differ by adding or removing one record.
         sample_rate: probability of one record per step, or the share of the data in one batch.
-        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps.
+        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded up for the whole run.
         sampler: how batches will be drawn; None, where nobody can say, takes nothing off for sampling.
 
     Raises:
@@ -257,7 +262,7 @@ def get_noise_multiplier(
     if (steps is None) == (epochs is None):
         raise ParameterError("steps", steps, "given, or epochs, and not both")
     rate = _check.rate(sample_rate=sample_rate)
-    count = _check.count(steps=int(_check.count(epochs=epochs) / rate) if steps is None else steps)
+    count = _check.count(steps=steps) if epochs is None else epochs_to_steps(epochs, rate)
     run = DPSGD(1.0, 1.0, count) if sampler is None else DPSGD(1.0, rate, count, sampler=sampler)
     return calibrate(run, NoiseMultiplier(), EpsilonAtDelta(target_epsilon, target_delta)).value
 

@@ -20,7 +20,7 @@ from reticent.proofs import Condition, Status, condition
 SMALLEST, LARGEST = 1e-30, 1e30
 """Beyond these, squares and exponentials leave the range of floating point, and no answer means anything."""
 
-OF_ALL_RELEASES = ("used-once",)
+OF_ALL_RELEASES = ("used-once", "public-preparation")
 OF_NOISE = ("unpredictable-noise", "real-numbers")
 """Keys of conditions that nobody can check from parameters alone."""
 

@@ -11,6 +11,7 @@ from reticent._registry import Parameter, described
 from reticent._text import one_of
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanism.epochs import epochs_to_steps
 from reticent.mechanism.pairs import (
     AntipodalGaussianPair,
     Disclosure,
@@ -18,7 +19,6 @@ from reticent.mechanism.pairs import (
     Pair,
     SymmetrisedGaussianPair,
     WholeUserGaussianPair,
-    any_of,
 )
 from reticent.mechanism.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
 
@@ -100,7 +100,7 @@ class DPSGD(Mechanism):
         if shift == 0.0:
             return ()
         pair, key = _dominating(run, neighbouring, shift, attained)
-        return (Part(pair, run.steps, (key,)),)
+        return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
 
     @property
     def records(self) -> int:
@@ -134,7 +134,8 @@ class DPSGD(Mechanism):
                 raise ParameterError("epochs", epochs, "left out where steps are given")
             if rate is None:
                 raise ParameterError("epochs", epochs, "given together with the batch size and the dataset size")
-            fields["steps"] = max(1, math.ceil(_check.positive(epochs=epochs) / rate - 1e-9))
+            batches = fields.get("batches_per_epoch")
+            fields["steps"] = epochs_to_steps(epochs, rate if batches is None else 1.0 / batches)
         return fields
 
     @property
@@ -149,10 +150,19 @@ class DPSGD(Mechanism):
     def _stated(self) -> tuple[str, ...]:
         drawn = () if self.sample_rate == 1.0 else (_DRAWS[self.sampler],)
         person = () if self.records_per_user is None else ("records-per-person",)
-        return ("clipped", *drawn, *person, "planned-steps")
+        return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else ("hidden-draws",)
+
+
+def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
+    """Keys of what the count of epochs stands on, where batches are shuffled.
+
+    Args:
+        run: any DP-SGD run.
+    """
+    return ("RETICENT:shuffled-epochs",) if run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 else ()
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:
@@ -192,14 +202,15 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
         raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
     if attained and stated.sampler is Sampler.SHUFFLED and stated.sample_rate < 1.0:
         return ()
-    pair: Pair
+    keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
     if noise == 0.0:
-        pair = Disclosure(any_of(records, rate))
-    elif rate == 1.0:
+        return (Part(Disclosure(rate), run.steps * records, keys),)  # each record shows the person by a coin of its own
+    pair: Pair
+    if rate == 1.0:
         pair = GaussianPair(noise, 1.0, records * neighbouring.sensitivity)
     else:
         pair = WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
-    return (Part(pair, run.steps, ("RETICENT:whole-user-dominance",)),)
+    return (Part(pair, run.steps, keys),)
 
 
 def _person_note(records: int) -> str:

@@ -183,7 +183,7 @@ class MatrixMechanism(Mechanism):
 
     def _stated(self) -> tuple[str, ...]:
         drawn = "poisson-draws" if self.sample_rate < 1.0 else "participation-pattern"
-        return ("clipped", drawn, "planned-steps")
+        return ("clipped", drawn, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         return ("hidden-draws",) if self.sample_rate < 1.0 else ()

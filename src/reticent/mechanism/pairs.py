@@ -7,26 +7,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reticent.tradeoff import TradeOff
 
 
-class Pair:
+class Pair(ABC):
     """Two laws of one release.
 
     Attributes:
-        sample_rate: probability that the target takes part in the release, in (0, 1].
+        log_absent: log of the probability that the target takes no part in the release.
         largest_losses: the largest log likelihood ratio and the largest of its negative; infinite where there is
             none.
         unsampled_mu: mu of an attacker who is told whether the target took part; None unless the noise is Gaussian.
+        mu: where the pair is N(0, 1) against N(mu, 1) and nothing else, this mu; else None.
     """
 
     __slots__ = ()
 
-    sample_rate: float
+    @property
+    @abstractmethod
+    def log_absent(self) -> float:
+        """See the class: -inf where it always takes part, and never because a probability was rounded to 1."""
 
     @property
     def largest_losses(self) -> tuple[float, float]:
@@ -38,9 +43,34 @@ class Pair:
         """The mean shift over the noise, in standard deviations; None where the noise is not Gaussian."""
         return None
 
+    @property
+    def mu(self) -> float | None:
+        """See the class: such releases are merged into one, as their mu add in squares."""
+        return None
+
+
+class _Drawn(Pair):
+    """One coin decides whether the target takes part.
+
+    Attributes:
+        sample_rate: probability that it does, in (0, 1].
+    """
+
+    __slots__ = ()
+
+    sample_rate: float
+
+    @property
+    def log_absent(self) -> float:
+        return math.log1p(-self.sample_rate) if self.sample_rate < 1.0 else -math.inf
+
+    @property
+    def mu(self) -> float | None:
+        return self.unsampled_mu if self.sample_rate == 1.0 else None
+
 
 @dataclass(frozen=True, slots=True)
-class GaussianPair(Pair):
+class GaussianPair(_Drawn):
     """N(0, noise^2) against the same, moved by ``shift`` with probability ``sample_rate``.
 
     Attributes:
@@ -56,7 +86,7 @@ class GaussianPair(Pair):
     @property
     def largest_losses(self) -> tuple[float, float]:
         """Unbounded upwards; downwards a release cannot show more than that it was not sampled."""
-        return math.inf, _absent(self.sample_rate)
+        return math.inf, -self.log_absent
 
     @property
     def unsampled_mu(self) -> float:
@@ -65,7 +95,7 @@ class GaussianPair(Pair):
 
 
 @dataclass(frozen=True, slots=True)
-class AntipodalGaussianPair(Pair):
+class AntipodalGaussianPair(_Drawn):
     """Mixtures of N(0, noise^2) with N(-1, noise^2) and with N(+1, noise^2): replacement under Poisson sampling.
 
     Attributes:
@@ -83,7 +113,7 @@ class AntipodalGaussianPair(Pair):
 
 
 @dataclass(frozen=True, slots=True)
-class SymmetrisedGaussianPair(Pair):
+class SymmetrisedGaussianPair(_Drawn):
     """A sampled Gaussian pair, worst of both directions: sampling without replacement, sizes agree.
 
     Attributes:
@@ -111,23 +141,23 @@ class WholeUserGaussianPair(Pair):
         rate: probability of one record, in (0, 1).
         records: of one person, at least 2.
         antipodal: mixtures with means -k and +k, for replacement of all records.
-        sample_rate: probability that any of the records takes part.
     """
 
     noise_multiplier: float
     rate: float
     records: int
     antipodal: bool
-    sample_rate: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sample_rate", any_of(self.records, self.rate))
+    @property
+    def log_absent(self) -> float:
+        """That none of the records takes part: of 60 at rate 1/2 the probability of any would be rounded to 1."""
+        return self.records * math.log1p(-self.rate)
 
     @property
     def largest_losses(self) -> tuple[float, float]:
         if self.antipodal:
             return math.inf, math.inf
-        return math.inf, -self.records * math.log1p(-self.rate)
+        return math.inf, -self.log_absent
 
     @property
     def unsampled_mu(self) -> float:
@@ -135,7 +165,7 @@ class WholeUserGaussianPair(Pair):
 
 
 @dataclass(frozen=True, slots=True)
-class LaplacePair(Pair):
+class LaplacePair(_Drawn):
     """Laplace noise of scale ``noise_multiplier``, moved by ``shift`` with probability ``sample_rate``.
 
     Attributes:
@@ -155,11 +185,11 @@ class LaplacePair(Pair):
         if rate == 1.0:
             return reach, reach
         forward = math.log1p(rate * math.expm1(reach)) if reach < 700.0 else reach + math.log(rate)
-        return forward, min(-math.log1p(rate * math.expm1(-reach)), _absent(rate))
+        return forward, min(-math.log1p(rate * math.expm1(-reach)), -self.log_absent)
 
 
 @dataclass(frozen=True)
-class CurvePair(Pair):
+class CurvePair(_Drawn):
     """Any two laws with a known trade-off curve and bounded likelihood ratio.
 
     Attributes:
@@ -179,7 +209,7 @@ class CurvePair(Pair):
 
 
 @dataclass(frozen=True, slots=True)
-class Disclosure(Pair):
+class Disclosure(_Drawn):
     """No noise: the target shows itself whenever it takes part.
 
     Attributes:
@@ -189,18 +219,3 @@ class Disclosure(Pair):
 
     sample_rate: float
     displaces: bool = False
-
-
-def any_of(records: int, rate: float) -> float:
-    """Probability that at least one of the records takes part.
-
-    Args:
-        records: >= 1.
-        rate: of one record, in (0, 1].
-    """
-    return rate if records == 1 or rate == 1.0 else -math.expm1(records * math.log1p(-rate))
-
-
-def _absent(rate: float) -> float:
-    """Loss of a release that cannot contain the target: log of 1 / (1 - rate)."""
-    return -math.log1p(-rate) if rate < 1.0 else math.inf

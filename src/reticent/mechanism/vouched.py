@@ -51,6 +51,7 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
         _DRAWS[ledger.sampler]: Status.CHECKED,
         "clipped": Status.CHECKED,
         "planned-steps": Status.CHECKED,
+        "public-divisor": Status.CHECKED,
         **form_of(ledger.gradients),
     }
     if ledger.randomness is Randomness.FRESH:
@@ -78,6 +79,8 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
     as_drawn = Fault.OTHER_BATCHES not in run.faults and (run.sampler.times_per_epoch or 1) == 1
     if run.sampler.drawn in drawn and run.sampler.source in status and as_drawn:
         found[drawn[run.sampler.drawn]] = status[run.sampler.source]
+    if run.divisor is not None:
+        found["public-divisor"] = Status.CHECKED  # one number for all steps
     if run.randomness == "secure generator":
         found["unpredictable-noise"] = Status.CHECKED
     if run.records_per_user is not None:

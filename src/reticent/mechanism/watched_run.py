@@ -151,6 +151,7 @@ class Tally(_Frozen):
         steps: noisy updates.
         exposures: sum over steps of how often one record can have been in them.
         records_per_user: as the program stated it; None where it stated nothing.
+        divisor: of every step, if it is known and the same.
         faults: how many of the faults were seen and follow from no other fact.
         inverse_noise: sum over steps of 1 / noise multiplier squared; None where a step had no noise.
         coins: sum over steps of the sample rate, under Poisson sampling.
@@ -161,6 +162,7 @@ class Tally(_Frozen):
     steps: Count
     exposures: Count
     records_per_user: Count | None
+    divisor: Positive | None
     faults: Whole
     inverse_noise: Positive | None
     coins: Noise
@@ -299,6 +301,7 @@ class PublicWatchedRun(Brief, _Frozen):
             steps=self.steps,
             exposures=sum(s.steps * s.batches for s in self.segments) * self.sampler.most_uses,
             records_per_user=self.records_per_user,
+            divisor=self.divisor,
             faults=sum(only_seen(fault) for fault in self.faults),
             inverse_noise=None if silent else sum(steps * noise**-2 for steps, noise in squares),
             coins=sum(s.steps * (s.sample_rate or usual or 0.0) for s in self.segments),

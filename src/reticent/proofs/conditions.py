@@ -102,6 +102,12 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.GENERAL,
     ),
     "used-once": Kind("Nothing else that was computed from these records was released.", Bearing.GENERAL),
+    "public-preparation": Kind(
+        "How the records were chosen, encoded and scaled does not depend on these records.", Bearing.GENERAL
+    ),
+    "public-divisor": Kind(
+        "The noisy sum of a step is divided by a number that does not depend on who was drawn.", Bearing.RELEASE
+    ),
     "poisson-draws": Kind(
         "Each record joins each batch by a coin of its own, with the stated probability. Batches that are cut from "
         "shuffled data, or that have a fixed size, need another answer.",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
 from reticent import _check
-from reticent.composition.polygon import Polygon, symmetric_above
+from reticent.composition.polygon import Polygon, strictest, symmetric_above
 from reticent.tradeoff import TradeOff
 from reticent.tradeoff._logs import log1mexp, log_of
 from reticent.tradeoff.base import LogErrors
@@ -25,6 +25,7 @@ LogDelta = Callable[[np.ndarray], np.ndarray]
 
 _ROUNDING = 1e-15  # of a logarithm, in units of what it was made from
 _LARGEST_MU = 60.0  # beyond, nothing is private
+_HELPS = 1e-9  # in log delta: by which another bound is below the worst case
 _GROUPS = 80  # of the counts of a revealed mask
 _TAIL = 1e-15  # probability of the counts beyond the last group
 _VALUES = 120  # of the sum of squared changes that are tried
@@ -103,6 +104,22 @@ def tangent_envelope(log_deltas: Sequence[LogDelta]) -> Polygon:
     """
     values = np.minimum(np.min([bound(_SIZES) for bound in log_deltas], axis=0), 0.0)
     return symmetric_above(_SIZES, values)
+
+
+def no_more_than_worst(worst: TradeOff, log_deltas: Sequence[LogDelta]) -> TradeOff:
+    """What several upper bounds on ``log delta`` and the worst case prove together; the worst case where none helps.
+
+    The polygon of ``tangent_envelope`` lies a little above its bounds between its thresholds, and 5 % in epsilon
+    beyond 40 nats. So the worst case has a say at its own vertices, too.
+
+    Args:
+        worst: the symmetric curve of the worst case, on the safe side.
+        log_deltas: as for ``tangent_envelope``.
+    """
+    known = worst.log_delta(_SIZES)
+    if not any(np.any(bound(_SIZES) < known - _HELPS) for bound in log_deltas):
+        return worst
+    return strictest([tangent_envelope([worst.log_delta, *log_deltas]), worst])
 
 
 def gaussian_log_delta(mu: float) -> LogDelta:

@@ -23,8 +23,8 @@ from reticent.threat._envelope import (
     AffinityTradeOff,
     LogDelta,
     gaussian_log_delta,
+    no_more_than_worst,
     revealed_mask_log_delta,
-    tangent_envelope,
     total_square_log_delta,
 )
 from reticent.threat.base import ADVERSARIES, Adversary, Assessment, Method
@@ -297,14 +297,14 @@ class _Constant:
             return GaussianTradeOff(0.0)
         if all(part.rate == 1.0 and part.noise > 0.0 for part in self.parts):
             return GaussianTradeOff(self.unsampled_mu())
-        bounds: list[LogDelta] = [worst.log_delta, AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
+        bounds: list[LogDelta] = [AffinityTradeOff(sum(map(_part_affinity, self.parts))).log_delta]
         if len(self.parts) == 1:
             (part,) = self.parts
             unit = part.change / part.noise if part.noise > 0.0 else math.inf
             mask = revealed_mask_log_delta(unit, part.steps, part.rate)
             if float(mask(np.zeros(1))[0]) < float(worst.log_delta(0.0)):
                 bounds.append(mask)
-        return tangent_envelope(bounds)
+        return no_more_than_worst(worst, bounds)
 
     def attained(self) -> TradeOff:
         """A lower bound on the risk of the model: the pair of opposite vectors half the change away from 0."""
@@ -364,10 +364,10 @@ class _Recorded:
         record, noise, rate = self.record, self.mechanism.noise_multiplier, self.mechanism.sample_rate
         if record.squared_change == 0.0 and self.basis is Basis.APPROXIMATION:
             return GaussianTradeOff(0.0)
-        bounds: list[LogDelta] = [worst.log_delta]
+        bounds: list[LogDelta] = []
         if record.scope is Scope.SAMPLED_BATCH:
             bounds.append(gaussian_log_delta(math.sqrt(record.squared_change) / noise))
-            return tangent_envelope(bounds)
+            return no_more_than_worst(worst, bounds)
         if self.mechanism.sampler is Sampler.POISSON:
             total = record.mask_term if record.budget is None else record.budget
             largest = min(total, float(worst_mask_term(LARGEST_CHANGE, noise)))
@@ -375,7 +375,7 @@ class _Recorded:
             bounds.append(AffinityTradeOff(log_affinity(total, largest, rate)).log_delta)
         if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:
             bounds.append(total_square_log_delta(1.0 / noise, record.squared_change, rate))
-        return tangent_envelope(bounds)
+        return no_more_than_worst(worst, bounds)
 
     def unsampled_mu(self) -> float:
         """Sums of squares over the drawn or all steps say nothing about mu: the worst case does."""

@@ -12,8 +12,9 @@ from reticent.composition.relaxed_dimension import DirectionLaw, relaxed_in, rel
 from reticent.composition.sign import laplace_sign
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.dpsgd import accountable, attained_shift
+from reticent.mechanism.dpsgd import accountable, attained_shift, epoch_theorems
 from reticent.mechanism.gradients import Gradients, GradientsRecord
+from reticent.mechanism.ledger import parts_of
 from reticent.proofs import Basis, Status, condition
 from reticent.references import cite
 from reticent.threat._relaxed_answer import Answer, no_relaxed_curve
@@ -46,7 +47,8 @@ _TOGETHER = (
 )
 _DIFFERENT = (
     "The runs differ in noise or sample rate: the answer is that of one unknown sign, the same in all of them, "
-    "whatever the dimension. It is safe as well where the record moves different runs in different directions."
+    "whatever the dimension. It is safe as well where the record moves different runs in different directions, if the "
+    "attacker knows nothing that would change were all of these turned round together."
 )
 _APART = (
     "The attacker does not know in which direction any single record of the person moves the result, in any step. "
@@ -59,6 +61,9 @@ _DIFFERENCE = (
     "of the two knows a part of it."
 )
 _FIXED = ("fixed-length",)
+_ONE_QUERY = (
+    "One fixed query: given how far the record moves its answer, every direction is equally likely for this attacker."
+)
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
@@ -179,7 +184,7 @@ class Relaxed(Adversary):
             basis=Basis.PROOF,
             curve=found.truth.pessimistic,
             truth=found.truth,
-            theorems=cite(*found.keys),
+            theorems=cite(*dict.fromkeys((*found.keys, *_of_epochs(mechanism)))),
             conditions=(*mechanism.conditions, *(condition(key, said) for key in found.needs)),
             notes=(*average, *found.notes, *_stated(self.dimension, mechanism), *mechanism.notes),
             mu_limits=(lower if found.floor else 0.0, upper),
@@ -218,7 +223,7 @@ def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int 
     match mechanism:
         case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
             found = _common(noncentrality(mechanism, neighbouring), stated or d, size)
-            return replace(found, needs=()) if mechanism.releases == 1 else found
+            return replace(found, needs=()).saying(_ONE_QUERY) if mechanism.releases == 1 else found
         case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
             return no_relaxed_curve(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
@@ -262,13 +267,14 @@ def _matrix(mechanism: MatrixMechanism, neighbouring: Neighbouring, stated: int 
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> Answer:
-    if run.sampler is Sampler.SHUFFLED and dimension > 1:
+    if run.sampler is Sampler.SHUFFLED:
         return _epochs(run, neighbouring, dimension)
     if run.records > 1:
         return _person(run, neighbouring, dimension)
     keys: tuple[str, ...] = ("RETICENT:common-sign", "RETICENT:relaxed-meaning")
     if dimension > 1:
         keys += ("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal", "RETICENT:told-mask")
+        keys += ("RETICENT:cut-moments", "RETICENT:norms-and-direction")
     if neighbouring is Neighbouring.REPLACE:
         return _replaced(run, dimension, keys)
     if dimension > 1:
@@ -286,7 +292,7 @@ def _epochs(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> Answer:
     if neighbouring is Neighbouring.REPLACE:
         found = _replaced(run, dimension, keys)
     else:
-        found = Answer(relaxed_in(run, dimension), keys, (), _FIXED)
+        found = Answer(relaxed_in(run, dimension), keys, (_LOG_2,) if dimension == 1 else (), _FIXED)
     return _together(found) if run.records > 1 else found
 
 
@@ -353,6 +359,12 @@ def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
     if len(runs) < len(parts) or len({replace(run, steps=1) for run in runs}) > 1:
         return None
     return replace(runs[0], steps=sum(run.steps for run in runs))
+
+
+def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
+    """What shuffled runs are counted by, whoever attacks."""
+    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
+    return tuple(dict.fromkeys(keys))
 
 
 def _coordinates(mechanism: Mechanism) -> int | None:

@@ -199,7 +199,7 @@ class TrainConfig(Strict):
             or the risk that it must keep to.
         max_grad_norm: clip norm (L2) of each record's gradient.
         sample_rate, batch_size: exactly one; ``batch_size`` is the *expected* size under Poisson.
-        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded for the whole run.
+        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded up for the whole run.
         divisor: what the noisy sum is divided by; default the expected batch size, which treats the
             number of records as public.
         records_per_user: the most records of one person in the data, as you state it; all of them are then protected

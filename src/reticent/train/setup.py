@@ -12,6 +12,7 @@ from reticent.data import Dataset
 from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanism import Mechanism, Sampler
+from reticent.mechanism.epochs import epochs_to_steps
 from reticent.mechanism.run_ledger import MOST_STEPS
 from reticent.train.augmentation import Augmentation
 from reticent.train.config import TargetConfig, TrainConfig
@@ -123,9 +124,5 @@ def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
     if config.epochs is None:
         raise ParameterError("epochs", None, "given, or steps")
     if config.sampler is Sampler.SHUFFLED and config.batch_size is not None:
-        steps = config.epochs * -(-dataset_size // config.batch_size)
-    else:
-        steps = config.epochs / rate
-    if not steps <= MOST_STEPS:
-        raise ParameterError("epochs", config.epochs, f"so few that the run has at most {MOST_STEPS} steps")
-    return max(1, round(steps))
+        rate = 1.0 / -(-dataset_size // config.batch_size)  # the last batch of a pass is kept
+    return epochs_to_steps(config.epochs, rate, MOST_STEPS)

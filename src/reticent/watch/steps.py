@@ -117,6 +117,7 @@ class Steps:
             steps=len(self),
             exposures=self._batches * often,
             records_per_user=records,
+            divisor=self.divisor,
             faults=faults,
             inverse_noise=inverse if known else None,
             coins=0.0 if usual_rate is None else self._coins + self._usual * usual_rate,

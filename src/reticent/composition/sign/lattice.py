@@ -32,6 +32,7 @@ _LONGEST = 2**31  # points of one axis
 _APART = 1e-9  # of two thresholds
 _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
 _OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how often pitches are fitted to them
+_COARSEST = 50.0  # distance of two points, in nats: losses are a small part of that, and e^700 is no number
 _ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
 _MARGIN, _WALK = 8, 6.0  # cells beside it; and standard deviations of the walk to lattice points
 _CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
@@ -312,6 +313,8 @@ def _pitches(
         pitch *= np.sqrt(rows * columns / points)
     if rows * columns > _OVERSIZE * points:
         raise NumericalError(f"sign lattice: {rows} x {columns} points would be needed")
+    if not max(pitches) < _COARSEST:
+        raise NumericalError(f"sign lattice: its points would be {max(pitches):.1e} nats apart")
     return pitches, (rows, columns)
 
 

@@ -19,14 +19,14 @@ from reticent.composition.polygon import Sides, polygon_above, polygon_through
 from reticent.composition.sign.noise import GaussianSign, odd_and_even
 from reticent.errors import NumericalError
 from reticent.tradeoff import LogErrors
-from reticent.tradeoff._logs import TINY
+from reticent.tradeoff._logs import TINY, log_of
 
 REACH = 9.5  # standard deviations of y past twice the shift that quadrature nodes cover
 _MOST_NODES = 4_000_000  # of one quadrature
 _MOST_CELLS = 600_000  # of a net of frequencies
 _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
-_LEAST_WEIGHT, _LEAST_DEVIATION = 1e-320, 1e-150  # in place of 0
+_LEAST_DEVIATION = 1e-150  # in place of 0
 _FIRST_CELL, _GROWTH = 0.02, 1.06  # of a net: times the mean absolute deviation; from one cell to the next
 _WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from so many steps on
 
@@ -70,8 +70,9 @@ class FoldedNodes(NamedTuple):
     def log_moment(self, s: float, w: float) -> float:
         """log E e^{s b + w a} of one step under "absent", real arguments."""
         top = s * self.b + abs(w) * np.abs(self.a)
-        shift = float(np.max(top + np.log(np.maximum(self.weight, _LEAST_WEIGHT))))
-        terms = self.weight * np.exp(top - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
+        logs = top + log_of(self.weight)
+        shift = float(np.max(logs))
+        terms = np.exp(logs - shift) * 0.5 * (1.0 + np.exp(-2.0 * abs(w) * np.abs(self.a)))
         return shift + math.log(float(np.sum(terms)))
 
 

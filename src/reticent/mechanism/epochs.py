@@ -1,0 +1,35 @@
+"""How many steps some passes over the data take: one conversion for all doors, always rounded up."""
+
+from __future__ import annotations
+
+import math
+
+from reticent import _check
+from reticent.errors import ParameterError
+
+_MOST = 10**12  # steps that an answer is given for
+_ROUNDING = 2.0**-50  # relative: of the rate, of epochs as typed, and of their quotient
+
+
+def epochs_to_steps(epochs: float, sample_rate: float, most: int = _MOST) -> int:
+    """Noisy updates in ``epochs`` passes of ``1 / sample_rate`` steps each: a step that was begun counts.
+
+    A quotient that is a whole number but for the rounding of its parts is that number: three epochs of 75 batches
+    are 225 steps.
+
+    Args:
+        epochs: passes over the data, > 0.
+        sample_rate: share of the data in one step, in (0, 1].
+        most: steps that are allowed.
+
+    Raises:
+        ParameterError: ``epochs`` is no number > 0, or asks for more than ``most`` steps; or the rate is none.
+
+    Example:
+        >>> [epochs_to_steps(3, 1 / 75), epochs_to_steps(0.5, 1 / 75)]
+        [225, 38]
+    """
+    wanted = _check.positive(epochs=epochs) / _check.rate(sample_rate=sample_rate)
+    if not wanted <= most:
+        raise ParameterError("epochs", epochs, f"so few that the run has at most {most} steps")
+    return max(1, math.ceil(wanted * (1.0 - _ROUNDING)))

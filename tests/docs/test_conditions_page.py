@@ -1,0 +1,62 @@
+"""docs/conditions.md: every theorem that can be cited has a row, and every condition that a row names exists."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.proofs import CONDITIONS, Bearing
+from reticent.references import THEOREMS
+from reticent.threat import Attribute, Relaxed, WorstCase
+from tests.docs.follow import ROOT
+
+PAGE = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")
+ROWS = {
+    key: set(re.findall(r"`([a-z-]+)`", needs))
+    for key, needs in re.findall(r"^\| `([^`]+)` \|[^|]+\|([^|]+)\|$", PAGE, re.MULTILINE)
+}
+EVERYWHERE = {
+    "unpredictable-noise",
+    "real-numbers",
+    "used-once",
+    "public-preparation",
+    "public-divisor",
+    "start-weights",
+}
+
+
+def test_every_theorem_has_one_row_and_every_row_a_theorem() -> None:
+    assert set(ROWS) == set(THEOREMS)
+    assert len(re.findall(r"^\| `[^`]+` \|", PAGE, re.MULTILINE)) == len(THEOREMS)
+
+
+def test_every_condition_of_a_row_exists_and_every_condition_is_in_a_row() -> None:
+    named = set().union(*ROWS.values()) | EVERYWHERE
+    assert named == set(CONDITIONS)
+    assert all(ROWS.values())
+
+
+CASES: list[tuple[object, Mechanism, Neighbouring]] = [
+    (WorstCase(), DPSGD(2.0, 0.1, 5), Neighbouring.ADD_REMOVE),
+    (WorstCase(), DPSGD(2.0, 0.1, 5, sampler=Sampler.FIXED_SIZE), Neighbouring.REPLACE),
+    (WorstCase(), DPSGD(2.0, 0.1, 5, sampler=Sampler.SHUFFLED), Neighbouring.ADD_REMOVE),
+    (WorstCase(), DPSGD(2.0, 0.1, 5, records_per_user=3), Neighbouring.ADD_REMOVE),
+    (WorstCase(), Gaussian(2.0), Neighbouring.ADD_REMOVE),
+    (WorstCase(), Laplace(2.0, sample_rate=0.1), Neighbouring.ADD_REMOVE),
+    (Relaxed(), DPSGD(2.0, 0.1, 5), Neighbouring.ADD_REMOVE),
+    (Relaxed(30), DPSGD(2.0, 0.1, 5, records_per_user=3), Neighbouring.ADD_REMOVE),
+    (Attribute(0.3), DPSGD(2.0, 0.1, 5), Neighbouring.REPLACE),
+]
+
+
+@pytest.mark.parametrize(("who", "mechanism", "neighbouring"), CASES, ids=lambda x: repr(x)[:50])
+def test_what_people_see_beside_a_number_is_what_its_theorems_need(who, mechanism, neighbouring) -> None:
+    """No condition beside the number is one that no cited theorem names; what weakens a claim is never left out."""
+    found = who.assess(mechanism, neighbouring)
+    seen = {one.key for one in found.conditions}
+    needed = set().union(*(ROWS[key] for key in found.theorems))
+    assert seen <= needed | EVERYWHERE | {"planned-steps"}
+    weakening = {key for key in needed if CONDITIONS[key].bearing in (Bearing.DATA, Bearing.ATTACKER)}
+    assert weakening - seen <= {"audited-record"}  # of records that a filter measured
