@@ -82,3 +82,42 @@ def over_targets(figure, name):
     right.set(xlabel="true worst-case epsilon at delta 1e-5 (dotted: no noise)", xscale="log")
     right.legend(loc="lower right")
     return ours
+
+
+def kinds_entry(number, name, title, published, reason, settings):
+    """The entry about kinds of gradients of one study."""
+    study = STUDIES[name]
+    shared = {"steps": study.steps, "sample rate": study.sample_rate, "allowed advantage": 0.1}
+    return Entry(
+        id=f"utility/figure-{number}",
+        title=f"{title}: what each kind of gradients needs",
+        run=partial(over_kinds, name=name),
+        published=published,
+        reason=reason,
+        settings=shared | {"private records": study.private} | settings,
+        inches=(9.0, 3.6),
+    )
+
+
+def over_kinds(figure, name):
+    """Noise of each kind, and the accuracy there over the worst-case epsilon that the noise really has."""
+    ours, (left, right) = {}, figure.subplots(1, 2)
+    base = next((row["accuracies"] for row in rows("reacting", name) if row["rule"] == "any gradients"), None)
+    for place, row in enumerate(rows("reacting", name)):
+        rule, here = row["rule"], interval(row["accuracies"])
+        ours[f"{rule}: accuracy"] = here
+        if not row["noise"]:
+            right.axhline(here.value, color="grey", linestyle=":")
+            continue
+        ours |= {f"{rule}: noise": row["noise"], f"{rule}: worst-case advantage": row["worst_advantage"]}
+        ours[f"{rule}: worst-case epsilon"] = row["worst_epsilon"]
+        if base is not None:
+            ours[f"{rule}: gain in points"] = gain(row["accuracies"], base)
+        look = {"color": f"C{place}", "marker": "os^vDx*"[place % 7], "linestyle": "none"}
+        left.barh(-place, row["noise"], color=look["color"])
+        left.text(row["noise"], -place, f" {rule}", va="center", fontsize=7)
+        right.errorbar(row["worst_epsilon"], here.value, yerr=here.high - here.value, label=rule, **look)
+    left.set(xlabel="noise multiplier", yticks=[], xlim=(0.0, 9.0))
+    right.set(xlabel="true worst-case epsilon at delta 1e-5 (dotted: no noise)", ylabel="test accuracy", xscale="log")
+    right.legend(loc="lower right", fontsize=7)
+    return ours

@@ -87,6 +87,21 @@ STUDIES |= {
     "adult-once": Study(**RANDOM, steps=26, recipe=LINEAR),
 }
 """Sizes near those of the membership paper's Adult experiment: 1,026 parameters, batches of 1,000."""
+PATCHES = {"kind": "patches", "width": 500, "size": 5, "stride": 2, "cells": 3, "threshold": 0.5}
+HEAD = SMOOTH | {"model": {"kind": "logistic", "bias": False}, "momentum": 0.9, "average_last": 0.2}
+HEAD |= {"max_grad_norm": 1.0, "learning_rate": 16.0, "physical_batch_size": 8192}
+LARGE = {"sample_rate": 0.1, "steps": 150, "recipe": HEAD, "targets": (0.1,)}
+STUDIES |= {
+    "adult-linear": Study(data={"name": "adult"}, private=26_000, public=6_561, parameters=216, **LARGE),
+    "cifar-10-linear": Study(
+        data={"name": "cifar-10", "features": PATCHES},
+        private=40_000,
+        public=10_000,
+        parameters=90_000,
+        **(LARGE | {"recipe": HEAD | {"max_grad_norm": 0.25}}),
+    ),
+}
+"""One linear layer without a bias: what is proven of it depends on how its gradients react (``reacting``)."""
 
 
 def whole(name: str) -> Dataset:
@@ -97,14 +112,14 @@ def whole(name: str) -> Dataset:
     folder = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "reticent"
     kept = folder / f"{name}-features.npz"
     if not kept.exists():
-        found = extracted(data.load(name), config.features)
+        found = extracted(data.load(config.name), config.features)
         folder.mkdir(parents=True, exist_ok=True)
         np.savez(kept, features=found.features, labels=found.labels, notes=found.notes, origin=found.origin)
     with np.load(kept) as file:
         rows, labels, notes, origin = (file[key] for key in ("features", "labels", "notes", "origin"))
     test = np.arange(len(rows) - 10_000, len(rows))
     return Dataset(
-        name,
+        config.name,
         "features",
         rows,
         labels,

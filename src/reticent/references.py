@@ -219,7 +219,7 @@ _THEOREMS = (
     Theorem(
         "KAISSIS2022:Theorem 2",
         "Releases along one common unknown direction compose by adding noncentralities.",
-        "The same direction in all releases; weights sensitivity over variance.",
+        "The same direction in all releases, lengths that do not depend on it; weights sensitivity over variance.",
     ),
     Theorem(
         "KAISSIS2023:Theorem 1",
@@ -267,7 +267,8 @@ _THEOREMS = (
     Theorem(
         "RETICENT:common-sign",
         "The Bayes test for one unknown sign shared by all steps, composed in two dimensions; docs/relaxed-dpsgd.md.",
-        "Poisson sampling; add/remove or zero-out; scalar (safe for higher dimension).",
+        "Poisson sampling; add/remove or zero-out; scalar (safe for higher dimension); a length that does not depend "
+        "on the sign.",
     ),
     Theorem(
         "RETICENT:public-coin",
@@ -370,7 +371,8 @@ _THEOREMS = (
         "RETICENT:second-moment",
         "Over a common uniform direction in d dimensions chi-square is the mean of 0F1(; d/2; n^2/(4 s^4)) - 1 over "
         "n ~ Binomial(T, p^2), and it bounds every test; docs/relaxed-dimension.md.",
-        "Poisson sampling; add/remove or zero-out; a direction that is uniform in d dimensions for the attacker.",
+        "Poisson sampling; add/remove or zero-out; a direction that is uniform in d dimensions for the attacker and "
+        "independent of noise and draws; a length that does not depend on it.",
     ),
     Theorem(
         "RETICENT:hypercontractive",
@@ -382,19 +384,22 @@ _THEOREMS = (
         "RETICENT:reacting-second-moment",
         "Chi-square is at most E (1 + p^2 (e^(K(u, u') / s^2) - 1))^T - 1 over two hidden directions, whatever the "
         "gradients react to; docs/relaxed-reacting.md.",
-        "<g(u), g(u')> <= K(u, u') for all releases: one direction of any length, or features times any vector; a "
-        "direction that is uniform for the attacker and independent of noise and draws.",
+        "Poisson sampling; add/remove or zero-out; <g(u), g(u')> <= K(u, u') for all releases: one direction, any "
+        "length along it and never against it, or features times any vector; features that are the same in every step; "
+        "a direction that is uniform in d dimensions for the attacker and independent of noise and draws (of several "
+        "records: the family of directions is).",
     ),
     Theorem(
         "RETICENT:reacting-information",
-        "What the releases tell about the hidden direction bounds what the next step shows; docs/relaxed-reacting.md.",
-        "As RETICENT:reacting-second-moment.",
+        "The divergence of present from absent is at most the sum over steps of what one shows to somebody who knows "
+        "as much of the hidden direction as the steps before can tell; docs/relaxed-reacting.md.",
+        "As RETICENT:reacting-second-moment; of several records: directions that stay in all steps.",
     ),
     Theorem(
         "RETICENT:one-normal",
         "The likelihood ratio of a mixture of Gaussian shifts is distributed as a convex function of one normal "
         "variable (EHRHARD1983); with given moments the worst is flat, then straight; docs/relaxed-dimension.md.",
-        "As RETICENT:second-moment.",
+        "As RETICENT:second-moment: gradients that react to the weights break it.",
     ),
     Theorem(
         "RETICENT:cut-moments",
@@ -432,7 +437,7 @@ _THEOREMS = (
         "For all records of a person chi-square is at most the mean of 0F1(; d/2; n^2/(4 s^4)) - 1 over "
         "n = sum J_t J'_t, J ~ Binomial(K, p), however the directions depend on each other; docs/relaxed-dimension.md.",
         "Poisson sampling, a coin per record; the direction of each record in each step is uniform in d dimensions for "
-        "the attacker and independent of coins and noise.",
+        "the attacker; the family of all directions is independent of coins, noise and lengths.",
     ),
     Theorem(
         "DENISOV2022:Theorem 2.1",

@@ -17,19 +17,16 @@ FIXED = GradientsRecord(kind=Gradients.FIXED, dimension=5, features="same", norm
 NETWORK = GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.NETWORK)
 
 
+def data(**changes: object) -> dict[str, object]:
+    found = {"name": "adult", "source": "UCI", "commitment": "0" * 64, "dataset_size": 100, "test_size": 0}
+    return {**found, "feature_shape": [5], "classes": 3, **changes}
+
+
 def run(**changes: object) -> PublicLedger:
     document = {
         "created": "2026-01-01T00:00:00+00:00",
         "config": {"model": {"kind": "logistic"}},
-        "data": {
-            "name": "adult",
-            "source": "UCI",
-            "commitment": "0" * 64,
-            "dataset_size": 100,
-            "test_size": 0,
-            "feature_shape": [5],
-            "classes": 3,
-        },
+        "data": data(),
         "sampler": "poisson",
         "noise_multiplier": 1.0,
         "max_grad_norm": 1.0,
@@ -83,8 +80,9 @@ class TestFormOfTheModel:
         assert not {"one-direction", "fixed-length", "one-direction-per-record", "independent-directions"} & set(found)
 
     def test_normalised_gradients_have_a_fixed_length(self) -> None:
-        two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10}
-        assert run(gradients=FIXED, **two).vouches()["fixed-length"] is Status.CHECKED
+        two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10, "data": data(classes=2)}
+        normalised = {"config": {"clipping": "normalise"}}
+        assert run(gradients=FIXED, **two, **normalised).vouches()["fixed-length"] is Status.CHECKED
         one = GradientsRecord(kind=Gradients.ONE_DIRECTION, dimension=5, features="same")
         found = run(gradients=one, **two).vouches()
         assert found["one-direction"] is Status.CHECKED
@@ -104,6 +102,7 @@ class TestFormOfTheModel:
         "wrong",
         [
             {"kind": "fixed", "dimension": 5},
+            {"kind": "fixed", "dimension": 5, "normalised": True, "known_share": 0.1},
             {"kind": "any"},
             {"kind": "any", "obstacle": "bias", "dimension": 5},
             {"kind": "linear-head", "obstacle": "bias", "dimension": 5},
@@ -125,8 +124,14 @@ class TestFormOfTheModel:
             run(gradients=HEAD, parameters=biased, num_parameters=18)
         share = HEAD.model_copy(update={"known_share": 0.1})
         assert run(gradients=share, parameters=biased, num_parameters=18).gradients == share
+        normalised = {"config": {"clipping": "normalise"}}
         with pytest.raises(ValidationError, match="must fit the parameters"):
-            run(gradients=FIXED)  # three outputs
+            run(gradients=FIXED, **normalised)  # three outputs
+        two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10}
+        with pytest.raises(ValidationError, match="needs two labels"):
+            run(gradients=FIXED, **two, **normalised)
+        with pytest.raises(ValidationError, match=r"must fit config\.clipping"):
+            run(gradients=FIXED, **two, data=data(classes=2))
 
     def test_round_trip(self) -> None:
         ledger = run(gradients=HEAD)
@@ -173,8 +178,9 @@ class TestWhatRan:
 
     def test_a_watched_loop(self) -> None:
         found = watched(gradients=HEAD).vouches()
-        assert found["poisson-draws"] is found["clipped"] is found["unpredictable-noise"] is Status.CHECKED
+        assert found["poisson-draws"] is found["unpredictable-noise"] is Status.CHECKED
         assert found["linear-head"] is Status.CHECKED
+        assert found["clipped"] is found["same-features"] is Status.DECLARED  # what mixes records is not seen
         assert not {"start-weights", "planned-steps", "hidden-draws"} & set(found)
 
     def test_what_a_program_declares_is_declared(self) -> None:

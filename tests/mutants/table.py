@@ -44,7 +44,13 @@ WHOLE_USERS = "tests/composition/test_whole_users.py"
 DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
 WHITE_BOX = "tests/attack/test_white_box.py"
+REACTING = "tests/composition/test_reacting.py"
+REACTING_ORACLES = "tests/composition/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
+FORM = "tests/train/test_model_form.py"
+NORMALISE = "tests/train/test_normalise.py"
+VOUCHED = "tests/mechanism/test_vouched.py"
+WATCH_FORM = "tests/watch/test_model_form.py"
 FACTS = "tests/threat/test_facts_to_claims.py"
 EPOCHS = "tests/mechanism/test_epochs.py"
 ROUNDED = "tests/composition/test_rounded_ends.py"
@@ -211,6 +217,31 @@ MUTANTS = (
     Mutant("declared text: letters of one script", "reticent/certificate/text.py", "if len(scripts) > 1 and", "if False and", TEXT),
     Mutant("declared text: combining marks", "reticent/certificate/text.py", '_MARKS = {"Mn", "Mc", "Me"}', "_MARKS: set[str] = set()", TEXT),
     Mutant("page: a key that did not sign", "reticent/certificate/page.py", "signers=[] if false_signatures(certificate) else", "signers=[] if False else", SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
+    Mutant("form: a bias is overlooked", "reticent/train/model_form.py", 'bias="bias" in named and named["bias"].requires_grad', "bias=False", FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
+    Mutant("form: a bias with normalised gradients is fixed", "reticent/train/model_form.py", "if normalised and not form.bias else", "if normalised else", FORM + "::TestKinds::test_a_bias_is_never_fixed"),
+    Mutant("form: a network is taken for a head", "reticent/train/model_form.py", "layer = owners[0] if len(owners) == 1 else None", "layer = owners[-1] if owners else None", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: dropout is not seen", "reticent/train/model_form.py", "return layer.p > 0.0", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: statistics of a batch are not seen", "reticent/train/model_form.py", "return layer.training or not layer.track_running_stats", "return False", FORM + "::TestLayers::test_what_is_in_the_way"),
+    Mutant("form: a layer that is used twice in a row", "reticent/train/model_form.py", "known=known and _places(model, layer) == 1", "known=known", FORM + "::TestLayers::test_what_is_written_by_somebody_else_is_not_known"),
+    Mutant("form: any loss keeps its sign", "reticent/train/model_form.py", "if hard_labels and form.known and form.last and", "if form.known and", FORM + "::TestKinds::test_a_loss_that_may_turn_the_gradient_round_is_a_head"),
+    Mutant("form: several labels are one direction", "reticent/train/model_form.py", "form.layer.out_features == 2", "form.layer.out_features >= 2", FORM + "::TestKinds::test_several_labels_are_a_head_even_if_normalised"),
+    Mutant("form: records that were handed over are vouched for", "reticent/train/run.py", "encoded_here = dataset is None or", "encoded_here = True or", FORM + "::TestRuns::test_records_that_were_handed_over_are_not_vouched_for"),
+    Mutant("form: views are not seen", "reticent/train/model_form.py", "and config.augmentation is not None", "and config.augmentation is None", FORM + "::TestRuns::test_views_have_no_kind"),
+    Mutant("features: a record that is shorter than it says", "reticent/train/features.py", "and shortest >= length * (1.0 - 1e-6)", "", FORM + "::TestOneLength::test_records_that_do_not_have_it_are_refused"),
+    Mutant("normalise: a constant beside the length", "reticent/train/factored.py", "torch.linalg.vector_norm(scaled, dim=1, keepdim=True), 1.0)", "torch.linalg.vector_norm(rows, dim=1, keepdim=True) + 1e-6, 1.0)", NORMALISE + "::TestTwoLabels"),
+    Mutant("normalise: gradients that underflow", "reticent/train/factored.py", "unit_rows(wrong - one)", "unit_rows(softmax(logits, dim=1).double() - one)", NORMALISE + "::TestTwoLabels"),
+    Mutant("normalise: longer than the clip norm", "reticent/train/factored.py", "_INSIDE = 1.0 - 2.0**-20", "_INSIDE = 1.0 + 2.0**-20", NORMALISE + "::TestTwoLabels"),
+    Mutant("vouched: a head is one direction", "reticent/mechanism/vouched.py", 'Gradients.LINEAR_HEAD: ("linear-head", "known-share"),', 'Gradients.LINEAR_HEAD: ("one-direction", "linear-head", "known-share"),', VOUCHED + "::TestFormOfTheModel::test_a_head_is_no_single_direction"),
+    Mutant("vouched: one direction has a fixed length", "reticent/mechanism/vouched.py", 'Gradients.ONE_DIRECTION: ("same-features",)', 'Gradients.ONE_DIRECTION: ("same-features", "fixed-length")', VOUCHED + "::TestFormOfTheModel::test_normalised_gradients_have_a_fixed_length"),
+    Mutant("vouched: noise from a seed", "reticent/mechanism/vouched.py", "if ledger.randomness is Randomness.FRESH:", "if True:", VOUCHED + "::TestWhatRan"),
+    Mutant("vouched: batches that the loader did not draw", "reticent/mechanism/vouched.py", "Fault.OTHER_BATCHES not in run.faults and", "", VOUCHED + "::TestWhatRan"),
+    Mutant("vouched: the word of a program", "reticent/mechanism/vouched.py", 'found["same-features"] = Status.DECLARED', 'found["same-features"] = Status.CHECKED', VOUCHED + "::TestWhatRan"),
+    Mutant("ledger: a form that does not fit the parameters", "reticent/mechanism/gradients.py", "return any(trained in (None, outputs * (inputs + biased)) for outputs, inputs in heads)", "return bool(heads)", VOUCHED + "::TestFormOfTheModel::test_the_form_must_fit_the_parameters"),
+    Mutant("watch: features that the loop changes", "reticent/watch/model_form.py", "return bool(torch.isin(self._numbers(batch.detach().flatten(1)), self._known).all())", "return True", WATCH_FORM + "::TestNotBelieved::test_features_that_the_loop_changes"),
+    Mutant("watch: a layer that is used twice", "reticent/watch/model_form.py", "self._calls > batches", "self._calls > 2 * batches", WATCH_FORM + "::TestNotBelieved::test_a_layer_that_is_used_twice"),
+    Mutant("watch: dropout that is switched on later", "reticent/watch/model_form.py", "        if isinstance(now, Obstacle):\n            self._form = now\n        elif", "        if", WATCH_FORM + "::TestNotBelieved::test_dropout_that_is_switched_on_later"),
+    Mutant("watch: any clipping is taken for flat", "reticent/watch/model_form.py", "Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)", "head_of(self._bare)", WATCH_FORM + "::TestNotBelieved::test_gradients_that_are_taken_another_way"),
+    Mutant("patches: other images of the batch", "reticent/train/patches.py", "rows = rows - rows.mean(dim=1, keepdim=True)", "rows = rows - rows.mean(dim=0, keepdim=True)", "tests/train/test_features.py::test_patches_of_one_image_change_its_own_row_only"),
     Mutant("events: noise over the records of a person", INTEROP + "dp_events.py", "dp_event.GaussianDpEvent(run.noise_multiplier / run.records)", "dp_event.GaussianDpEvent(run.noise_multiplier)", FACTS + "::test_an_exported_event_speaks_about_all_records_of_a_person"),
     Mutant("epochs: rounded down", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.floor(wanted)", EPOCHS),
     Mutant("epochs: a whole number and its rounding", MECHANISM + "epochs.py", "math.ceil(wanted * (1.0 - _ROUNDING))", "math.ceil(wanted - 0.01)", EPOCHS),
@@ -242,4 +273,25 @@ MUTANTS = (
     Mutant("opacus: saved repeats", INTEROP + "opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
     Mutant("opacus: the largest clip norm", INTEROP + "opacus.py", "else min(self.max_grad_norm, norm)", "else max(self.max_grad_norm, norm)", BRIDGES),
     Mutant("pld: half a bound", INTEROP + "pld.py", "    return all(\n        bool(getattr", "    return any(\n        bool(getattr", BRIDGES),
+    Mutant("reacting: what a known direction tells, at less signal", DIMENSION + "step_information.py", "mu, counts = math.sqrt(part.signal),", "mu, counts = math.sqrt(0.98 * part.signal),", REACTING_ORACLES + "::test_what_a_known_direction_tells"),
+    Mutant("reacting: psi dropped", DIMENSION + "step_information.py", "_steepest(drawn) * chi_square)", "0.5 * chi_square)", REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: the fourth moment dropped", DIMENSION + "step_information.py", "0.5 * chi_square + fourth)", "0.5 * chi_square)", REACTING_ORACLES + "::test_each_bound_of_a_step_is_asked"),
+    Mutant("reacting: a power of the rate more", DIMENSION + "step_information.py", "return self.rate**2 * float(_above_tangent", "return self.rate**3 * float(_above_tangent", REACTING + "::test_the_table"),
+    Mutant("reacting: first order without the square of the rate", DIMENSION + "step_information.py", "x * mean * mean * first", "x * mean * mean * self.rate * first", REACTING + "::test_the_table"),
+    Mutant("reacting: left ends for right ones in the majorant", DIMENSION + "reacting_information.py", "np.append(np.maximum.accumulate(values)[1 : len(nats)], values[-1])[: len(nats)]", "np.maximum.accumulate(values)[: len(nats)]", REACTING_ORACLES + "::test_the_majorant_covers_what_lies_between_two_points"),
+    Mutant("reacting: left ends for right ones in blocks of steps", DIMENSION + "reacting_information.py", "_gains(part, setting)(high * known", "_gains(part, setting)(low * known", REACTING_ORACLES + "::test_blocks_of_steps_lie_above_the_sum_of_all"),
+    Mutant("reacting: left ends for right ones in any order", DIMENSION + "reacting_information.py", "_per_nat(part, setting, grid[1:])", "_per_nat(part, setting, grid[:-1])", REACTING_ORACLES + "::test_any_order_of_equal_parts_lies_above_the_integral"),
+    Mutant("reacting: the order as it is given", DIMENSION + "reacting_information.py", "return min(float(taught @ prices + most @ width), total)", "return min(float(taught @ prices), total)", REACTING + "::test_ledgers_bound_each_order_of_their_steps"),
+    Mutant("reacting: phi squared in place of its majorant", DIMENSION + "reacting_information.py", "while len(kept) > 1 and _bends(", "while len(kept) > len(nats) and _bends(", REACTING_ORACLES + "::test_gains_are_concave_and_grow"),
+    Mutant("reacting: nothing is learnt", DIMENSION + "reacting_information.py", "(high * known_direction(part))", "(0.0 * high)", REACTING + "::test_the_table"),
+    Mutant("reacting: a known share forgotten", DIMENSION + "reacting_information.py", "hidden + setting.known_share", "hidden", REACTING + "::test_a_known_share_bounds_who_looks_at_it_alone"),
+    Mutant("reacting: removal without its threshold", DIMENSION + "reacting_information.py", "log_of(remove) + thresholds", "log_of(remove)", REACTING_ORACLES + "::test_two_coins_bound_delta_both_ways"),
+    Mutant("reacting: heads as one direction", DIMENSION + "reacting_information.py", "hidden = bounds.half_square if setting.agrees else bounds.square", "hidden = bounds.half_square", REACTING + "::test_heads_with_several_outputs"),
+    Mutant("reacting: half of all pairs for heads", DIMENSION + "reacting.py", "if self.setting.agrees:  # half", "if True:  # half", REACTING + "::test_exact_likelihood_ratios_of_reactions"),
+    Mutant("reacting: an epoch of a person as one step", DIMENSION + "reacting.py", "split=records > 1 and not attained", "split=False", REACTING + "::test_a_person_whose_records_are_spread_over_an_epoch"),
+    Mutant("reacting: fixed batches", DIMENSION + "reacting.py", "        return _FIXED_BATCHES\n", "        pass\n", REACTING + "::test_what_is_not_covered_gets_the_worst_case"),
+    Mutant("reacting: a moment generating function cut off", DIMENSION + "learnt.py", "np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2)", "np.minimum(np.logaddexp(0.0, _log_excess(law, tilts, law.nodes) - LOG_2), 2.0)", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: overlaps as before anything is learnt", DIMENSION + "learnt.py", "(1.0 + gained**2 / d) / d", "1.0 / d", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
+    Mutant("reacting: chords without the mean", DIMENSION + "overlap_law.py", "+ _SHARE, 0.0, 1.0)", "- 0.2, 0.0, 1.0)", REACTING_ORACLES + "::test_exponential_moments_of_overlaps_lie_closely_above"),
+    Mutant("reacting: the perceptron acts on all", DIMENSION + "frozen.py", "inside if signed else 0.5 * inside", "inside", REACTING + "::test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below"),
 )  # fmt: skip

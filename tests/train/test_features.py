@@ -12,12 +12,14 @@ from reticent.data import Dataset
 from reticent.errors import ParameterError
 from reticent.train import train
 from reticent.train.config import LearningRateConfig
-from reticent.train.config_data import RandomFeaturesConfig, ScatteringConfig
+from reticent.train.config_data import PatchesConfig, RandomFeaturesConfig, ScatteringConfig
 from reticent.train.features import Scattering, extracted
 from reticent.train.models import build_model
+from reticent.train.patches import Patches
 from reticent.train.randomness import Stream, torch_seed
 from reticent.train.smoothing import rate_factor
 
+PATCHES = PatchesConfig(kind="patches", width=7, size=4, stride=3, cells=2, threshold=0.1)
 SMALL = ScatteringConfig(kind="scattering", scales=2, angles=4, cells=2, groups=5)
 
 
@@ -135,3 +137,43 @@ def test_weights_follow_the_schedule_and_the_average(make_config, tmp_path, reco
     found = torch.cat([w.reshape(-1) for w in run.weights().values()])
     assert found.numpy() == pytest.approx(expected.numpy(), rel=1e-4, abs=1e-6)
     assert run.ledger.steps == 8
+
+
+def test_patches_of_one_image_change_its_own_row_only():
+    given = images()
+    compute = Patches(PATCHES, (3, 16, 16))
+    changed = given.clone()
+    changed[2] = -changed[2].flip(-1)
+    before, after = compute(given), compute(changed)
+    rows = (before - after).abs().amax(dim=1) > 1e-4
+    assert rows.tolist() == [False, False, True, False, False, False]
+    assert before.shape == (6, 2 * 7 * 4)
+    assert before.norm(dim=1).numpy() == pytest.approx(np.ones(6), rel=1e-5)
+
+
+def test_patches_are_thresholded_responses_to_patches_of_one_contrast():
+    """Against one patch at a time."""
+    compute = Patches(PATCHES, (3, 16, 16))
+    image = images(1)[0]
+    found = compute._encoded(image[None])[0].view(14, 4)
+    cells = np.zeros((14, 2, 2))
+    starts = range(0, 13, 3)  # five by five patches; cells share the middle one, as adaptive means do
+    for y in starts:
+        for x in starts:
+            patch = image[:, y : y + 4, x : x + 4].numpy().astype(float)
+            spread = np.sqrt(patch.var() + 0.01)
+            response = np.array([(f * patch).sum() / spread for f in compute._filters.numpy().astype(float)])
+            both = np.maximum(np.concatenate([response, -response]) - 0.1, 0.0)
+            for row in {0} if y < 6 else {0, 1} if y == 6 else {1}:
+                for column in {0} if x < 6 else {0, 1} if x == 6 else {1}:
+                    cells[:, row, column] += both / 9
+    assert found.numpy() == pytest.approx(cells.reshape(14, 4), rel=1e-3, abs=1e-4)
+
+
+def test_patches_do_not_see_brightness_and_need_square_colour_images():
+    compute = Patches(PATCHES, (3, 16, 16))
+    given = images() * 0.5
+    assert compute(given + 0.2).numpy() == pytest.approx(compute(given).numpy(), abs=1e-4)
+    for shape in ((1, 16, 16), (3, 16, 12), (3, 3, 3), (5,)):
+        with pytest.raises(ParameterError, match="square colour images"):
+            Patches(PATCHES, shape)

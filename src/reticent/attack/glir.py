@@ -26,6 +26,7 @@ from reticent.composition import gmip
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Sampler
 from reticent.tasks import Progress
+from reticent.train.config import Clipping
 from reticent.train.rundir import Run, load_run
 from reticent.train.trace import Trace
 
@@ -307,7 +308,8 @@ def glir_audit(
     Raises:
         ArtifactError: the run has no trace, or is corrupt.
         ParameterError: ``records`` is below 10.
-        UnsupportedError: the data set has fewer than 40 test records, or the run was augmented.
+        UnsupportedError: the data set has fewer than 40 test records, or the run was augmented or normalised
+            gradients.
     """
     run = run_path if isinstance(run_path, Run) else load_run(run_path)
     trace, mechanism = run.trace(), run.ledger.equal_steps()
@@ -315,6 +317,8 @@ def glir_audit(
         raise ArtifactError(f"{run.path}: has no trace; train with --trace")
     if run.config.augmentation is not None:
         raise UnsupportedError("glir knows the gradient of a record, not of the views that this run drew of it")
+    if run.config.clipping is not Clipping.FLAT:
+        raise UnsupportedError("glir clips the gradient of a record; this run normalised it")
     rng = np.random.default_rng(seed)
     parts = _split(run, records, background, rng)
     gradients = _gradient_map(run, mechanism, rng)

@@ -28,7 +28,7 @@ from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.tasks.store import digest_of
 from reticent.train.batches import draw_batches
-from reticent.train.config import Optimiser, TrainConfig, parse_config
+from reticent.train.config import Clipping, Optimiser, TrainConfig, parse_config
 from reticent.train.hooks import RunContext
 from reticent.train.loop import fit
 from reticent.train.models import build_model
@@ -45,7 +45,7 @@ _SCHEME = 1
 """Changes whenever the same task would give another result."""
 _MODEL_STREAM, _MEMBERSHIP_STREAM = 0, 1
 _EVALUATION_BATCH = 4096
-_IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size", "augmentation"}
+_IRRELEVANT = {"data", "seed", "randomness", "trace", "physical_batch_size", "augmentation", "clipping"}
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,12 @@ def shadow_tasks(plan: ShadowPlan, pool_digest: str, classes: int, feature_shape
         feature_shape: of one record.
 
     Raises:
-        UnsupportedError: the configuration asks for augmentation.
+        UnsupportedError: the configuration asks for augmentation, or for normalised gradients.
     """
     if plan.config.augmentation is not None:
         raise UnsupportedError("shadow models are not trained with augmentation")
+    if plan.config.clipping is not Clipping.FLAT:
+        raise UnsupportedError("shadow models are not trained with clipping: normalise")
     model = build_model(plan.config.model, tuple(feature_shape), classes, seed=0)
     size = 1 if sum(p.numel() for p in model.parameters()) >= LARGE else BLOCK
     common: dict[str, Any] = {

@@ -14,7 +14,8 @@ class Gradients(StrEnum):
     FIXED = "fixed"
     """One direction, and a length that does not depend on it: a fixed query, or a condition that nobody checked."""
     ONE_DIRECTION = "one-direction"
-    """One direction, any length that reacts to anything: a linear model with one output."""
+    """One direction, any length along it that reacts to anything, and never against it: a linear model with one output,
+    or two under softmax, and a loss whose slope keeps its sign. A squared error or soft labels turn it: a head."""
     LINEAR_HEAD = "linear-head"
     """The record's features times any vector: a last linear layer on frozen features, several outputs."""
     ANY = "any"
@@ -72,8 +73,8 @@ class GradientsRecord(BaseModel):
         known_share: most of a gradient's squared length that can lie in coordinates that everybody knows (a bias).
         dimension: columns of the features: no hidden direction has more dimensions. None with ``any``.
         normalised: each gradient that is not zero was divided by its length, in closed form.
-        features: ``same`` where each record's features were seen to be one and the same vector in every step, computed
-            without other records; ``not-seen`` else.
+        features: ``same`` where each record's features were seen to be one and the same vector in every step, and
+            nothing was seen that computes them from other records; ``not-seen`` else.
         obstacle: why the kind is ``any``; None with the others.
     """
 
@@ -93,8 +94,8 @@ class GradientsRecord(BaseModel):
             raise ValueError("obstacle goes with kind any")
         if none_fits != (self.dimension is None) or (none_fits and self.known_share):
             raise ValueError("dimension and known_share go with kinds other than any")
-        if self.kind is Gradients.FIXED and not self.normalised:
-            raise ValueError("kind fixed needs gradients that were normalised")
+        if self.kind is Gradients.FIXED and (not self.normalised or self.known_share):
+            raise ValueError("kind fixed needs gradients that were normalised, and no bias")
         return self
 
     @property

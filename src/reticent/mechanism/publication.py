@@ -33,6 +33,7 @@ SETTINGS = frozenset(
         "noise_multiplier",
         "target",
         "max_grad_norm",
+        "clipping",
         "sample_rate",
         "batch_size",
         "epochs",
@@ -56,7 +57,7 @@ SETTINGS = frozenset(
 """Settings that do not depend on the records: they are published as they are."""
 HANDLED = frozenset({"data", "seed", "sensitive"})
 """Settings that are published in part."""
-_OF_DATA = ("name", "train_fraction", "split_seed", "features")
+_OF_DATA = ("name", "train_fraction", "split_seed", "features", "normalise_features")
 
 
 def published(ledger: PublicLedger, consents: Collection[str] = ()) -> PublicLedger:

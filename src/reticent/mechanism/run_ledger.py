@@ -24,7 +24,7 @@ from reticent._time import Date
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanism import vouched
 from reticent.mechanism.dpsgd import DPSGD
-from reticent.mechanism.gradients import GradientsRecord
+from reticent.mechanism.gradients import Gradients, GradientsRecord
 from reticent.mechanism.ledger import Ledger
 from reticent.mechanism.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.mechanism.sampling import Sampler
@@ -306,9 +306,14 @@ class PublicLedger(Brief, _Frozen):
 
     @model_validator(mode="after")
     def _gradients_fit(self) -> PublicLedger:
-        shapes = [parameter.shape for parameter in self.parameters]
-        if self.gradients is not None and not self.gradients.fits(shapes, self.num_parameters):
+        if self.gradients is None:
+            return self
+        if not self.gradients.fits([parameter.shape for parameter in self.parameters], self.num_parameters):
             raise ValueError("gradients must fit the parameters: one linear layer is trained, with that many columns")
+        if self.gradients.kind in (Gradients.FIXED, Gradients.ONE_DIRECTION) and self.data.classes != 2:
+            raise ValueError("gradients must fit the data: one direction needs two labels")
+        if self.gradients.normalised != (self.config.get("clipping") == "normalise"):
+            raise ValueError("gradients must fit config.clipping: they are normalised, or not")
         return self
 
     @model_validator(mode="after")

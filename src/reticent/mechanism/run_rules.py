@@ -41,7 +41,16 @@ _ASKED_AND_DONE = {
 }
 _ALWAYS_ASKED = ("max_grad_norm", "sampler", "randomness", "optimiser")
 _ONE_OF = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("steps", "epochs"))
-PARTS_OF_DATA = {"name", "table", "path", "train_fraction", "split_seed", "train_size", "features"}
+PARTS_OF_DATA = {
+    "name",
+    "table",
+    "path",
+    "train_fraction",
+    "split_seed",
+    "train_size",
+    "features",
+    "normalise_features",
+}
 """What a configuration can say about the records."""
 
 

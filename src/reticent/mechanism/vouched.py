@@ -65,7 +65,12 @@ def of_run(ledger: PublicLedger) -> dict[str, Status]:
 
 
 def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
-    """What a ledger of a watched loop establishes; nothing where a fault voids it."""
+    """What a ledger of a watched loop establishes; nothing where a fault voids it.
+
+    Statistics of other records that went into the features before the loop, a layer of one's own that mixes records, or
+    a loss that does, cannot be seen. So clipping that was seen, and features that were seen to stay the same, still
+    stand on the word of the program.
+    """
     from reticent.mechanism.watch_faults import Fault
     from reticent.mechanism.watched_run import Drawn, Source
 
@@ -73,8 +78,10 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
         return {}
     status = {Source.SEEN: Status.CHECKED, Source.DECLARED: Status.DECLARED}
     found = form_of(run.gradients)
+    if "same-features" in found:
+        found["same-features"] = Status.DECLARED
     if run.clipping.source in status:
-        found["clipped"] = status[run.clipping.source]
+        found["clipped"] = Status.DECLARED
     drawn = {Drawn.POISSON: "poisson-draws", Drawn.SHUFFLED: "shuffled-draws", Drawn.IN_ORDER: "shuffled-draws"}
     as_drawn = Fault.OTHER_BATCHES not in run.faults and (run.sampler.times_per_epoch or 1) == 1
     if run.sampler.drawn in drawn and run.sampler.source in status and as_drawn:

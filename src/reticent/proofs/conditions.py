@@ -125,8 +125,8 @@ CONDITIONS: Mapping[str, Kind] = {
     "start-weights": Kind("The weights at the start do not depend on these records.", Bearing.RELEASE),
     "records-per-person": Kind("No person contributed more records than is stated.", Bearing.RELEASE),
     "one-direction": Kind(
-        "The model is linear with one output: each record's gradient lies along one direction, that of its features, "
-        "in every step.",
+        "The model is linear with one output, and the slope of the loss keeps its sign: each record's gradient lies "
+        "along one direction, that of its features, and never against it, in every step.",
         Bearing.RELEASE,
     ),
     "linear-head": Kind(

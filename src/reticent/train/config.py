@@ -29,6 +29,15 @@ class Optimiser(StrEnum):
     ADAM = "adam"
 
 
+class Clipping(StrEnum):
+    """How the gradient of a record is brought to ``max_grad_norm``."""
+
+    FLAT = "flat"
+    """Shorter ones stay as they are."""
+    NORMALISE = "normalise"
+    """Each one that is not zero gets this length, in closed form; for one linear layer."""
+
+
 class Decay(StrEnum):
     """How the learning rate falls after its warm-up."""
 
@@ -198,6 +207,7 @@ class TrainConfig(Strict):
         noise_multiplier, target: exactly one; noise standard deviation over ``max_grad_norm``, on the sum,
             or the risk that it must keep to.
         max_grad_norm: clip norm (L2) of each record's gradient.
+        clipping: ``flat``, or ``normalise``: every gradient that is not zero gets the clip norm, whatever its length.
         sample_rate, batch_size: exactly one; ``batch_size`` is the *expected* size under Poisson.
         epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded up for the whole run.
         divisor: what the noisy sum is divided by; default the expected batch size, which treats the
@@ -221,6 +231,7 @@ class TrainConfig(Strict):
     noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
     target: TargetConfig | None = None
     max_grad_norm: Positive = 1.0
+    clipping: Clipping = Clipping.FLAT
     sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
     batch_size: Annotated[int, Field(ge=1)] | None = None
     epochs: Positive | None = None
@@ -259,6 +270,15 @@ class TrainConfig(Strict):
             raise ValueError("sampler fixed-size needs batch_size")
         if self.optimiser is Optimiser.ADAM and self.momentum:
             raise ValueError("momentum is for optimiser sgd")
+        return self
+
+    @model_validator(mode="after")
+    def _normalised_gradients_are_linear(self) -> TrainConfig:
+        if self.clipping is Clipping.NORMALISE:
+            if self.model.kind not in ("logistic", "custom"):
+                raise ValueError("clipping: normalise is for one linear layer: model logistic")
+            if self.augmentation is not None or self.sensitive is not None:
+                raise ValueError("clipping: normalise goes with neither augmentation nor sensitive")
         return self
 
     @model_validator(mode="after")

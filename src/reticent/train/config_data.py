@@ -66,7 +66,28 @@ class RandomFeaturesConfig(Strict):
     seed: Seed = 0
 
 
-FeaturesConfig = Annotated[ScatteringConfig | RandomFeaturesConfig, Field(discriminator="kind")]
+class PatchesConfig(Strict):
+    """Random patches of colour images, whitened without data; see ``reticent.train.patches``.
+
+    Attributes:
+        width: filters; each gives two channels, one for each sign.
+        size: pixels of a patch, along each side.
+        stride: pixels from one patch to the next.
+        cells: the result has ``cells`` by ``cells`` values in each channel.
+        threshold: responses count less this.
+        seed: of the filters; public.
+    """
+
+    kind: Literal["patches"]
+    width: Annotated[int, Field(ge=1, le=16_384)] = 500
+    size: Annotated[int, Field(ge=2, le=16)] = 5
+    stride: Annotated[int, Field(ge=1, le=8)] = 2
+    cells: Annotated[int, Field(ge=1, le=8)] = 3
+    threshold: Annotated[float, Field(ge=0.0, le=10.0)] = 0.5
+    seed: Seed = 0
+
+
+FeaturesConfig = Annotated[ScatteringConfig | RandomFeaturesConfig | PatchesConfig, Field(discriminator="kind")]
 
 
 class DataConfig(Strict):
@@ -81,6 +102,7 @@ class DataConfig(Strict):
         split_seed: of that split.
         train_size: keep only the first so many training records.
         features: what is computed from each record before training; fixed, so no data shape it.
+        normalise_features: bring the features of every record to this length (L2) at last; ``true`` is 1.
     """
 
     name: str
@@ -90,6 +112,12 @@ class DataConfig(Strict):
     split_seed: Seed = 0
     train_size: Annotated[int, Field(ge=1)] | None = None
     features: FeaturesConfig | None = None
+    normalise_features: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
+
+    @field_validator("normalise_features", mode="before")
+    @classmethod
+    def _length(cls, said: object) -> object:
+        return {True: 1.0, False: None}[said] if isinstance(said, bool) else said
 
     @field_validator("path", mode="before")
     @classmethod

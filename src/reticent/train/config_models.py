@@ -18,9 +18,14 @@ class Activation(StrEnum):
 
 
 class LogisticConfig(Strict):
-    """One linear layer."""
+    """One linear layer.
+
+    Attributes:
+        bias: train a bias too. It lies in coordinates that everybody knows, so without it more can be proven.
+    """
 
     kind: Literal["logistic"]
+    bias: bool = True
 
 
 class MlpConfig(Strict):

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, one_hot, softmax
+
+_INSIDE = 1.0 - 2.0**-20
+"""Keeps what rounding adds to a length inside the clip norm."""
+
+
+def unit_rows(rows: torch.Tensor) -> torch.Tensor:
+    """Each row over its length, however short; a row of zeros as it is."""
+    largest = rows.abs().amax(dim=1, keepdim=True)
+    scaled = rows / torch.where(largest > 0.0, largest, 1.0)
+    return scaled / torch.where(largest > 0.0, torch.linalg.vector_norm(scaled, dim=1, keepdim=True), 1.0)
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,34 @@ class LinearModel:
             if layer.bias is not None:
                 sums[layer.bias] = (factors * g).sum(dim=0)
         return norms, sums
+
+    def normalised(
+        self, features: torch.Tensor, labels: torch.Tensor, max_grad_norm: float
+    ) -> tuple[torch.Tensor, dict[torch.Tensor, torch.Tensor]]:
+        """Norms of the records' gradients, and the sum of gradients that all have ``max_grad_norm``, by parameter.
+
+        For one layer whose outputs are the logits, and one right label for each record. Directions are computed in
+        closed form, so no gradient is too small to have one: features over their length, times the softmax of the wrong
+        labels less the right one, over its length. With two labels the latter is (1, -1) or (-1, 1) over sqrt(2)
+        whatever the weights are, and each record adds one and the same vector in every step. Features that are zero,
+        without a bias, have no direction and add nothing.
+        """
+        (layer,) = self.layers
+        with torch.no_grad():
+            logits, inputs, _ = self._forward(features)
+            rows = inputs[layer][0].double()
+            if layer.bias is not None:
+                rows = torch.cat([rows, torch.ones_like(rows[:, :1])], dim=1)
+            one = one_hot(labels, logits.shape[1]).double()
+            norms = torch.linalg.vector_norm(softmax(logits.double(), dim=1) - one, dim=1)
+            norms = norms * torch.linalg.vector_norm(rows, dim=1)
+            wrong = softmax(logits.double().masked_fill(one > 0.0, -torch.inf), dim=1)
+            errors = unit_rows(wrong - one) * (max_grad_norm * _INSIDE)
+            total = errors.T.to(logits.dtype) @ unit_rows(rows).to(logits.dtype)
+        sums: dict[torch.Tensor, torch.Tensor] = {layer.weight: total[:, : layer.in_features]}
+        if layer.bias is not None:
+            sums[layer.bias] = total[:, -1]
+        return norms.to(logits.dtype), sums
 
     def _forward(
         self, features: torch.Tensor

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,13 @@ from torch.nn.functional import avg_pool2d, pad
 
 from reticent.data import Dataset
 from reticent.errors import ParameterError
-from reticent.train.config_data import RandomFeaturesConfig, ScatteringConfig
+from reticent.train.config_data import FeaturesConfig, PatchesConfig, RandomFeaturesConfig, ScatteringConfig
+from reticent.train.patches import Patches
 
 _RECORDS = 20  # in one pass
 
 
-def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig | None) -> Dataset:
+def extracted(dataset: Dataset, config: FeaturesConfig | None) -> Dataset:
     """``dataset`` with the features of every record replaced by fixed functions of them; as it is for None.
 
     The content hash then covers the original records and what was computed, not the rounding of the computation.
@@ -35,7 +37,7 @@ def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig 
     if note in dataset.notes:
         return dataset
     records = torch.tensor(dataset.features)
-    compute = Scattering(config) if isinstance(config, ScatteringConfig) else _Random(config, dataset.feature_shape)
+    compute = _extractor(config, dataset.feature_shape)
     rows = torch.cat([compute(part) for part in records.split(_RECORDS)])
     return replace(
         dataset,
@@ -46,7 +48,56 @@ def extracted(dataset: Dataset, config: ScatteringConfig | RandomFeaturesConfig 
     )
 
 
-def feature_note(config: ScatteringConfig | RandomFeaturesConfig) -> str:
+def _extractor(config: FeaturesConfig, shape: tuple[int, ...]) -> Callable[[torch.Tensor], torch.Tensor]:
+    match config:
+        case ScatteringConfig():
+            return Scattering(config)
+        case PatchesConfig():
+            return Patches(config, shape)
+        case RandomFeaturesConfig():
+            return _Random(config, shape)
+
+
+def normalised(dataset: Dataset, length: float | None) -> Dataset:
+    """``dataset`` with the features of each record brought to one length; as it is for None.
+
+    A record of zeros becomes the first unit vector times ``length``, so that every record has this length.
+    """
+    if length is None or length_note(length) in dataset.notes:
+        return dataset
+    note = length_note(length)
+    parts = [_of_length(rows, length) for rows in np.array_split(dataset.features, -(-len(dataset.features) // 4096))]
+    return replace(
+        dataset,
+        features=np.concatenate(parts),
+        groups=(),
+        notes=(*dataset.notes, note),
+        origin=hashlib.sha256(f"{dataset.content_hash} {note}".encode()).hexdigest(),
+    )
+
+
+def has_length(dataset: Dataset, length: float) -> bool:
+    """Whether ``normalised`` made these records, and none of them is shorter than ``length``."""
+    flat = dataset.features.reshape(len(dataset.features), -1)
+    shortest = float(np.linalg.norm(flat, axis=1).min())
+    return length_note(length) in dataset.notes and shortest >= length * (1.0 - 1e-6)
+
+
+def length_note(length: float) -> str:
+    """One sentence that says how features were normalised."""
+    return f"Features: each record was brought to length {length:g}, on its own."
+
+
+def _of_length(rows: np.ndarray, length: float) -> np.ndarray:
+    flat = rows.reshape(len(rows), -1).astype(np.float64)
+    largest = np.abs(flat).max(axis=1, keepdims=True)
+    flat[largest[:, 0] == 0.0, 0] = 1.0
+    flat /= np.where(largest == 0.0, 1.0, largest)
+    flat *= length / np.linalg.norm(flat, axis=1, keepdims=True)
+    return flat.astype(np.float32).reshape(rows.shape)
+
+
+def feature_note(config: FeaturesConfig) -> str:
     """One sentence that names the extractor and its settings."""
     settings = ", ".join(f"{k} {v}" for k, v in config.model_dump(mode="json").items() if k != "kind")
     return f"Features: {config.kind} ({settings}), a fixed function of each record; no data were used to make it."

@@ -41,6 +41,7 @@ class RunContext:
         directory: folder inside the run directory into which a hook may write files (in a folder of
             its own); they become part of the run. None where nothing is written.
         augmentation: views of each record whose mean gradient is clipped; hooks see the records themselves.
+        normalise: every gradient is brought to the clip norm, also one that is shorter.
     """
 
     model: nn.Module
@@ -54,6 +55,7 @@ class RunContext:
     planned_steps: int
     directory: Path | None
     augmentation: Augmentation | None = None
+    normalise: bool = False
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,13 @@ from torch.utils.hooks import RemovableHandle
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import Sampler
+from reticent.mechanism.gradients import Obstacle
 from reticent.mechanism.run_ledger import StageRecord
 from reticent.train.augmentation import Augmentation
 from reticent.train.checkpoint import Checkpoint, Moving
 from reticent.train.factored import LinearModel
 from reticent.train.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
+from reticent.train.model_form import head_of
 from reticent.train.models import check_private_model
 from reticent.train.optimiser import PrivateOptimizer
 from reticent.train.randomness import Source
@@ -47,6 +49,7 @@ class Settings:
         physical_batch_size: most records in one forward and backward pass.
         stages: what changes later in the run.
         augmentation: views of each record, whose mean gradient is clipped.
+        normalise: bring every gradient to the clip norm, in place of those that are longer.
     """
 
     noise_multiplier: float
@@ -59,6 +62,7 @@ class Settings:
     physical_batch_size: int = 1024
     stages: tuple[Stage, ...] = ()
     augmentation: Augmentation | None = None
+    normalise: bool = False
 
     def __post_init__(self) -> None:
         _check.non_negative(noise_multiplier=self.noise_multiplier)
@@ -79,6 +83,8 @@ class FitRecord:
         stopped_early: a hook raised ``StopTraining``.
         seconds: wall time.
         stages: equal steps in order, as they were executed, where not all are equal.
+        factored: every gradient was taken as a product of what a linear layer got, one vector for each record, and of
+            what its output wanted.
     """
 
     batch_sizes: tuple[int, ...]
@@ -86,6 +92,7 @@ class FitRecord:
     stopped_early: bool
     seconds: float
     stages: tuple[StageRecord, ...] = ()
+    factored: bool = False
 
     @property
     def steps(self) -> int:
@@ -123,6 +130,8 @@ def fit(
         raise ParameterError("train_features", 0, "at least one record")
     if settings.augmentation != context.augmentation:
         raise ParameterError("augmentation", context.augmentation, f"that of the settings, {settings.augmentation}")
+    if settings.normalise != context.normalise:
+        raise ParameterError("normalise", context.normalise, f"that of the settings, {settings.normalise}")
     if settings.augmentation is not None:
         settings.augmentation.check(context.train_features)
     check_private_model(context.model, context.train_features)
@@ -177,6 +186,9 @@ class _Loop:
         if settings.augmentation is None:
             with _undisturbed(model):
                 self.linear = LinearModel.of(context.model, context.train_features)
+        form = head_of(context.model)
+        if settings.normalise and (self.linear is None or isinstance(form, Obstacle) or not (form.known and form.last)):
+            raise UnsupportedError("clipping: normalise needs a model whose last layer is linear and trained alone")
 
     def keep_in(self, checkpoint: Checkpoint | None, sources: tuple[Source, Source]) -> None:
         """Keep what changes along the run, and go on from what was kept."""
@@ -201,7 +213,8 @@ class _Loop:
                 progress(index + 1, self.settings.steps)
         self._call(lambda hook: hook.finish())
         seconds = time.perf_counter() - started
-        return FitRecord(tuple(self.batch_sizes), tuple(self.clipped), stopped, seconds, self.ran.stages())
+        counts, factored = (tuple(self.batch_sizes), tuple(self.clipped)), self.linear is not None
+        return FitRecord(*counts, stopped, seconds, self.ran.stages(), factored)
 
     def _enter(self, index: int) -> None:
         """Take over what changes at this step: loop and optimizer read it from here on."""
@@ -238,9 +251,9 @@ class _Loop:
         self.optimizer.zero_grad()
         if self.linear is not None:
             with _undisturbed(self.model, keep_random_state=False):
+                brought = self.linear.normalised if self.settings.normalise else self.linear.clipped
                 for piece in pieces:
-                    sums = self.linear.clipped(*self._records(piece), self.settings.max_grad_norm)
-                    self.optimizer.accumulate(*sums)
+                    self.optimizer.accumulate(*brought(*self._records(piece), self.settings.max_grad_norm))
             self.optimizer.release()
             return
         drawn = views.draw(self.sampling, len(where)) if views else torch.zeros(len(where))

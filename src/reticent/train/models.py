@@ -83,8 +83,8 @@ def _build(config: ModelConfig, feature_shape: tuple[int, ...], classes: int) ->
     match config:
         case CustomConfig(name=name):
             return _custom(name, feature_shape, classes)
-        case LogisticConfig():
-            return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
+        case LogisticConfig(bias=bias):
+            return nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes, bias=bias))
         case MlpConfig(widths=widths, activation=activation):
             return nn.Sequential(nn.Flatten(), *_dense((inputs, *widths), activation), nn.Linear(widths[-1], classes))
         case ResNet9Config():

@@ -275,10 +275,13 @@ class AttributeHook:
         """Attach to the model of the run.
 
         Raises:
-            UnsupportedError: the run clips mean gradients of several views, which nothing here measures.
+            UnsupportedError: the run clips mean gradients of several views, or normalises gradients, which nothing here
+                measures.
         """
         if context.augmentation is not None:
             raise UnsupportedError("the sensitivity of an attribute is not measured with augmentation: leave one out")
+        if context.normalise:
+            raise UnsupportedError("the sensitivity of an attribute is not measured with clipping: normalise")
         chosen = np.arange(len(context.train_labels)) if self._whole else self._audit
         audit = None
         if chosen is not None:

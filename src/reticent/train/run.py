@@ -21,6 +21,7 @@ from reticent._commit import new_salt
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError
 from reticent.mechanism import Sampler
+from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.rules import word
 from reticent.mechanism.run_ledger import (
     DataRecord,
@@ -35,9 +36,10 @@ from reticent.mechanism.run_ledger import (
 from reticent.train import rundir
 from reticent.train.checkpoint import Checkpoint
 from reticent.train.config import Optimiser, TrainConfig
-from reticent.train.features import feature_note
+from reticent.train.features import feature_note, has_length
 from reticent.train.hooks import RunContext, StepHook
 from reticent.train.loop import FitRecord, Progress, Settings, fit
+from reticent.train.model_form import recognised
 from reticent.train.models import build_model
 from reticent.train.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.train.sensitive import SensitivityFileHook
@@ -88,6 +90,7 @@ def train(
     out = Path(out)
     rundir.refuse_existing(out)
     device = _device(config.device)
+    encoded_here = dataset is None or config.data.table is not None
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
@@ -103,7 +106,8 @@ def train(
         for mean in average:
             mean.install()
         _check_finite(model)
-        rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record), model)
+        form = recognised(model, dataset, config, record, encoded_here=encoded_here)
+        rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
     if kept is not None:
         kept.path.unlink(missing_ok=True)
     return rundir.load_run(out)
@@ -120,6 +124,11 @@ def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
     wanted = config.data.features
     if wanted is not None and feature_note(wanted) not in dataset.notes:
         raise ParameterError("dataset", dataset.name, "one whose features were computed as data.features says")
+    length = config.data.normalise_features
+    if length is not None and not has_length(dataset, length):
+        raise ParameterError(
+            "dataset", dataset.name, "one whose features data.normalise_features brought to one length"
+        )
     return dataset
 
 
@@ -162,6 +171,7 @@ def _context(
         planned_steps=settings.steps,
         directory=directory,
         augmentation=settings.augmentation,
+        normalise=settings.normalise,
     )
 
 
@@ -207,6 +217,7 @@ def _ledger(
     model: nn.Module,
     context: RunContext,
     record: FitRecord,
+    form: GradientsRecord,
 ) -> RunLedger:
     train_accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
     return RunLedger(
@@ -238,6 +249,7 @@ def _ledger(
         versions=_versions(),
         warnings=_warnings(config, settings, record),
         stages=record.stages,
+        gradients=form,
     ).sealed()
 
 

@@ -15,9 +15,9 @@ from reticent.mechanism import Mechanism, Sampler
 from reticent.mechanism.epochs import epochs_to_steps
 from reticent.mechanism.run_ledger import MOST_STEPS
 from reticent.train.augmentation import Augmentation
-from reticent.train.config import TargetConfig, TrainConfig
+from reticent.train.config import Clipping, TargetConfig, TrainConfig
 from reticent.train.config_data import OWN, DataConfig
-from reticent.train.features import extracted
+from reticent.train.features import extracted, normalised
 from reticent.train.loop import Settings
 from reticent.train.stages import release_of, staged
 from reticent.train.target import calibrated_noise
@@ -57,7 +57,7 @@ def divided(dataset: Dataset, config: DataConfig) -> Dataset:
         dataset = dataset.split(config.train_fraction, config.split_seed)
     if config.train_size is not None:
         dataset = dataset.subset(config.train_size)
-    return extracted(dataset, config.features)
+    return normalised(extracted(dataset, config.features), config.normalise_features)
 
 
 def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
@@ -81,6 +81,7 @@ def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
         sampler=config.sampler,
         batch_size=config.batch_size,
         physical_batch_size=config.physical_batch_size,
+        normalise=config.clipping is Clipping.NORMALISE,
         augmentation=None if views is None else Augmentation(views.times, views.flips, views.crop),
     )
     noise = (

@@ -35,6 +35,7 @@ from reticent.threat.attribute import SensitivityRecord
 from reticent.watch import models, optimisers
 from reticent.watch.draws import Draws
 from reticent.watch.layouts import look_at_layouts
+from reticent.watch.model_form import FormWatch
 from reticent.watch.samplers import look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.steps import SeenStep, Steps
@@ -102,6 +103,7 @@ class Watch(Brief):
         self._armed, self._taken = 0, 0
         self._ledger: WatchedRun | None = None
         self._signature: bytes | None = None
+        self._form = FormWatch(model, self._optimizer, loader) if self._private else None
         self._sensitive: SensitiveWatch | None = None
         if sensitive is not None:
             self._sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
@@ -119,6 +121,8 @@ class Watch(Brief):
             register_optimizer_step_post_hook(self._after_step),
         ):
             self._undo.append(handle.remove)
+        if self._form is not None:
+            self._undo += self._form.attach()
         if self._private:
             ghost = optimisers.is_ghost(self._optimizer)
             self._before("accumulate" if ghost else "clip_and_accumulate", self._on_clip)
@@ -248,6 +252,8 @@ class Watch(Brief):
         measure = len(self._steps) % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(self._optimizer, norm) if measure else None if size else 0
         self._pieces.append((size, batches, clipped, norm))
+        if self._form is not None:
+            self._form.clipped(batches)
         if self._sensitive is not None:
             self._looking(lambda watch: watch.clipped(size))
 
@@ -341,6 +347,7 @@ class Watch(Brief):
             weights_sha256=models.fingerprint(self._model) if ended else None,
             versions=models.versions(),
             faults=(),
+            gradients=self._form.record() if self._form is not None else None,
             diagnostics=WatchDiagnostics(
                 batch_sizes=tuple(steps.batch_sizes),
                 clipped=tuple(steps.clipped),

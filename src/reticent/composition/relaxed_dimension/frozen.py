@@ -2,7 +2,8 @@
 
 So does the perceptron on weights that stay where they are: max(0, -<u, w>) has the gradient -u where <u, w> < 0, and
 else 0. The attacker thresholds the sum of <y_t, e>. Given a = <u, e> the sum is normal, around max(a, 0) times the
-number of draws. Power grows with both, so cells of a and groups of counts take their lower ends.
+number of draws. Where a head may change the sign of what it adds, it is |a|: a squared loss whose residual is -sgn(a).
+Power grows with both, so cells of a and groups of counts take their lower ends.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ def error_rates(
     steps: int,
     dimension: int,
     records: int = 1,
+    *,
+    signed: bool = False,
     levels: int = _LEVELS,
     cells: int = _CELLS,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -38,13 +41,14 @@ def error_rates(
         steps: number of noisy sums.
         dimension: of the space in which the direction is unknown, >= 1.
         records: of the person, each drawn by a coin of its own, all in one direction.
+        signed: whether the record may push against its direction, too.
         levels: how many thresholds.
         cells: of a.
     """
     counts, mass = _counts(rate, steps * records)
-    ends, inside = _active(dimension, cells)
+    ends, inside = _overlaps(dimension, cells)
     shifts = np.multiply.outer(ends, counts).ravel() / (noise * math.sqrt(steps))
-    weights = np.multiply.outer(inside, mass).ravel()
+    weights = np.multiply.outer(inside if signed else 0.5 * inside, mass).ravel()
     largest = float(np.max(shifts))
     beyond = np.linspace(1.0, min(largest, _MOST) + _MOST, levels // 2)
     thresholds = np.append(np.linspace(-1.0, 1.0, levels // 2), beyond)
@@ -61,11 +65,11 @@ def _counts(rate: float, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return law.low.astype(float), np.exp(law.log_least)
 
 
-def _active(dimension: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Lower ends of cells of a = <u, e> > 0, and lower bounds on their probabilities; together one half."""
+def _overlaps(dimension: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Lower ends of cells of |<u, e>|, and lower bounds on their probabilities."""
     if dimension == 1:
-        return np.ones(1), np.full(1, 0.5)
+        return np.ones(1), np.ones(1)
     edges = np.append(np.linspace(0.0, min(_WIDTH / math.sqrt(dimension), 1.0), cells + 1), 1.0)
     power = 0.5 * (dimension - 1.0)
     cdf, sf = betainc(0.5, power, edges**2), betaincc(0.5, power, edges**2)
-    return edges[:-1], 0.5 * np.maximum(cell_masses(cdf, sf), 0.0) * (1.0 - _ROUNDING)
+    return edges[:-1], np.maximum(cell_masses(cdf, sf), 0.0) * (1.0 - _ROUNDING)

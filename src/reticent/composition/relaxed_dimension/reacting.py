@@ -9,7 +9,7 @@ docs/relaxed-reacting.md has the model and the proofs.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from reticent import _check
 from reticent.composition.bracket import Bracket
 from reticent.composition.compose import certified_advantage, compose
-from reticent.composition.polygon import Polygon, hull, polygon_through, strictest
+from reticent.composition.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.composition.relaxed_dimension import (
     _binomial,
     frozen,
@@ -29,13 +29,14 @@ from reticent.composition.relaxed_dimension import (
 from reticent.composition.relaxed_dimension.chain import chained
 from reticent.composition.relaxed_dimension.enclose import both_directions, grid
 from reticent.composition.relaxed_dimension.overlap_law import overlap_law
-from reticent.composition.relaxed_dimension.reacting_information import Setting, Steps
+from reticent.composition.relaxed_dimension.reacting_information import Setting
+from reticent.composition.relaxed_dimension.step_information import Steps
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.mechanism.dpsgd import accountable
 from reticent.mechanism.gradients import Gradients
 from reticent.mechanism.ledger import parts_of
-from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff
+from reticent.tradeoff import LogErrors, RelaxedGaussianTradeOff, TradeOff
 from reticent.tradeoff._logs import LOG_2, log_expm1
 
 Release = DPSGD | Ledger
@@ -44,17 +45,21 @@ Release = DPSGD | Ledger
 _FIXED_BATCHES = "Batches of fixed size: the displaced record has a direction that the attacker knows."
 _OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
-_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 25  # of the attacks that are tried for the advantage alone
+_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
 _LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
 _SLACK = 1e-9  # relative, of chi-square
+_TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
 _COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 beside it is the correction
+_ALMOST = 1.0 - 1e-12
 _LONGEST = 10**9  # steps up to which attacks are tried
 
 
 @lru_cache(maxsize=64)
-def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: float = 0.0) -> Bracket:
+def reacting_in(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> Bracket:
     """Enclosure of the curve over a direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
 
     Above, the smallest of the second moment, the information bound and the worst case at every threshold. Below, what
@@ -63,7 +68,7 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
     size, and ledgers with other mechanisms, get the worst case.
 
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
-    of noise and coins. The information bound is left out.
+    of noise and coins; how they depend on each other is arbitrary.
 
     Args:
         release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
@@ -71,12 +76,14 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
         kind: how the gradient may react. ``ANY`` is the worst case.
         known_share: at most this share of the squared length lies in directions that the attacker knows, such as that
             of a bias.
+        hard_labels: of a head: for each output the derivative of the loss keeps its sign, as that of cross-entropy does
+            for a label that is one class. With two classes such a head is one direction.
 
     Raises:
         ParameterError: ``dimension``, ``kind`` or ``known_share`` is outside its domain.
         UnsupportedError: no noise.
     """
-    case = _case(release, dimension, kind, known_share)
+    case = _case(release, dimension, kind, known_share, hard_labels)
     worst = compose(release, Neighbouring.ADD_REMOVE)
     if isinstance(case, str):
         return Bracket.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
@@ -87,7 +94,7 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
         told = reacting_information.log_deltas(nats, thresholds)
         above = both_directions(thresholds, np.fmin(add, told[0]), np.fmin(remove, told[1]))
         improved = np.any(above.log_delta(thresholds) < worst.pessimistic.log_delta(thresholds))
-        curve = strictest([above, worst.pessimistic]) if improved else worst.pessimistic
+        curve = strictest([above, *_followed(worst.pessimistic)]) if improved else worst.pessimistic
         below = case.reached()
     if below is None:
         return Bracket.from_above(curve, worst.notes)
@@ -95,19 +102,19 @@ def reacting_in(release: Release, dimension: int, kind: Gradients, known_share: 
 
 
 def reacting_advantage(
-    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
 ) -> tuple[float, float]:
     """(lower, upper) around the advantage alone, in milliseconds; the upper end may be above that of ``reacting_in``.
 
     The worst case is asked where it may be the smaller one: large advantages and few dimensions.
 
     Args:
-        release, dimension, kind, known_share: as for ``reacting_in``.
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
 
     Raises:
         ParameterError, UnsupportedError: as for ``reacting_in``.
     """
-    case = _case(release, dimension, kind, known_share)
+    case = _case(release, dimension, kind, known_share, hard_labels)
     if isinstance(case, str):
         return 0.0, float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
     with np.errstate(all="ignore"):
@@ -122,20 +129,32 @@ def reacting_advantage(
 
 
 @lru_cache(maxsize=64)
-def reacting_replace(release: Release, dimension: int, kind: Gradients, known_share: float = 0.0) -> Bracket:
+def reacting_replace(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> Bracket:
     """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
 
     Args:
-        release, dimension, kind, known_share: as for ``reacting_in``.
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
 
     Raises:
         ParameterError, UnsupportedError: as for ``reacting_in``.
     """
-    case, worst = _case(release, dimension, kind, known_share), compose(release, Neighbouring.REPLACE)
+    case, worst = _case(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
     if isinstance(case, str):
         return Bracket.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
-    one = reacting_in(release, dimension, kind, known_share)
+    one = reacting_in(release, dimension, kind, known_share, hard_labels=hard_labels)
     return Bracket.from_above(strictest([chained(one.pessimistic), worst.pessimistic]), worst.notes)
+
+
+def _followed(worst: TradeOff) -> list[TradeOff]:
+    """The worst case; a smooth one also by close tangents down to where it vanishes."""
+    if isinstance(worst, Polygon):
+        return [worst]
+    seen = np.geomspace(1e-9, 1e3, 200)
+    last = seen[min(int(np.searchsorted(-worst.log_delta(seen), _GONE)), len(seen) - 1)]
+    thresholds = np.linspace(0.0, last, _TANGENTS)
+    return [worst, symmetric_above(thresholds, worst.log_delta(thresholds))]
 
 
 def _worst_advantage(release: Release) -> float:
@@ -148,25 +167,24 @@ def _worst_advantage(release: Release) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A release that is answered: its steps, merged; records of the person; whether attacks may stand below."""
+    """A release that is answered: its steps, merged; what is known of the effect; whether attacks may stand below."""
 
     parts: tuple[Steps, ...]
-    records: int
     setting: Setting
     attained: bool
 
     def nats(self) -> float:
-        """KL(present || absent), from above; infinite for several records of one person."""
-        return math.inf if self.records > 1 else reacting_information.divergence(self.parts, self.setting)
+        """KL(present || absent), from above."""
+        return reacting_information.divergence(self.parts, self.setting)
 
     def log_chi_square(self) -> float:
         """log of an upper bound on E (LR - 1)^2 under "absent"."""
         law, known = overlap_law(self.setting.dimension), self.setting.known_share
         log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
-        if self.setting.kind is Gradients.ONE_DIRECTION:  # half of all pairs of directions are opposite
+        if self.setting.agrees:  # half of all pairs of directions are opposite
             opposite = float(log_expm1(self._exponents(np.array([known])))[0])
             log_x = float(np.logaddexp(log_x, opposite)) - LOG_2
-        if len(self.parts) == 1 and self.parts[0].count == 1 and self.records == 1:
+        if len(self.parts) == 1 and self.parts[0].count == 1 and not self.setting.split:
             log_x = min(log_x, math.log(reacting_information.first_step_chi_square(self.parts[0], self.setting)))
         return max(log_x + _SLACK, _LEAST_LOG)
 
@@ -174,14 +192,14 @@ class _Case:
         """log of the mean, over coins, of exp(sum of <g, g'> / s^2), where <g, g'> is at most ``overlap``."""
         total = np.zeros(len(overlap))
         for part in self.parts:
-            total += part.count * _log_mean_over_coins(part.signal * overlap, part.rate, self.records)
+            total += part.count * _log_mean_over_coins(part.signal * overlap, part.rate, part.records)
         return total
 
     def reached(self) -> Polygon | None:
         """The curve of attacks, in both directions; None where none is known."""
         if not self._tried:
             return None
-        curves = [polygon_through(_log_errors(*rates)) for rates in self._attacks()]
+        curves = [polygon_through(rates) for rates in self._attacks()]
         return hull([turned for curve in curves for turned in (curve, curve.reversed)])
 
     def advantage_reached(self) -> float:
@@ -189,7 +207,7 @@ class _Case:
         if not self._tried:
             return 0.0
         few = self._attacks(_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS)
-        return max(0.0, *(float(np.nanmax(power - fpr)) for fpr, power in few))
+        return max(0.0, *(float(np.nanmax(np.exp(rates.tpr) - np.exp(rates.fpr))) for rates in few))
 
     @property
     def _tried(self) -> bool:
@@ -197,19 +215,17 @@ class _Case:
         usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
         return self.attained and not others and usual
 
-    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 40) -> list[tuple[np.ndarray, np.ndarray]]:
-        """(false positive rates, powers) of the frozen perceptron, and of whoever sees a constant length."""
+    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[LogErrors]:
+        """Of a reaction to frozen weights, and of whoever sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
-        perceptron = frozen.error_rates(part.noise, part.rate, part.count, d, self.records, levels, cells)
+        run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
+        reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
         if part.rate < 1.0:
-            constant = tests_from_below.error_rates(
-                part.noise, part.rate, part.count, d, levels // 3, groups, self.records
-            )
+            constant = _log_errors(*tests_from_below.error_rates(*run, levels // 4, groups, part.records))
         else:
-            strength = part.count * (self.records / part.noise) ** 2
-            errors = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
-            constant = np.exp(errors.fpr), np.exp(errors.tpr)
-        return [perceptron, constant]
+            strength = part.count * (part.records / part.noise) ** 2
+            constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
+        return [_log_errors(*reacting), constant]
 
 
 def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray:
@@ -224,12 +240,13 @@ def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray
 
 
 def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
+    power = np.minimum(power, _ALMOST)  # its complement is known to few digits
     return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
 
 
-def _case(release: Release, dimension: int, kind: Gradients, known_share: float) -> _Case | str:
+def _case(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
     """What is computed; or why the answer is the worst case, which may need no words."""
-    setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share))
+    setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
     if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
         raise ParameterError("gradients", kind, "one-direction, linear-head or any")
     runs = parts_of(release)
@@ -247,6 +264,7 @@ def _case(release: Release, dimension: int, kind: Gradients, known_share: float)
         counts[run.noise_multiplier, run.sample_rate] = (
             counts.get((run.noise_multiplier, run.sample_rate), 0) + run.steps
         )
-    parts = tuple(Steps(*kinds, count) for kinds, count in sorted(counts.items()))
+    records = sampled[0].records
+    parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
     attained = all(run.sampler is Sampler.POISSON or run.sample_rate == 1.0 for run in sampled)
-    return _Case(parts, sampled[0].records, setting, attained)
+    return _Case(parts, replace(setting, split=records > 1 and not attained), attained)

@@ -14,9 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from reticent.composition.relaxed_dimension.learnt import learnt
-from reticent.composition.relaxed_dimension.step_information import known_direction, step_nats
+from reticent.composition.relaxed_dimension.lengths import lengths
+from reticent.composition.relaxed_dimension.step_information import Steps, known_direction, step_nats
 from reticent.mechanism.gradients import Gradients
-from reticent.tradeoff._logs import OVERFLOW, log_expm1, log_of
+from reticent.tradeoff._logs import log_expm1, log_of
 
 _SINGLE = 3000  # first steps that are counted one by one
 _GROWTH = 1.001  # ratio of the blocks of later ones
@@ -34,26 +35,21 @@ class Setting:
     Attributes:
         dimension: of the space in which the direction is unknown, >= 1.
         kind: one direction, or a linear head.
-        known_share: of the squared length, in directions that the attacker knows.
+        known_share: most of a squared length that lies in directions that the attacker knows.
+        signs_kept: a head whose factor v keeps the sign of each of its entries.
+        split: a full step may be several ones, with records of the person in each: shuffled epochs.
     """
 
     dimension: int
     kind: Gradients
-    known_share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Equal steps: noise over the clip norm, inclusion probability, how many."""
-
-    noise: float
-    rate: float
-    count: int
+    known_share: float = 0.0
+    signs_kept: bool = False
+    split: bool = False
 
     @property
-    def signal(self) -> float:
-        """1 / s^2."""
-        return self.noise**-2.0
+    def agrees(self) -> bool:
+        """Whether <g, g'> has the sign of <u, u'>."""
+        return self.kind is Gradients.ONE_DIRECTION or self.signs_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +75,13 @@ def divergence(parts: Sequence[Steps], setting: Setting) -> float:
         if len(parts) > 1:
             return _any_order(parts, setting) * _ROUND_UP
         (part,) = parts
-        taught = part.count * known_direction(part.rate, part.signal)
-        found = min(_one_by_one(part, setting), taught)
+        taught = part.count * known_direction(part)
+        ways = [taught]
         if part.rate == 1.0:
-            found = min(found, _continuous(part, taught, setting))
-        return found * _ROUND_UP
+            ways.append(_continuous(taught, setting))
+        if not setting.split:
+            ways.append(_one_by_one(part, setting))
+        return min(ways) * _ROUND_UP
 
 
 def first_step_chi_square(part: Steps, setting: Setting) -> float:
@@ -94,7 +92,7 @@ def first_step_chi_square(part: Steps, setting: Setting) -> float:
         setting: of the run.
     """
     with np.errstate(over="ignore"):
-        return float(part.rate**2 * _chi_square(part.signal, setting)[0])
+        return float(_chi_square(part, 1.0, setting)[0])
 
 
 def _one_by_one(part: Steps, setting: Setting) -> float:
@@ -105,13 +103,13 @@ def _one_by_one(part: Steps, setting: Setting) -> float:
         grown = np.unique(np.ceil(_SINGLE * _GROWTH**powers))
         low = np.append(low, grown[grown < part.count])
     high = np.append(low[1:], part.count) - 1.0
-    gains = _gains(part, setting)(high * known_direction(part.rate, part.signal))
+    gains = _gains(part, setting)(high * known_direction(part))
     return float(np.sum((high - low + 1.0) * gains))
 
 
-def _continuous(part: Steps, taught: float, setting: Setting) -> float:
+def _continuous(taught: float, setting: Setting) -> float:
     """Without sampling: the integral over what is known, as the signal grows inside of each step."""
-    gains = _per_nat(part, setting)
+    gains = _mean_effect(setting)
     grid = np.append(gains.nats[gains.nats < taught], taught)
     return float(np.trapezoid(gains(grid), grid))
 
@@ -122,10 +120,10 @@ def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
     r_i is what a part tells per nat that it teaches. It grows with what is known, so a step that teaches from I to I'
     gains at most the integral of r_i from I to I'.
     """
-    taught = np.array([part.count * known_direction(part.rate, part.signal) for part in parts])
+    taught = np.array([part.count * known_direction(part) for part in parts])
     total = float(np.sum(taught))
     grid = np.append(0.0, _GRID) * total
-    densities = np.array([_per_nat(part, setting)(grid[1:]) for part in parts])
+    densities = np.array([_per_nat(part, setting, grid[1:]) for part in parts])
     width = np.diff(grid)
     prices = densities @ width / total
     most = np.max(densities - prices[:, None], axis=0)
@@ -135,41 +133,45 @@ def _any_order(parts: Sequence[Steps], setting: Setting) -> float:
 @lru_cache(maxsize=64)
 def _gains(part: Steps, setting: Setting) -> Gains:
     """What a step tells, by what is known."""
-    chi_square, thrice = (_chi_square(k * part.signal, setting) for k in (1.0, 3.0))
-    most = known_direction(part.rate, part.signal)
-    return _majorant(learnt(setting.dimension).nats, np.fmin(step_nats(part.rate, chi_square, thrice), most))
+    found = step_nats(part.drawn, *(_chi_square(part, times, setting) for times in (1.0, 3.0)))
+    return _majorant(learnt(setting.dimension).nats, np.fmin(found, known_direction(part)))
 
 
-def _per_nat(part: Steps, setting: Setting) -> Gains:
-    """What a step tells per nat that it teaches; without sampling also |E effect|^2."""
-    gains = _gains(part, setting)
-    per_nat = gains.most / known_direction(part.rate, part.signal)
-    if part.rate == 1.0:
-        mean = _majorant(learnt(setting.dimension).nats, _first_order(setting))
-        per_nat = np.minimum(per_nat, mean(gains.nats))
-        return _majorant(gains.nats, per_nat)
-    return Gains(gains.nats, per_nat)
+def _per_nat(part: Steps, setting: Setting, nats: np.ndarray) -> np.ndarray:
+    """What a step tells per nat that it teaches, once ``nats`` are known; without sampling at most |E effect|^2."""
+    if part.rate == 1.0 and setting.split:
+        return _mean_effect(setting)(nats)
+    per_nat = _gains(part, setting)(nats) / known_direction(part)
+    return np.minimum(per_nat, _mean_effect(setting)(nats)) if part.rate == 1.0 else per_nat
+
+
+def _mean_effect(setting: Setting) -> Gains:
+    """Bound on |E g|^2, by what is known."""
+    return _majorant(learnt(setting.dimension).nats, _first_order(setting))
 
 
 def _first_order(setting: Setting) -> np.ndarray:
     """Bound on E <g, g'> at each of ``learnt``'s nats, and where all is known."""
-    known, bounds = setting.known_share, learnt(setting.dimension)
-    hidden = bounds.positive**2 if setting.kind is Gradients.ONE_DIRECTION else bounds.square
-    return np.append((1.0 - known) * np.minimum(hidden, bounds.square) + known, 1.0)
+    bounds = learnt(setting.dimension)
+    square, length = (bounds.half_square, bounds.half_length) if setting.agrees else (bounds.square, bounds.length)
+    hidden = np.minimum(square, length**2)
+    if setting.kind is Gradients.ONE_DIRECTION:
+        hidden = np.minimum(hidden, bounds.positive**2)
+    return np.append(np.minimum(hidden + setting.known_share, 1.0), 1.0)
 
 
-def _chi_square(signal: float, setting: Setting) -> np.ndarray:
-    """Bound on E e^(x <g, g'>) - 1: x E <g, g'> + (e^x - 1 - x) E <g, g'>^2, and where all is known."""
+def _chi_square(part: Steps, times: float, setting: Setting) -> np.ndarray:
+    """Of one step with ``times`` its signal, at each of ``learnt``'s nats, and where all is known."""
     known = setting.known_share
     overlap = np.append((1.0 - known) * np.sqrt(learnt(setting.dimension).overlap) + known, 1.0)
-    return signal * _first_order(setting) + _beyond_first(signal) * overlap**2
-
-
-def _beyond_first(x: float) -> float:
-    """e^x - 1 - x."""
-    if x < _SERIES:
-        return 0.5 * x * x * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0 * (1.0 + x / 5.5))))
-    return float(np.expm1(min(x, OVERFLOW))) - x if x < OVERFLOW else np.inf
+    most = part.chi_square(times, _first_order(setting), overlap**2)
+    if setting.kind is not Gradients.ONE_DIRECTION or setting.dimension == 1:
+        return most
+    by_length = lengths(setting.dimension)
+    first = np.minimum(by_length.mean + known, 1.0)
+    second = ((1.0 - known) * np.sqrt(by_length.overlap) + known) ** 2
+    most[:-1] = np.minimum(most[:-1], np.max(part.chi_square(times, first, second), axis=0))
+    return most
 
 
 def _majorant(nats: np.ndarray, values: np.ndarray) -> Gains:

@@ -1,0 +1,200 @@
+"""Attacks on the relaxed attacker's model whose gradients react to the weights, with exact rates or exact ratios.
+
+Nothing here uses the code under test. ``frozen_rates`` is exact up to quadrature. ``learning_power`` has an exact false
+positive rate and a simulated power. ``reaction`` gives exact likelihood ratios, for finitely many directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import beta, binom
+
+React = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From what was released (runs, steps so far, d) and the directions (m, d) to effects (runs, m, d), length <= 1."""
+
+
+def frozen_rates(
+    noise: float, rate: float, steps: int, dimension: int, z: np.ndarray, *, records: int = 1, signed: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """(fpr, power) of thresholds on the sum of <y_t, e>: the record pushes where <u, e> > 0, or always, with its sign.
+
+    With several records all have one direction. ``signed``: a whole user u_t = u sgn<u, w_t>, a head with one output,
+    or a squared loss.
+    """
+    counts = np.arange(records * steps + 1)
+    mass = binom.pmf(counts, records * steps, rate)
+    kept = mass > 1e-15
+    nodes, weights = _overlap_nodes(dimension)
+    shift = np.multiply.outer(nodes, counts[kept]) / (noise * np.sqrt(steps))
+    weight = np.multiply.outer(weights, mass[kept]) * (1.0 if signed else 0.5)
+    fpr = ndtr(-z)
+    gained = np.array([np.sum(weight * (ndtr(shift - t) - ndtr(-t))) for t in z])
+    return fpr, fpr + gained
+
+
+def frozen_advantage(noise: float, rate: float, steps: int, dimension: int, **how: object) -> float:
+    """The largest power less false positive rate of these thresholds."""
+    fpr, power = frozen_rates(noise, rate, steps, dimension, np.linspace(-1.0, 6.0, 400), **how)
+    return float(np.max(power - fpr))
+
+
+def many_outputs_advantage(noise: float, rate: float, steps: int, dimension: int, outputs: int) -> float:
+    """A head with ``outputs`` <= d outputs and v = M'u / |M'u|: the sum of <y_t, M> / |M| moves by |M'u| / |M|."""
+    counts = np.arange(steps + 1)
+    mass = binom.pmf(counts, steps, rate)
+    levels = (np.arange(2000) + 0.5) / 2000
+    if outputs < dimension:
+        length = np.sqrt(beta.ppf(levels, outputs / 2, (dimension - outputs) / 2) / outputs)
+    else:
+        length = np.full(2000, dimension**-0.5)
+    shift = np.multiply.outer(length, counts[mass > 1e-12]) / (noise * np.sqrt(steps))
+    weight = mass[mass > 1e-12] / len(levels)
+    return max(float(np.sum((ndtr(shift - t) - ndtr(-t)) @ weight)) for t in np.linspace(0.0, 3.0, 60))
+
+
+def _overlap_nodes(dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of |<u, e>|: Gauss-Legendre in the angle, whose density is sin^(d - 2)."""
+    if dimension == 1:
+        return np.ones(1), np.ones(1)
+    x, w = np.polynomial.legendre.leggauss(400)
+    top = min(np.pi / 2, 12.0 / np.sqrt(dimension))
+    angle = 0.5 * top * (x + 1.0)  # from the equator
+    density = np.exp((dimension - 2.0) * np.log(np.cos(angle))) * w
+    return np.sin(angle), density / density.sum()
+
+
+def learning_power(
+    noise: float, rate: float, steps: int, dimension: int, runs: int, z: np.ndarray, rng: np.random.Generator,
+    start: float = 0.0, *, signed: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """(fpr, power, standard error): the record is active while it agrees with w_t = start e + y_1 + ... + y_(t-1).
+
+    The attacker thresholds the sum of <y_t, w_t / |w_t|>: under "absent" exactly normal, as w_t is known before y_t.
+    """
+    u = rng.normal(size=(runs, dimension))
+    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    w = np.zeros((runs, dimension))
+    w[:, 0] = start if start else 1e-9
+    total = np.zeros(runs)
+    for _ in range(steps):
+        length = np.linalg.norm(w, axis=1)
+        agrees = np.einsum("ij,ij->i", u, w) / length
+        push = np.sign(agrees) if signed else (agrees > 0.0)
+        y = noise * rng.normal(size=(runs, dimension)) + ((rng.random(runs) < rate) * push)[:, None] * u
+        total += np.einsum("ij,ij->i", y, w) / length
+        w += y
+    score = total / (noise * np.sqrt(steps))
+    power = np.mean(score[:, None] > z, axis=0)
+    return ndtr(-z), power, np.sqrt(power * (1.0 - power) / runs)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What exact likelihood ratios of one reaction show, with standard errors of the simulated means."""
+
+    nats: float
+    nats_error: float
+    chi_square: float
+    chi_square_error: float
+    advantage: float
+    advantage_error: float
+
+
+def directions(dimension: int, count: int) -> np.ndarray:
+    """``count`` directions that are spread evenly over the circle or the sphere; both signs of e_1 in one dimension."""
+    if dimension == 1:
+        return np.array([[1.0], [-1.0]])
+    if dimension == 2:
+        angle = 2.0 * np.pi * (np.arange(count) + 0.5) / count
+        return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    height = 1.0 - 2.0 * (np.arange(count) + 0.5) / count  # Fibonacci's lattice
+    angle = np.pi * (3.0 - np.sqrt(5.0)) * np.arange(count)
+    ring = np.sqrt(1.0 - height**2)
+    return np.stack([ring * np.cos(angle), ring * np.sin(angle), height], axis=1)
+
+
+def reaction(
+    react: React, noise: float, rate: float, steps: int, dimension: int, runs: int, rng: np.random.Generator,
+    count: int = 120,
+) -> Seen:  # fmt: skip
+    """Likelihood ratios of "present" against "absent" for a reaction, exactly for ``count`` spread directions."""
+    u = directions(dimension, count)
+    under = {}
+    for present in (False, True):
+        chosen = rng.integers(len(u), size=runs)
+        log_ratio = np.zeros((runs, len(u)))
+        past: list[np.ndarray] = []
+        for _ in range(steps):
+            g = react(np.stack(past, axis=1) if past else np.zeros((runs, 0, _width(react, dimension))), u)
+            y = noise * rng.normal(size=(runs, g.shape[-1]))
+            if present:
+                y += (rng.random(runs) < rate)[:, None] * g[np.arange(runs), chosen]
+            exponent = (np.einsum("rk,rmk->rm", y, g) - 0.5 * np.sum(g**2, axis=2)) / noise**2
+            log_ratio += np.log1p(rate * np.expm1(exponent))
+            past.append(y)
+        under[present] = np.exp(log_ratio).mean(axis=1)
+    absent, logs = under[False], np.log(under[True])
+    square, gain = (absent - 1.0) ** 2, np.maximum(absent - 1.0, 0.0)
+    root = np.sqrt(runs)
+    return Seen(logs.mean(), logs.std() / root, square.mean(), square.std() / root, gain.mean(), gain.std() / root)
+
+
+def _width(react: React, dimension: int) -> int:
+    return getattr(react, "width", dimension)
+
+
+def random_reaction(rng: np.random.Generator, *, signed: bool = False) -> React:
+    """Active on a cap around a random linear function of the past and a fixed vector; or with smooth lengths."""
+    pull, level, soft = rng.normal() * 2.0, rng.normal() * 0.3, rng.random() < 0.4
+    start = rng.normal(size=3)
+
+    def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
+        w = start[: u.shape[1]] + pull * past.sum(axis=1)
+        agrees = (w / np.linalg.norm(w, axis=1, keepdims=True)) @ u.T
+        if signed:
+            length = np.tanh(8.0 * (agrees - level)) if soft else np.sign(agrees - level)
+        else:
+            length = 1.0 / (1.0 + np.exp(-9.0 * (agrees - level))) if soft else (agrees > level).astype(float)
+        return length[:, :, None] * u
+
+    return react
+
+
+def greedy_reaction(noise: float, rate: float, level: float = 0.0) -> React:
+    """Active on the cap around what the posterior favours: weights that follow the hidden direction."""
+
+    def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
+        runs, steps, _ = past.shape
+        log_posterior, middle = np.zeros((runs, len(u))), np.zeros((runs, u.shape[1]))
+        middle[:, 0] = 1.0
+        for t in range(steps + 1):
+            agrees = (middle / np.linalg.norm(middle, axis=1, keepdims=True)) @ u.T
+            g = (agrees > level)[:, :, None] * u
+            if t == steps:
+                return g
+            exponent = (np.einsum("rk,rmk->rm", past[:, t], g) - 0.5 * np.sum(g**2, axis=2)) / noise**2
+            log_posterior += np.log1p(rate * np.expm1(exponent))
+            weight = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
+            middle = weight @ u + 1e-9
+        raise AssertionError("unreachable")
+
+    return react
+
+
+def head_reaction(rng: np.random.Generator, dimension: int, *, signs_kept: bool = False) -> React:
+    """u (x) v with two outputs: v turns with a random linear function of the past and of u; or only its part >= 0."""
+    start, turn = rng.normal(size=(2, dimension)), rng.normal(size=(2, 2 * dimension)) * 0.5
+
+    def react(past: np.ndarray, u: np.ndarray) -> np.ndarray:
+        known = past.sum(axis=1) @ turn.T  # runs x 2
+        v = (start @ u.T).T[None] + known[:, None, :]
+        v = np.maximum(v, 0.0) if signs_kept else v
+        v /= np.maximum(np.linalg.norm(v, axis=2, keepdims=True), 1e-12)
+        return np.einsum("mi,rmo->rmio", u, v).reshape(len(past), len(u), -1)
+
+    react.width = 2 * dimension  # type: ignore[attr-defined]
+    return react
