@@ -265,6 +265,7 @@ AGREEING = (
     {"noise_multiplier", "config.noise_multiplier"},
     {"records_per_user", "config.records_per_user"},
     {"records_per_user", "tally.records_per_user"},
+    {"divisor", "tally.divisor"},
     {"sampler.sample_rate", "tally.coins"},
     {"segments.0.noise_multiplier", "tally.inverse_noise"},
 )
