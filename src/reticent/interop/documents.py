@@ -19,7 +19,8 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
     """What the file at ``path`` says was released.
 
     Raises:
-        ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.
+        ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event; or a ledger that
+            contradicts itself.
         UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
     """
     document = _strict.loads(_strict.read_bytes(path, _LARGEST), str(path))
@@ -31,7 +32,11 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
         raise ArtifactError(
             f"{path}: no ledger (it has no schema), no mechanism (it has no kind) and no DpEvent (it has no class_name)"
         )
-    return ledger_of(document, str(path))
+    from reticent.certificate.ledger_rules import refuse_contradictions
+
+    ledger = ledger_of(document, str(path))
+    refuse_contradictions(ledger)
+    return ledger
 
 
 def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from reticent.mechanism.watched_run import ClippingRecord, Source
+from reticent.mechanism.watched_run import ClippingRecord, Randomness, Source
 
 Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
 
@@ -132,11 +132,11 @@ def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
         return int((whole > clipped_to).sum())
 
 
-def randomness_of(optimizer: Any) -> str:
-    """Where the noise comes from, in words."""
+def randomness_of(optimizer: Any) -> Randomness:
+    """Where the noise comes from."""
     if getattr(optimizer, "secure_mode", False):
-        return "secure generator"
-    return "torch, default generator" if optimizer.generator is None else "torch, generator of the program"
+        return Randomness.SECURE
+    return Randomness.DEFAULT if optimizer.generator is None else Randomness.OF_PROGRAM
 
 
 def clipping_record(kind: Kind, source: Source, norms: tuple[float, float] | None) -> ClippingRecord:
