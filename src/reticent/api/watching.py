@@ -202,10 +202,10 @@ def lint(ledger: Any) -> Linted:
         UnsupportedError: the event has no counterpart.
     """
     if isinstance(ledger, (str, Path)):
-        from reticent.interop.documents import read_release
+        from reticent.interop.documents import read_statement
 
         path = Path(ledger)
-        ledger = read_release(path / "ledger.json" if path.is_dir() else path)
+        ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
     if isinstance(ledger, Mechanism):
         return Linted(ledger)
     found = ledger if isinstance(ledger, RunLedger) else getattr(ledger, "ledger", None)

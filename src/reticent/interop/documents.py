@@ -16,11 +16,24 @@ _DEEPEST = 32
 
 
 def read_release(path: Path) -> Mechanism | AnyLedger:
-    """What the file at ``path`` says was released.
+    """What the file at ``path`` says was released; see ``read_statement``.
 
     Raises:
-        ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event; or a ledger that
-            contradicts itself.
+        ArtifactError, UnsupportedError: as for ``read_statement``; or a ledger contradicts itself.
+    """
+    found = read_statement(path)
+    if not isinstance(found, Mechanism):
+        from reticent.certificate.ledger_rules import refuse_contradictions
+
+        refuse_contradictions(found)
+    return found
+
+
+def read_statement(path: Path) -> Mechanism | AnyLedger:
+    """What the file at ``path`` holds, whether or not a ledger agrees with itself.
+
+    Raises:
+        ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.
         UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
     """
     document = _strict.loads(_strict.read_bytes(path, _LARGEST), str(path))
@@ -32,11 +45,7 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
         raise ArtifactError(
             f"{path}: no ledger (it has no schema), no mechanism (it has no kind) and no DpEvent (it has no class_name)"
         )
-    from reticent.certificate.ledger_rules import refuse_contradictions
-
-    ledger = ledger_of(document, str(path))
-    refuse_contradictions(ledger)
-    return ledger
+    return ledger_of(document, str(path))
 
 
 def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:
