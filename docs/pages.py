@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reticent._registry import parameters_of
+from reticent.certificate.ledger_rules import STATED_RULES
 from reticent.mechanism import MECHANISMS
+from reticent.mechanism.run_rules import RUN_RULES
+from reticent.mechanism.watch_rules import WATCH_RULES
 from reticent.references import ERRATA, PAPERS
 from reticent.threat import ADVERSARIES
 
@@ -84,11 +87,38 @@ def _mutants() -> Iterator[str]:
     yield "\nNone is listed as a survivor that is justified: where a term was seen by no test, a test was written."
 
 
+def constraints() -> str:
+    """Every constraint between facts of a ledger."""
+    return "\n".join(["# Constraints between the facts of a ledger", "", _MADE, *_constraints()]) + "\n"
+
+
+def _constraints() -> Iterator[str]:
+    yield (
+        "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
+        "`verify`, and so `gate`, refuse it. The rules are data: `mechanism/run_rules.py`, `mechanism/watch_rules.py`, "
+        "`certificate/ledger_rules.py`."
+    )
+    tables = (
+        ("A run of `reticent train`", RUN_RULES),
+        ("A loop that `rt.watch` saw", WATCH_RULES),
+        ("A ledger and the certificate around it", STATED_RULES),
+    )
+    for title, rules in tables:
+        yield f"\n## {title}\n\n| what must hold | facts |\n|---|---|"
+        for rule in rules:
+            yield f"| {_cell(rule.means)} | {', '.join(f'`{fact}`' for fact in dict.fromkeys(rule.facts))} |"
+    yield (
+        "\nRules find edits that do not agree with each other. Two edits that agree, such as another noise multiplier "
+        "in the configuration and in what ran, state another run that could have happened: only the signature that was "
+        "made when the run ended tells ([certificates](certificates.md#runs-that-are-signed-when-they-end))."
+    )
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-PAGES = {"errata.md": errata, "catalogue.md": catalogue, "mutants.md": mutants}
+PAGES = {"errata.md": errata, "catalogue.md": catalogue, "mutants.md": mutants, "constraints.md": constraints}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -8,6 +8,6 @@ from reticent.certificate.schema import Certificate
 
 HERE = Path(__file__).parent
 
-for name, model in (("certificate-2", Certificate), ("risk-1", RiskDocument)):
+for name, model in (("certificate-3", Certificate), ("risk-1", RiskDocument)):
     text = json.dumps(model.model_json_schema(by_alias=True), indent=1) + "\n"
     (HERE / f"{name}.schema.json").write_text(text)

@@ -24,11 +24,24 @@ from tests.conftest import coarse_lattice, derived_once
 def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
     return RunLedger(
         created="2026-11-22T02:10:18+00:00",
-        config={"noise_multiplier": 3.0, "divisor": None, "sample_rate": None, "sampler": sampler.value, "seed": 7},
+        config={
+            "data": {"name": "own", "split_seed": 0},
+            "noise_multiplier": 3.0,
+            "max_grad_norm": 1.0,
+            "divisor": None,
+            "sample_rate": None,
+            "batch_size": round(400 * sample_rate),
+            "steps": steps,
+            "sampler": sampler.value,
+            "optimiser": "sgd",
+            "randomness": "fresh",
+            "seed": 7,
+        },
         data=DataRecord(
             name="letters",
             source="made up",
             content_hash="ab" * 32,
+            salt="5a" * 32,
             dataset_size=400,
             test_size=100,
             feature_shape=(30,),
@@ -48,12 +61,14 @@ def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = S
         optimiser="sgd",
         device="cpu",
         randomness=Randomness.FRESH,
-        seeds=Seeds(initialisation=2**62 + 1, split=0, sampling=None, noise=None),
+        seeds=Seeds(initialisation=7, split=0, sampling=None, noise=None),
         utility=Utility(test_accuracy=0.9, test_loss=0.25),
-        diagnostics=Diagnostics(batch_sizes=(100,) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5),
+        diagnostics=Diagnostics(
+            batch_sizes=(round(400 * sample_rate),) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5
+        ),
         versions={"python": "3.11.7", "numpy": "2.4.6"},
         warnings=(RunWarning.SIZE_TREATED_AS_PUBLIC,),
-    )
+    ).sealed()
 
 
 def make_sensitivity(steps: int = 12) -> SensitivityRecord:
@@ -83,7 +98,6 @@ def certificate() -> Certificate:
         purpose="triage",
         expires="2030-01-01",
         weights_sha256="cd" * 32,
-        data_sha256="ab" * 32,
     )
     with coarse_lattice(), derived_once():  # before the fixtures of a module
         return certify_run(make_ledger(), make_sensitivity(), declared)

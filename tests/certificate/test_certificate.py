@@ -26,11 +26,11 @@ def test_round_trip_and_schema(certificate: Certificate, tmp_path: Path) -> None
     path = tmp_path / "c.json"
     path.write_text(certificate.to_json())
     assert Certificate.load(path) == certificate
-    published = json.loads((ROOT / "docs/schema/certificate-2.schema.json").read_text())
+    published = json.loads((ROOT / "docs/schema/certificate-3.schema.json").read_text())
     jsonschema.validate(json.loads(path.read_text()), published)
 
 
-@pytest.mark.parametrize(("model", "name"), [(Certificate, "certificate-2"), (RiskDocument, "risk-1")])
+@pytest.mark.parametrize(("model", "name"), [(Certificate, "certificate-3"), (RiskDocument, "risk-1")])
 def test_the_published_schema_is_the_code(model, name: str) -> None:
     published = json.loads((ROOT / f"docs/schema/{name}.schema.json").read_text())
     assert published == model.model_json_schema(by_alias=True)
@@ -90,6 +90,7 @@ def test_files_are_written_once_and_never_replaced_by_something_else(certificate
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
         "certificate.html",
         "certificate.json",
+        "certificate.opening.json",
         "certificate.public.json",
     ]
 

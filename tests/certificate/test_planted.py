@@ -99,7 +99,7 @@ def test_numbers_are_rounded_to_the_safe_side() -> None:
     assert settled(("curve", "fnr", "0"), found) < found < settled(("curve", "tpr", "0"), found)
 
 
-@pytest.mark.parametrize("name", ["certificate.public.json", "certificate.html", "certificate.public.json.sig"])
+@pytest.mark.parametrize("name", ["certificate.public.json", "certificate.html", "certificate.public.dsse.json"])
 def test_files_of_somebody_else_beside_a_certificate_stay(small: Certificate, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"mine")
     with pytest.raises(ArtifactError, match="nothing is overwritten"):

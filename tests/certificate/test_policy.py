@@ -23,7 +23,9 @@ HOSTILE = "</failure><script>alert(1)</script>]]>|`*\x00\x1b[31m\u202etxt.exe\n#
 
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
-    declared = Declaration(subject=HOSTILE, created="2026-11-01", expires="2027-11-01")
+    declared = Declaration(
+        subject="</failure><script>alert(1)</script>]]>|`* ## passed", created="2026-11-01", expires="2027-11-01"
+    )
     return certify(Gaussian(2.0), declared, adversaries=(WorstCase(), Membership()))
 
 

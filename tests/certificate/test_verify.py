@@ -120,6 +120,15 @@ def test_an_honest_document_is_accepted_in_both_editions(certificate: Certificat
     assert "private data" in public(certificate).skipped["attribute"]
 
 
+def test_a_content_hash_that_is_not_that_of_the_document_is_refused(certificate: Certificate) -> None:
+    """Nothing else differs, and no signature hides it: the hash alone must be seen."""
+    for document in (certificate, public(certificate)):
+        for other in ("0" * 64, document.content_sha256[::-1], ""):
+            outcome = verify(document.model_copy(update={"content_sha256": other}))
+            assert not outcome.accepted
+            assert [d.leaf for d in outcome.differences] == ["content_sha256"]
+
+
 def test_leaving_an_attacker_out_is_said(certificate: Certificate) -> None:
     document = document_of(certificate)
     document["assessments"] = [a for a in document["assessments"] if a["adversary"] != "membership"]

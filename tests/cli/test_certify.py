@@ -46,11 +46,12 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
     assert {p.name for p in out.iterdir()} == {
         "run",
         "certificate.json",
+        "certificate.opening.json",
         "certificate.public.json",
         "certificate.html",
     }
     document = json.loads((out / "certificate.json").read_text())
-    assert document["schema"] == "reticent.certificate/2"
+    assert document["schema"] == "reticent.certificate/3"
     assert document["ledger"]["steps"] == document["mechanism"]["steps"] == 6
     assert len(document["ledger"]["diagnostics"]["batch_sizes"]) == 6
     assert "ledger.diagnostics" in document["do_not_publish"]
@@ -60,7 +61,8 @@ def test_a_configuration_becomes_a_run_and_a_certificate(certified: Path, capsys
     public = json.loads((out / "certificate.public.json").read_text())
     assert "diagnostics" not in public["ledger"]
     for name in ("certificate.json", "certificate.public.json"):
-        assert run(capsys, "verify", out / name)[0] == 0
+        code, said, _ = run(capsys, "verify", out / name)
+        assert code == 0, said
 
 
 def test_the_short_table_shows_the_prior_and_the_delta_that_risk_shows(certified: Path, capsys) -> None:

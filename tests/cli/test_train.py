@@ -124,7 +124,7 @@ def test_a_sweep_says_that_choosing_costs_all_runs(config, tmp_path, capsys):
         (["--resume"], "engines, --timeout and --resume are for a sweep"),
         (["--sweep", "learning_rate"], "KEY=VALUE"),
         (["--sweep", "learning_rate=0.1", "--engine", "slurm"], "one of local, dask, ray"),
-        (["--sweep", "learning_rate=0.1", "--checkpoint", "x"], "without --data and --checkpoint"),
+        (["--sweep", "learning_rate=0.1", "--checkpoint", "x"], "without --data, --checkpoint and --sign"),
         (["--sweep", "noise_multiplier=-1"], "noise_multiplier"),
         (["--sweep", "batch_size=1000"], "batch_size"),
     ],

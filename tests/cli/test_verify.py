@@ -19,7 +19,7 @@ from reticent.threat import Attribute, WorstCase
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
-HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e\x07name"
+HOSTILE = "<script>alert(1)</script> name"
 POLICY = """
 accept_conditions: [clipped]
 schema: reticent.policy/1
@@ -65,7 +65,7 @@ def test_every_file_verifies_with_its_key(made: Path, capsys, name: str) -> None
 
 
 def test_a_detached_signature_counts_too(made: Path, capsys) -> None:
-    options = ("--key", made / "key.pub", "--signature", made / "certificate.public.json.sig")
+    options = ("--key", made / "key.pub", "--signature", made / "certificate.public.dsse.json")
     assert run(capsys, "verify", made / "certificate.public.json", *options)[0] == 0
     assert run(capsys, "verify", made / "certificate.json", *options)[0] == 1, "it signs the other document"
     code, _, err = run(capsys, "verify", made / "certificate.json", *options[2:])
@@ -92,10 +92,14 @@ def test_a_changed_declaration_verifies_but_not_with_the_key(made: Path, tmp_pat
     draft = Certificate.parse(document)
     changed = draft.model_copy(update={"content_sha256": content_hash(draft)})
     (tmp_path / "c.json").write_text(changed.to_json())
+    code, out, _ = run(capsys, "verify", tmp_path / "c.json")
+    assert code == 1, "a signature that is not of the key that it names is worse than none"
+    assert "is not of that key for this document" in " ".join(out.split())
+    (tmp_path / "c.json").write_text(changed.model_copy(update={"signatures": ()}).to_json())
     assert run(capsys, "verify", tmp_path / "c.json")[0] == 0
     code, out, _ = run(capsys, "verify", tmp_path / "c.json", "--key", made / "key.pub")
     assert code == 1
-    assert "signature is not that of" in out
+    assert "the document is not signed" in out
 
 
 def test_an_expired_certificate_is_refused(tmp_path: Path, capsys) -> None:
@@ -208,6 +212,30 @@ def test_python_checks_what_the_shell_checks(made: Path, tmp_path: Path) -> None
     assert not other
     assert any("another model" in problem for problem in other.checked.problems)
     with pytest.raises(ArtifactError, match="says nothing without the issuer's key"):
-        rt.verify(document, signature=made / "certificate.public.json.sig")
+        rt.verify(document, signature=made / "certificate.public.dsse.json")
     declared = Declaration(subject="old", created="2020-01-01", expires="2021-01-01")
     assert not rt.verify(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))
+
+
+def test_keys_that_are_encrypted_repeated_or_too_few(made: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("RETICENT_PASSPHRASE", "correct horse")
+    assert run(capsys, "keygen", tmp_path / "second", "--encrypt")[0] == 0
+    assert b"ENCRYPTED" in (tmp_path / "second").read_bytes()
+    asked = ("certify", "dpsgd", "--noise-multiplier", 1.1, "--sample-rate", 1, "--steps", 1)
+    both = ("--sign", made / "key", "--sign", tmp_path / "second")
+    assert run(capsys, *asked, *both, "--out", tmp_path / "c")[0] == 0
+    document, keys = tmp_path / "c" / "certificate.public.json", ("--key", made / "key.pub")
+    twice = (*keys, "--key", tmp_path / "second.pub")
+    assert run(capsys, "verify", document, *twice)[0] == 0
+    assert run(capsys, "keygen", tmp_path / "third")[0] == 0
+    three = (*twice, "--key", tmp_path / "third.pub")
+    assert run(capsys, "verify", document, *three)[0] == 1
+    assert run(capsys, "verify", document, *three, "--threshold", 2)[0] == 0
+    assert run(capsys, "verify", document, *three, "--threshold", 4)[0] == 2
+    monkeypatch.delenv("RETICENT_PASSPHRASE")
+    code, _, err = run(capsys, *asked, "--sign", tmp_path / "second", "--out", tmp_path / "d")
+    assert code == 2
+    assert "RETICENT_PASSPHRASE" in err
+    code, _, err = run(capsys, *asked, "--publish", "name", "--out", tmp_path / "d")
+    assert code == 2
+    assert "names" in err

@@ -19,6 +19,7 @@ from reticent.dashboard.opening_audit import parsed
 from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ArtifactError, ReticentError
 from reticent.mechanism import Gaussian
+from reticent.mechanism.run_ledger import RunLedger
 from reticent.threat import WorstCase
 from reticent.tradeoff import GaussianTradeOff
 
@@ -28,11 +29,21 @@ STATE = State.of({"mechanism": "gaussian", "noise_multiplier": "2", "attackers":
 LEDGER = {
     "schema": "reticent.ledger/1",
     "created": "2026-11-22T00:00:00+00:00",
-    "config": {"divisor": 10.0, "sample_rate": 0.1},
+    "config": {
+        "divisor": 10.0,
+        "sample_rate": 0.1,
+        "noise_multiplier": 3.0,
+        "steps": 2,
+        "max_grad_norm": 1.0,
+        "sampler": "poisson",
+        "optimiser": "sgd",
+        "randomness": "fresh",
+    },
     "data": {
         "name": "demo",
         "source": "generated",
         "content_hash": "0" * 64,
+        "salt": "1" * 64,
         "dataset_size": 100,
         "test_size": 10,
         "feature_shape": [3],
@@ -74,7 +85,7 @@ def shown(name: str, content: bytes | str) -> Any:
 
 
 def test_a_ledger_is_checked_and_can_be_explored() -> None:
-    found = shown("ledger.json", json.dumps(LEDGER))
+    found = shown("ledger.json", RunLedger.model_validate(LEDGER).sealed().to_json())
     assert "agree with each other" in text_of(found.page)
     button = next(piece for piece in found.page if getattr(piece, "data-settings", None))
     settings = State.of_address(getattr(button, "data-settings"))

@@ -18,7 +18,7 @@ NETWORK = GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.NETWORK)
 
 
 def data(**changes: object) -> dict[str, object]:
-    found = {"name": "adult", "source": "UCI", "content_hash": "0" * 64, "dataset_size": 100, "test_size": 0}
+    found = {"name": "adult", "source": "UCI", "commitment": "0" * 64, "dataset_size": 100, "test_size": 0}
     return {**found, "feature_shape": [5], "classes": 3, **changes}
 
 

@@ -35,6 +35,11 @@ PERSONS = "tests/composition/test_whole_user_directions.py"
 TAIL = "tests/composition/test_relaxed_tail.py"
 ONE_NORMAL = "tests/composition/test_one_normal.py"
 VERIFY = "tests/certificate/test_verify.py"
+LEDGER_FACTS = "tests/certificate/test_ledger_facts.py"
+NEIGHBOURS = "tests/certificate/test_neighbours.py"
+SIGNATURE = "tests/certificate/test_signature.py"
+PROVENANCE = "tests/train/test_provenance.py"
+TEXT = "tests/certificate/test_declared_text.py"
 WHOLE_USERS = "tests/composition/test_whole_users.py"
 DIMENSIONS = "tests/composition/test_relaxed_dimension.py"
 STATISTICS = "tests/audit/test_statistics.py"
@@ -230,11 +235,52 @@ MUTANTS = (
     Mutant("watch: dropout taken for mixing", WATCH + "alone.py", "            layer.p = 0.0\n", "            layer.p = 0.5\n", LOOPS + "::TestBuffersAndMixing"),
     Mutant("watch: features trained beside the model", WATCH + "alone.py", "            self._found(Fault.TRAINED_OUTSIDE)\n", "            pass\n", LOOPS + "::TestReplaced"),
     Mutant("watch: a metric steers the learning rate", WATCH + "schedules.py", "            found()\n", "            pass\n", LOOPS + "::TestReplaced"),
-    Mutant("watch: rounding as other noise", MECHANISM + "watched_run.py", "return max(values) > min(values) * (1.0 + 1e-9)", "return max(values) > min(values)", LOOPS + "::TestFalseAlarms"),
+    Mutant("watch: rounding as other noise", MECHANISM + "watch_rules.py", "return max(values) > min(values) * (1.0 + 1e-9)", "return max(values) > min(values)", LOOPS + "::TestFalseAlarms"),
     Mutant("watch: any optimizer is let in", WATCH + "declared.py", "if own and not any(", "if False and not any(", LOOPS + "::TestFalseAlarms"),
     Mutant("secure noise: one of the two squares", WATCH + "secure_noise.py", "return torch.cat([radius * torch.cos(angle), radius * torch.sin(angle)])", "return torch.cat([radius * torch.cos(angle), radius * torch.cos(angle)])", LOOPS + "::TestSeeds"),
     Mutant("secure noise: half of the circle", WATCH + "secure_noise.py", "angle = angle * (2.0 * math.pi * _SCALE)", "angle = angle * (math.pi * _SCALE)", LOOPS + "::TestSeeds"),
     Mutant("secure noise: one key for all", WATCH + "secure_noise.py", "Cipher(algorithms.AES(os.urandom(32)), modes.CTR(os.urandom(16)))", "Cipher(algorithms.AES(bytes(32)), modes.CTR(bytes(16)))", LOOPS + "::TestSeeds"),
+    Mutant("verify: the content hash is compared", "reticent/certificate/verify.py", "if content_hash(certificate) != certificate.content_sha256:", "if False:", VERIFY + "::test_a_content_hash_that_is_not_that_of_the_document_is_refused"),
+    Mutant("signatures: what is declared is signed", "reticent/certificate/signature.py", 'exclude={"signatures"}))', 'exclude={"signatures", "declared"}))', SIGNATURE + "::test_a_changed_declaration_breaks_the_signature"),
+    Mutant("ledger: stopped-early is demanded", "reticent/mechanism/run_rules.py", "(ledger.steps < ledger.planned_steps, RunWarning.STOPPED_EARLY),", "(False, RunWarning.STOPPED_EARLY),", LEDGER_FACTS),
+    Mutant("ledger: records of a person are those of the configuration", "reticent/mechanism/run_rules.py", 'if ledger.records_per_user is not None and ledger.config.get("records_per_user") is None:', "if False:", LEDGER_FACTS),
+    Mutant("keys: one that others can read", "reticent/_keys.py", "st_mode & 0o077:", "st_mode & 0o007:", SIGNATURE + "::test_a_key_open_to_others_is_refused"),
+    Mutant("ledger: the rate is the batch over the records", "reticent/mechanism/run_rules.py", "if size is None or not _near(ledger.sample_rate, size / records):", "if size is None:", LEDGER_FACTS),
+    Mutant("ledger: the planned steps are those of the epochs", "reticent/mechanism/run_rules.py", "if ledger.planned_steps != max(1, round(planned)):", "if ledger.planned_steps > max(1, round(planned)):", LEDGER_FACTS),
+    Mutant("ledger: a setting that no configuration has", "reticent/mechanism/run_rules.py", "sorted(set(ledger.config) - SETTINGS - HANDLED)", "()", LEDGER_FACTS),
+    Mutant("ledger: noise and target are stated", "reticent/mechanism/run_rules.py", "if sum(asked.get(name) is not None for name in pair) != 1:", "if sum(asked.get(name) is not None for name in pair) > 1:", LEDGER_FACTS),
+    Mutant("ledger: batches that no fair draw shows", "reticent/mechanism/run_rules.py", "_IMPOSSIBLE = 60.0", "_IMPOSSIBLE = 6e9", LEDGER_FACTS),
+    Mutant("ledger: its digest", "reticent/mechanism/rules.py", "elif ledger.digest != digest_of(ledger):", "elif False:", LEDGER_FACTS),
+    Mutant("ledger: noise under a target", "reticent/certificate/targets.py", "_SLACK = 0.01", "_SLACK = 10.0", LEDGER_FACTS),
+    Mutant("ledger: nothing private in a public one", "reticent/certificate/ledger_rules.py", 'if name != "digest" and getattr', 'if name == "schema_" and getattr', LEDGER_FACTS + "::test_a_public_ledger_with_something_private_is_refused"),
+    Mutant("ledger: the model is the declared one", "reticent/certificate/ledger_rules.py", "declared not in (None, seen)", "declared is None and seen is None", LEDGER_FACTS + "::test_the_declared_model_and_time_are_those_of_the_run"),
+    Mutant("watch: passes hold the batches", "reticent/mechanism/watch_rules.py", "drawn > segment.passes * batches", "drawn > segment.passes * batches * 1000", LEDGER_FACTS),
+    Mutant("watch: a pass has as many batches as its records fill", "reticent/mechanism/watch_rules.py", "if batches > most:", "if False:", LEDGER_FACTS),
+    Mutant("watch: no segment has a higher rate", "reticent/mechanism/watch_rules.py", "(usual is None or segment.sample_rate >= usual)", "False", LEDGER_FACTS),
+    Mutant("watch: segments add up to the tally", "reticent/mechanism/watch_rules.py", "not math.isclose(counted, adds_up, rel_tol=1e-9)", "not math.isclose(counted, adds_up, rel_tol=100.0)", LEDGER_FACTS),
+    Mutant("watch: poisson that nobody saw", "reticent/mechanism/watch_rules.py", "if nobody_looked and sampler.drawn not in", "if False and sampler.drawn not in", LEDGER_FACTS),
+    Mutant("watch: faults that the facts do not show", "reticent/mechanism/watch_rules.py", "if not follows and fault in run.faults:", "if False:", LEDGER_FACTS),
+    Mutant("watch: who saw the optimizer saw its generator", "reticent/mechanism/watch_rules.py", "if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):", "if False:", LEDGER_FACTS),
+    Mutant("public edition: names without consent", "reticent/mechanism/publication.py", "named = NAMES in consents or _is_public(ledger)", "named = True", NEIGHBOURS),
+    Mutant("public edition: accuracy without consent", "reticent/mechanism/publication.py", "shown=ACCURACY in consents or _is_public(ledger))", "shown=True)", NEIGHBOURS),
+    Mutant("public edition: accuracy with all its digits", "reticent/mechanism/publication.py", "round(accuracy, 2)", "accuracy", NEIGHBOURS + "::test_consent_shows_names_and_two_digits_of_accuracy"),
+    Mutant("public edition: the digest in place of the commitment", "reticent/mechanism/publication.py", 'data.committed("training-data")', "data.content_hash", NEIGHBOURS + "::test_1001_candidates_and_no_hit"),
+    Mutant("public edition: a size that was kept secret", "reticent/mechanism/publication.py", "dataset_size=None if hidden else data.dataset_size", "dataset_size=data.dataset_size", NEIGHBOURS),
+    Mutant("public edition: a public data set by the name of a private one", "reticent/mechanism/publication.py", "name != OWN and name == ledger.data.name", "name != OWN", NEIGHBOURS + "::test_records_that_only_borrow_a_public_name_are_private"),
+    Mutant("opening: another table", "reticent/certificate/opening.py", "if sha256_file(data) == opening.table_file:", "if True:", NEIGHBOURS + "::test_an_opening_opens_what_it_belongs_to_and_nothing_else"),
+    Mutant("envelope: the type is signed", "reticent/_envelope.py", 'return b"DSSEv1 %d %b %d %b" % (len(coded), coded, len(payload), payload)', 'return b"DSSEv1 %d %b" % (len(payload), payload)', SIGNATURE),
+    Mutant("envelope: another spelling of the same bytes", "reticent/_envelope.py", "if base64.b64encode(found).decode() != text:", "if False:", SIGNATURE + "::test_base_64_has_one_spelling"),
+    Mutant("signatures: an envelope of another document", "reticent/certificate/signature.py", "elif detached.payload != payload(certificate):", "elif False:", SIGNATURE + "::test_an_envelope_of_another_document_says_nothing"),
+    Mutant("signatures: one key counts once", "reticent/certificate/check.py", "for path in keys if any(public[text][0] == path for text in found)]", "for path in keys if found]", SIGNATURE + "::test_several_keys_must_sign_or_as_many_as_are_enough"),
+    Mutant("signatures: false ones that are embedded", "reticent/certificate/verify.py", "for problem in false_signatures(certificate):", "for problem in ():", SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
+    Mutant("keys: small orders", "reticent/_curve25519.py", "if _is_zero(_times(8, point)):", "if False:", SIGNATURE),
+    Mutant("keys: second spellings", "reticent/_curve25519.py", "if y >= _P:", "if False:", SIGNATURE + "::test_no_point_has_a_second_spelling"),
+    Mutant("runs: a file that was added", "reticent/train/rundir.py", "sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE})", "()", PROVENANCE),
+    Mutant("runs: another manifest than was signed", "reticent/provenance.py", "if found.payload != read_bytes(record, _LARGEST):", "if False:", PROVENANCE),
+    Mutant("runs: the key of a stranger", "reticent/provenance.py", "    if not signed:\n        raise", "    if False:\n        raise", PROVENANCE),
+    Mutant("declared text: letters of one script", "reticent/certificate/text.py", "if len(scripts) > 1 and", "if False and", TEXT),
+    Mutant("declared text: combining marks", "reticent/certificate/text.py", '_MARKS = {"Mn", "Mc", "Me"}', "_MARKS: set[str] = set()", TEXT),
+    Mutant("page: a key that did not sign", "reticent/certificate/page.py", "signers=[] if false_signatures(certificate) else", "signers=[] if False else", SIGNATURE + "::test_no_page_names_a_key_that_did_not_sign"),
     Mutant("form: a bias is overlooked", "reticent/train/model_form.py", 'bias="bias" in named and named["bias"].requires_grad', "bias=False", FORM + "::TestKinds::test_a_bias_of_unknown_weight_has_no_kind"),
     Mutant("form: a bias with normalised gradients is fixed", "reticent/train/model_form.py", "if normalised and not form.bias else", "if normalised else", FORM + "::TestKinds::test_a_bias_is_never_fixed"),
     Mutant("form: a network is taken for a head", "reticent/train/model_form.py", "layer = owners[0] if len(owners) == 1 else None", "layer = owners[-1] if owners else None", FORM + "::TestLayers::test_what_is_in_the_way"),

@@ -45,8 +45,8 @@ class Killed(Exception):  # noqa: N818
 
 def same(first, second) -> bool:
     weights = zip(first.weights().values(), second.weights().values(), strict=True)
-    changing = {"created", "diagnostics"}
-    ledgers = [run.ledger.model_dump(mode="json") for run in (first, second)]
+    changing = {"created", "diagnostics", "digest"}
+    ledgers = [run.ledger.model_dump(mode="json", exclude={"data": {"salt"}}) for run in (first, second)]
     details = [ledger["diagnostics"] | {"seconds": 0.0} for ledger in ledgers]
     rest = [{k: v for k, v in ledger.items() if k not in changing} for ledger in ledgers]
     return all(torch.equal(a, b) for a, b in weights) and details[0] == details[1] and rest[0] == rest[1]

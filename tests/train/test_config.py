@@ -108,3 +108,14 @@ def test_what_only_the_data_can_tell(tmp_path, changes, message):
     with pytest.raises(ParameterError, match=message):
         train(parse_config(GOOD | changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_every_setting_is_published_or_kept_by_decision() -> None:
+    """A new setting stays out of public certificates, and every ledger with it is refused, until it has its place."""
+    from reticent.mechanism.publication import HANDLED, SETTINGS
+    from reticent.mechanism.run_rules import PARTS_OF_DATA
+    from reticent.train.config import TrainConfig
+    from reticent.train.config_data import DataConfig
+
+    assert set(TrainConfig.model_fields) == SETTINGS | HANDLED
+    assert set(DataConfig.model_fields) == PARTS_OF_DATA

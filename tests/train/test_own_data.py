@@ -284,3 +284,27 @@ def test_a_schema_survives_its_file(folder):
     schema = load_table("people.csv", "income").schema
     assert Schema.from_json(schema.to_json(), "x") == schema
     assert schema.derived == ("age", "job", "income")
+
+
+def test_training_on_neighbouring_tables_shows_in_the_public_certificate_only_through_the_weights(folder, monkeypatch):
+    """One person is another; schema and all seeds are the same. Every leaf that differs is accounted for."""
+    from reticent.certificate.build import public
+    from reticent.certificate.rounding import leaves
+
+    lines = (folder / "people.csv").read_text().splitlines()
+    documents = []
+    for place, line in (("one", lines[5]), ("two", "69,pilot,high")):
+        (folder / place).mkdir()
+        (folder / place / "people.csv").write_text("\n".join([*lines[:5], line, *lines[6:]]) + "\n")
+        (folder / "seeded.yaml").write_text(CONFIG + "randomness: reproducible\nseed: 3\n")
+        table = ("--data", f"{place}/people.csv", "--label", "income", "--schema", "schema.yaml")
+        assert command("train", "seeded.yaml", *table, "--out", f"{place}/run") == 0
+        run = load_run(folder / place / "run")
+        documents.append(public(rt.certify(run, publish=[]).certificate))
+        assert rt.verify(documents[-1]).accepted
+    one, two = (leaves(json.loads(document.to_json())) for document in documents)
+    found = {".".join(path) for path in one.keys() | two.keys() if one.get(path) != two.get(path)}
+    through_the_mechanism = {"declared.weights_sha256"}
+    salted = {f"ledger.config.data.table.{name}_commitment" for name in ("file", "schema")} | {"ledger.data.commitment"}
+    of_the_clock = {"declared.created", "ledger.created"}
+    assert found - of_the_clock == through_the_mechanism | salted | {"ledger.digest", "content_sha256"}

@@ -141,11 +141,12 @@ class StopAt:
         pass
 
 
-def test_a_hook_can_stop_a_run_and_the_ledger_counts_what_ran(make_config, dataset, tmp_path):
+def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, tmp_path):
     run = train(make_config(), tmp_path / "run", hooks=[StopAt(4)], dataset=dataset)
     assert run.ledger.steps == 4
     assert run.ledger.planned_steps == 15
-    assert run.ledger.mechanism().steps == 4
+    assert run.ledger.equal_steps().steps == 4
+    assert run.ledger.mechanism().steps == 15
     assert RunWarning.STOPPED_EARLY in run.ledger.warnings
     with pytest.raises(ParameterError, match="at least one step"):
         train(make_config(), tmp_path / "none", hooks=[StopAt(0)], dataset=dataset)

@@ -178,6 +178,8 @@ def certify(
     purpose: str | None = None,
     expires: str | None = None,
     created: str | None = None,
+    publish: Sequence[str] = (),
+    run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
 ) -> Certified:
@@ -190,6 +192,9 @@ def certify(
             one after the other.
         subject, issuer, purpose, expires: what you declare; the subject of a run defaults to its data set.
         created: date of a certificate of parameters; today by default. A run has its own.
+        publish: what the public document may show of records of your own: ``names`` (of files and columns),
+            ``accuracy`` (on test records, two digits).
+        run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
 
@@ -204,6 +209,7 @@ def certify(
         True
     """
     said = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
+    said["run_signed_by"] = run_signed_by
     source = _chain(what) if isinstance(what, (list, tuple)) else _opened(what)
     if isinstance(source, Mechanism):
         today = created or datetime.now(UTC).date().isoformat()
@@ -216,25 +222,31 @@ def certify(
         return Certified(certify_mechanism(source, declared, adversaries=chosen, neighbouring=relation(neighbouring)))
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said))
+    return Certified(_of_run(source, said, tuple(publish)))
 
 
 @hinting
 def verify(
     certificate: Certified | Certificate | Path | str,
     *,
-    key: Path | str | None = None,
+    key: Path | str | Sequence[Path | str] | None = None,
     signature: Path | str | None = None,
     weights: Path | str | None = None,
+    threshold: int | None = None,
+    opening: Path | str | None = None,
+    data: Path | str | None = None,
     tolerance: float = 0.0,
 ) -> Verified:
     """Derive a certificate again and compare every number and sentence.
 
     Args:
         certificate: the document, or the path of its JSON file or page.
-        key: path of the issuer's public key: the signature must be that of this key.
-        signature: path of a detached signature; None takes the embedded one.
+        key: path of the issuer's public key, or several paths: all must have signed.
+        signature: path of a detached envelope; None takes the embedded signatures.
         weights: path of the file of weights that the certificate must speak about.
+        threshold: how many of several keys are enough.
+        opening: path of what opens the commitments to the data (``certificate.opening.json``).
+        data: with ``opening``: path of the table that was trained on.
         tolerance: relative difference of numbers to accept, at most 1e-5.
 
     Raises:
@@ -251,8 +263,22 @@ def verify(
         if not isinstance(what, Certificate):
             known = "a certificate, or the path of its file or page"
             raise ParameterError("certificate", type(what).__name__, known)
-    issuer, detached, model = (None if path is None else Path(path) for path in (key, signature, weights))
-    return Verified(check(what, key=issuer, signature=detached, weights=model, tolerance=tolerance))
+    keys = [Path(key)] if isinstance(key, (str, Path)) else [Path(path) for path in key or ()]
+    detached, model, opens, table = (
+        None if path is None else Path(path) for path in (signature, weights, opening, data)
+    )
+    return Verified(
+        check(
+            what,
+            key=keys,
+            signature=detached,
+            weights=model,
+            threshold=threshold,
+            opening=opens,
+            data=table,
+            tolerance=tolerance,
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -315,18 +341,24 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
     return chained([run for run in runs if isinstance(run, WatchedRun)])
 
 
-def _of_run(source: Any, said: dict[str, str | None]) -> Certificate:
+def _of_run(source: Any, said: dict[str, str | None], publish: tuple[str, ...]) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
         return certify_watched(ledger, None, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
-    if source is ledger:
-        return certify_run(ledger, None, run_declaration(ledger, **said))
+    more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
+    try:
+        declared = run_declaration(ledger, publish, **more, **said)
+    except ValidationError as error:
+        raise ArtifactError(first_problem(error)) from None
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared)
+
+
+def _weights_of(run: Any) -> str:
     from reticent.train.rundir import WEIGHTS
 
-    weights = source.manifest.files[WEIGHTS].sha256
-    return certify_run(ledger, source.sensitivity(), run_declaration(ledger, weights_sha256=weights, **said))
+    return str(run.manifest.files[WEIGHTS].sha256)
 
 
 def _given(said: dict[str, str | None]) -> dict[str, str]:

@@ -39,6 +39,7 @@ def watch(
     log: Log | Sequence[Log] | None = None,
     log_every: int = 50,
     unit: str = "record",
+    sign: Any = None,
 ) -> Watch:
     """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
 
@@ -49,6 +50,7 @@ def watch(
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and speak of a person. ``continues`` is the ledger of the loop that ended at these weights in another
     process; ``start="declared"`` states that the start weights do not depend on these records.
+    ``sign`` is a private key that signs the ledger when the loop ends.
 
     ``ledger.risk()`` says during training what the steps so far reveal at most. ``stop_at="advantage=0.1"`` ends the
     loop before the step that would exceed it, ``planned_steps`` says how many there are to be at most, and ``log``
@@ -77,6 +79,7 @@ def watch(
         log=log,
         log_every=log_every,
         unit=unit,
+        sign=sign,
     )
 
 
@@ -110,7 +113,10 @@ class Linted(Table):
 
     def __init__(self, ledger: PublicWatchedRun | RunLedger | Mechanism) -> None:
         self._steps, self.faults = _steps_of(ledger), _faults_of(ledger)
-        self._rows = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
+        warned = _warned(ledger) if isinstance(ledger, RunLedger) else [_told(fault) for fault in self.faults]
+        wrong = [] if isinstance(ledger, Mechanism) else _wrong(ledger)
+        order = [severity.value for severity in Severity]
+        self._rows = sorted([*wrong, *warned], key=lambda row: order.index(str(row[1])))
 
     @property
     def worst(self) -> Severity | None:
@@ -188,24 +194,26 @@ def _told(fault: Fault) -> tuple[Cell, ...]:
     return fault.value, said.severity.value, said.reason, said.mend
 
 
-def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
-    """What a run of our trainer contradicts itself in, and the warnings of its certificate, the worst first."""
-    from reticent.certificate.derive import expected_warnings
-    from reticent.certificate.ledger_rules import contradictions
-    from reticent.certificate.schema import Edition
-
-    wrong = "The ledger contradicts itself: it is not as the trainer wrote it."
-    rows: list[tuple[Cell, ...]] = [
-        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", wrong)
-        for where, problem in contradictions(ledger, Edition.COMPLETE)
+def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
+    """What a ledger contradicts itself in."""
+    mend = "The ledger contradicts itself: it is not as it was written."
+    return [
+        (f"ledger.{where}", Severity.ERROR.value, f"{where} {problem}", mend)
+        for where, problem in ledger.contradictions()
     ]
+
+
+def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
+    """The warnings of a run's certificate."""
+    from reticent.certificate.derive import expected_warnings
+
+    rows: list[tuple[Cell, ...]] = []
     known = {fault.value: fault.explanation for fault in Fault}
     for warning in expected_warnings(ledger):
         said = known.get(warning.value)
         severity, mend = (Severity.WARNING, "") if said is None else (said.severity, said.mend)
         rows.append((warning.value, severity.value, warning.text, mend))
-    order = [severity.value for severity in Severity]
-    return sorted(rows, key=lambda row: order.index(str(row[1])))
+    return rows
 
 
 def lint(ledger: Any) -> Linted:
@@ -220,10 +228,10 @@ def lint(ledger: Any) -> Linted:
         UnsupportedError: the event has no counterpart.
     """
     if isinstance(ledger, (str, Path)):
-        from reticent.interop.documents import read_release
+        from reticent.interop.documents import read_statement
 
         path = Path(ledger)
-        ledger = read_release(path / "ledger.json" if path.is_dir() else path)
+        ledger = read_statement(path / "ledger.json" if path.is_dir() else path)
     if isinstance(ledger, Mechanism):
         return Linted(ledger)
     found = ledger if isinstance(ledger, RunLedger) else getattr(ledger, "ledger", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from reticent.certificate.derive import (
     PRIVATE,
@@ -11,12 +12,15 @@ from reticent.certificate.derive import (
     assessed,
     curve_points,
     derive,
+    in_public,
 )
 from reticent.certificate.inputs import inputs_of
+from reticent.certificate.ledger_rules import refuse_contradictions
 from reticent.certificate.numbers import Questions
 from reticent.certificate.schema import Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanism.publication import published
 from reticent.mechanism.run_ledger import RunLedger
 from reticent.mechanism.watched_run import MeasuredChange, WatchedRun
 from reticent.threat import Adversary, Attribute
@@ -55,9 +59,12 @@ def certify(
     Raises:
         ParameterError: no prior is asked for.
         UnsupportedError: not even the worst case can be answered.
+        ArtifactError: the ledger contradicts itself.
     """
     if not questions.priors:
         raise ParameterError("priors", questions.priors, "at least one number")
+    if ledger is not None:
+        refuse_contradictions(ledger, declared)
     asked, skipped = [], {}
     for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
@@ -127,32 +134,41 @@ def _record_of(measured: MeasuredChange) -> SensitivityRecord:
         raise ArtifactError(f"ledger: diagnostics.sensitivity: {error}") from None
 
 
-def run_declaration(ledger: RunLedger, **more: str | None) -> Declaration:
-    """What can be declared about a run without asking anybody; ``more`` adds fields or replaces them."""
+def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: str | None) -> Declaration:
+    """What can be declared about a run without asking anybody; ``more`` adds fields or replaces them.
+
+    Args:
+        ledger: of the run.
+        publishes: what the issuer consents to publish; see ``Declaration``.
+        more: fields of ``Declaration``.
+    """
+    name = published(ledger, publishes).data.name
     known: dict[str, str | None] = {
-        "subject": f"DP-SGD run on {ledger.data.name}",
+        "subject": "DP-SGD run on " + ("records that are not named" if name is None else name),
         "created": ledger.created,
-        "data_sha256": ledger.data.content_hash,
     }
-    return Declaration(**{**known, **{name: value for name, value in more.items() if value is not None}})
+    given = {name: value for name, value in more.items() if value is not None}
+    return Declaration(**{**known, **given}, publishes=tuple(publishes))
 
 
 def public(certificate: Certificate) -> Certificate:
     """The certificate without anything that depends on private data, sealed anew and not signed."""
     if certificate.edition is Edition.PUBLIC:
-        return certificate.model_copy(update={"signature": None})
+        return certificate.model_copy(update={"signatures": ()})
     inputs = inputs_of(certificate)
-    kept = [record for record in certificate.assessments if not record.do_not_publish]
-    hidden = {record.adversary: PRIVATE for record in certificate.assessments if record.do_not_publish}
-    return assemble(
-        Inputs(
-            inputs.declared,
-            inputs.mechanism,
-            inputs.asked,
-            inputs.questions,
-            {**inputs.skipped, **hidden},
-            Edition.PUBLIC,
-            inputs.ledger,
-        ),
-        kept,
-    )
+    ledger = None if inputs.ledger is None else in_public(inputs.ledger, inputs.declared)
+    mechanism = inputs.mechanism if ledger is None else ledger.mechanism()
+    kept, hidden = [], {}
+    for record, (adversary, relation) in zip(certificate.assessments, inputs.asked, strict=True):
+        if record.do_not_publish:
+            hidden[record.adversary] = PRIVATE
+            continue
+        try:
+            assessed(adversary, mechanism, relation, ledger)
+        except (UnsupportedError, ParameterError) as error:  # it needs what the public edition leaves out
+            hidden[record.adversary] = str(error)
+        else:
+            kept.append(record)
+    skipped = {**inputs.skipped, **hidden}
+    shown = replace(inputs, mechanism=mechanism, skipped=skipped, edition=Edition.PUBLIC, ledger=ledger)
+    return assemble(shown, kept)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from reticent._strict import dumps, sha256_file
-from reticent.certificate.schema import Certificate, moment, read_text
+from reticent._time import moment
+from reticent.certificate.opening import check_opening
+from reticent.certificate.schema import Certificate, read_text
 from reticent.certificate.verify import State, Verification, verify
 from reticent.errors import ArtifactError
 
@@ -43,6 +45,8 @@ class Checked:
             yield "No signature was checked: whoever wrote the document may have declared anything."
         if self.document.ledger is None:
             yield "The mechanism is declared: no ledger of a run stands behind it."
+        elif self.document.declared.run_signed_by is None:
+            yield "Nobody signed the run when it ended: its files may have been edited before they were certified."
         if outcome.private:
             who = ", ".join(outcome.private)
             yield f"Resting on private measurements that nobody can check from here: {who}."
@@ -86,9 +90,12 @@ class Checked:
 def check(
     certificate: Certificate | Path,
     *,
-    key: Path | None = None,
+    key: Path | Sequence[Path] | None = None,
     signature: Path | None = None,
     weights: Path | None = None,
+    threshold: int | None = None,
+    opening: Path | None = None,
+    data: Path | None = None,
     tolerance: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> Checked:
@@ -96,9 +103,12 @@ def check(
 
     Args:
         certificate: the document, or the path of its JSON file or page.
-        key: public key of the issuer; the signature must be that of this key.
-        signature: a detached signature; None takes the embedded one.
+        key: public key of the issuer, or several; all must have signed.
+        signature: a detached envelope; None takes the embedded signatures.
         weights: the file of weights that the certificate must speak about.
+        threshold: how many of several keys are enough.
+        opening: the file that opens the commitments to private data; see ``opening``.
+        data: with an opening: the file of the table that was trained on.
         tolerance: relative difference of numbers to accept, at most 1e-5.
         progress: called with the name of each attacker before its numbers are computed.
 
@@ -109,20 +119,25 @@ def check(
     refuse_without_key(signature, key)
     verification = verify(document, tolerance=tolerance, progress=progress)
     problems += _expired(document)
-    problems += signature_problems(document, key, signature)
+    problems += signature_problems(document, key, signature, threshold)
     problems += weights_problems(document, weights)
-    compared = [] if key is None else [f"Signed with the key of {key}."]
+    compared = [f"Signed with the key of {one}." for one in _signers(document, key, signature)]
     compared += [] if weights is None else [f"{weights} is the model that it speaks about."]
-    return Checked(document, verification, tuple(problems), tuple(compared), key is not None)
+    if opening is not None:
+        opened = check_opening(document, opening, data)
+        problems, compared = [*problems, *opened.problems], [*compared, *opened.compared]
+    elif data is not None:
+        raise ArtifactError("--data needs --opening: the certificate itself holds nothing to compare data with")
+    return Checked(document, verification, tuple(problems), tuple(compared), bool(_keys(key)))
 
 
-def refuse_without_key(signature: Path | None, key: Path | None) -> None:
+def refuse_without_key(signature: Path | None, key: Path | Sequence[Path] | None) -> None:
     """A signature says nothing without the issuer's key.
 
     Raises:
         ArtifactError: a signature is given without a key.
     """
-    if signature is not None and key is None:
+    if signature is not None and not key:
         raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
 
 
@@ -146,19 +161,57 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
 
 
-def signature_problems(document: Certificate, key: Path | None, detached: Path | None) -> list[str]:
-    """Why the document does not carry the signature of ``key``; empty where it does, or where no key is given."""
-    if key is None:
-        return []
-    from reticent.certificate.signature import is_signed_by, load_public_key, load_signature
+def signature_problems(
+    document: Certificate,
+    key: Path | Sequence[Path] | None,
+    detached: Path | None = None,
+    threshold: int | None = None,
+) -> list[str]:
+    """Why the document is not signed as it must be; empty where it is.
 
-    public = load_public_key(key)
-    signature = document.signature if detached is None else load_signature(detached)
-    if signature is None:
+    Args:
+        document: any; that embedded signatures are those of the keys that they name is ``verify``'s.
+        key: public key, or keys, that must have signed; None asks for none.
+        detached: an envelope in place of the embedded signatures.
+        threshold: how many of the keys are enough; by default all.
+
+    Raises:
+        ArtifactError: a file cannot be read, or the threshold fits no number of keys.
+    """
+    from reticent.certificate.signature import check_threshold
+
+    keys = _keys(key)
+    if not keys:
+        return []
+    wanted = check_threshold(keys, threshold)
+    if not document.signatures and detached is None:
         return ["the document is not signed"]
-    if not is_signed_by(document, signature, public):
-        return [f"the signature is not that of {key} for this document"]
-    return []
+    signed = _signers(document, keys, detached)
+    if len(signed) >= wanted:
+        return []
+    missing = ", ".join(str(one) for one in keys if one not in signed)
+    enough = "" if wanted == len(keys) else f" ({len(signed)} of {wanted} that are enough)"
+    return [f"the signature is not that of {missing} for this document{enough}"]
+
+
+def _keys(key: Path | Sequence[Path] | None) -> list[Path]:
+    return [] if key is None else [key] if isinstance(key, Path) else list(key)
+
+
+def _signers(document: Certificate, key: Path | Sequence[Path] | None, detached: Path | None) -> list[Path]:
+    """The files of the keys that signed; two files of one key count once."""
+    from reticent.certificate.signature import key_text, load_envelope, load_public_key, signers
+
+    keys = _keys(key)
+    if not keys:
+        return []
+    public = {key_text(loaded): (path, loaded) for path in reversed(keys) for loaded in [load_public_key(path)]}
+    envelope = None if detached is None else load_envelope(detached)
+    try:
+        found = signers(document, [loaded for _, loaded in public.values()], envelope)
+    except ArtifactError:
+        return []
+    return [path for path in keys if any(public[text][0] == path for text in found)]
 
 
 def _expired(document: Certificate) -> list[str]:

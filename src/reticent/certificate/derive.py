@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from reticent import __version__
-from reticent.certificate.ledger_rules import demanded_warnings
 from reticent.certificate.numbers import (
     Questions,
     assessment_record,
@@ -36,9 +35,12 @@ from reticent.certificate.schema import (
 )
 from reticent.certificate.sentences import Protected, headline, persons, sentence
 from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
+from reticent.mechanism.publication import published, published_watch
+from reticent.mechanism.rules import portable
+from reticent.mechanism.run_ledger import PublicLedger, RunWarning
+from reticent.mechanism.run_rules import demanded_warnings
 from reticent.mechanism.watch_faults import Fault
-from reticent.mechanism.watched_run import PublicWatchedRun, WatchedRun
+from reticent.mechanism.watched_run import PublicWatchedRun
 from reticent.references import PAPERS, THEOREMS
 from reticent.threat import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
 from reticent.threat.seen import Witness, assess_seen
@@ -112,18 +114,9 @@ def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certific
         warnings=[WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
         theorems=_theorems(records),
         conditions=condition_texts(records),
-        ledger=ledger_record(inputs.ledger, inputs.edition),
+        ledger=None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
         do_not_publish=_private_paths(inputs, records),
     )
-
-
-def ledger_record(ledger: PublicLedger | PublicWatchedRun | None, edition: Edition) -> dict[str, Any] | None:
-    """The ledger as JSON data, as this edition shows it."""
-    if ledger is None:
-        return None
-    if edition is Edition.PUBLIC and isinstance(ledger, (RunLedger, WatchedRun)):
-        return ledger.public()
-    return ledger.model_dump(mode="json", by_alias=True)
 
 
 def expected_warnings(ledger: PublicLedger | PublicWatchedRun | None) -> tuple[RunWarning | Fault, ...]:
@@ -238,6 +231,24 @@ def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> li
     if inputs.edition is Edition.PUBLIC:
         return []
     paths = [f"assessments[{i}]" for i, record in enumerate(records) if record.do_not_publish]
-    if isinstance(inputs.ledger, PublicWatchedRun):
-        return [*paths, "ledger.diagnostics"]
-    return paths + (["ledger.diagnostics", "ledger.seeds"] if inputs.ledger else [])
+    return paths if inputs.ledger is None else [*paths, *_withheld(inputs.ledger, inputs.declared)]
+
+
+def _withheld(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> list[str]:
+    """What the public edition leaves out of the ledger or states otherwise, by path."""
+    whole, shown = (leaves(one.model_dump(mode="json")) for one in (ledger, in_public(ledger, declared)))
+    paths = {path for path in whole if whole[path] is not None and shown.get(path) != whole[path]}
+    return sorted({".".join(("ledger", *_named(path))) for path in paths})
+
+
+def _named(path: Path) -> Path:
+    """Up to the first index of a list; diagnostics as one."""
+    end = next((i for i, part in enumerate(path) if part.isdigit()), len(path))
+    return path[:1] if path[0] == "diagnostics" else path[:end]
+
+
+def in_public(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> PublicLedger | PublicWatchedRun:
+    """The ledger as anybody may see it, with what the issuer consents to publish."""
+    if isinstance(ledger, PublicWatchedRun):
+        return published_watch(ledger)
+    return published(ledger, declared.publishes)

@@ -25,7 +25,8 @@ def plain(certificate: Certificate, checks: Sequence[Check], reservations: Seque
     """The verdict, the headline, a line for each requirement and reservation; foreign text is inert."""
     return [
         f"Privacy gate: {_verdict(checks)}",
-        f"{inert(certificate.declared.subject)}. {inert(certificate.headline, _HEADLINE)}",
+        inert(certificate.headline, _HEADLINE),
+        f'The issuer declares the subject "{inert(certificate.declared.subject)}".',
         *(f"{'pass  ' if c.passed else 'BREACH'}  {inert(c.name)}: {inert(c.detail)}" for c in checks),
         *(f"! {inert(line)}" for line in reservations),
     ]
@@ -36,7 +37,9 @@ def markdown(certificate: Certificate, checks: Sequence[Check], reservations: Se
     lines = [
         f"{MARKDOWN_MARK} {_verdict(checks)}",
         "",
-        f"{_cell(certificate.declared.subject)}. {_cell(certificate.headline, _HEADLINE)}",
+        _cell(certificate.headline, _HEADLINE),
+        "",
+        f'The issuer declares the subject "{_cell(certificate.declared.subject)}".',
         "",
         "| | requirement | found |",
         "|---|---|---|",
@@ -65,7 +68,7 @@ def junit(certificate: Certificate, checks: Sequence[Check], reservations: Seque
     breaches = sum(not check.passed for check in checks)
     suite = ElementTree.Element(
         "testsuite",
-        name=f"{_SUITE}{inert(certificate.declared.subject)}",
+        name=f'{_SUITE}declared to be of "{inert(certificate.declared.subject)}"',
         tests=str(len(checks)),
         failures=str(breaches),
         errors="0",

@@ -22,6 +22,7 @@ from reticent.certificate import curves, words
 from reticent.certificate.numbers import Number
 from reticent.certificate.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificate.sentences import about, even_guess, found_at, percent, persons, right_guess, wanted
+from reticent.certificate.signature import false_signatures
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
 from reticent.mechanism import MECHANISMS, Neighbouring
@@ -100,7 +101,11 @@ def render_html(certificate: Certificate) -> str:
         curves=curves,
         tables=_tables(certificate),
         notes=[(words.of_clients(certificate, note), who) for note, who in _notes(certificate)],
+        declarations=_declarations(certificate),
         facts=_facts(certificate),
+        commitment=_commitment(certificate),
+        accuracy=_accuracy(certificate) is not None,
+        signers=[] if false_signatures(certificate) else [one.keyid for one in certificate.signatures],
         theorems=[(key, certificate.theorems[key]) for key in sorted(certificate.theorems)],
         file_name=FILE_NAMES[certificate.edition],
         file_hash=hashlib.sha256(certificate.to_json().encode()).hexdigest(),
@@ -280,12 +285,30 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
         ledger = certificate.ledger
         if ledger.get("schema") == WATCH_SCHEMA:
             return found + _seen(ledger)
-        found.append(("data set", str(ledger["data"]["name"])))
+        found.append(("data set", str(ledger["data"]["name"] or "not named")))
         found.append(("source of randomness", str(ledger["randomness"])))
         found.append(("versions", ", ".join(f"{key} {ledger['versions'][key]}" for key in sorted(ledger["versions"]))))
-        if ledger["utility"]["test_accuracy"] is not None:
-            found.append(("accuracy on test records", f"{ledger['utility']['test_accuracy']:.1%}"))
-    return found
+    accuracy = _accuracy(certificate)
+    return found if accuracy is None else [*found, ("accuracy on test records", f"{accuracy:.0%}")]
+
+
+def _declarations(certificate: Certificate) -> list[tuple[str, str]]:
+    """What the issuer says in words of their own: it stands as said, never where our words stand."""
+    said = certificate.declared
+    known = (("subject", said.subject), ("issuer", said.issuer), ("purpose", said.purpose))
+    return [(name, text) for name, text in known if text is not None]
+
+
+def _commitment(certificate: Certificate) -> str | None:
+    data = (certificate.ledger or {}).get("data")
+    found = data.get("commitment") if isinstance(data, dict) else None
+    return None if found is None else str(found)
+
+
+def _accuracy(certificate: Certificate) -> float | None:
+    utility = (certificate.ledger or {}).get("utility")
+    found = utility.get("test_accuracy") if isinstance(utility, dict) else None
+    return None if found is None else float(found)
 
 
 def _labels(part: dict[str, Any]) -> list[tuple[str, str]]:

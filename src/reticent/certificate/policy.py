@@ -13,8 +13,9 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from reticent._registry import Parameter, parameters_of
 from reticent._text import did_you_mean, digits, one_of
+from reticent._time import moment
 from reticent.certificate.numbers import Number, Questions, Record
-from reticent.certificate.schema import Certificate, CertifiedAssessment, moment
+from reticent.certificate.schema import Certificate, CertifiedAssessment
 from reticent.certificate.text import inert
 from reticent.certificate.verify import Verification
 from reticent.errors import ArtifactError

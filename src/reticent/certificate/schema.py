@@ -7,8 +7,6 @@ infinity. ``content_sha256`` covers the canonical JSON of everything but itself 
 from __future__ import annotations
 
 import hashlib
-import re
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,40 +16,22 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError, 
 
 from reticent._strict import loads
 from reticent._text import Brief
+from reticent._time import Date, moment
 from reticent.certificate.numbers import AssessmentRecord, ConditionText, Record
-from reticent.certificate.text import LONGEST, inert
+from reticent.certificate.text import LONGEST, declarable, inert
 from reticent.errors import ArtifactError
+from reticent.mechanism.publication import CONSENTS
+from reticent.mechanism.rules import LARGEST_INTEGER
 from reticent.mechanism.run_ledger import Sha256, first_problem
 
-CERTIFICATE_SCHEMA: Literal["reticent.certificate/2"] = "reticent.certificate/2"
+CERTIFICATE_SCHEMA: Literal["reticent.certificate/3"] = "reticent.certificate/3"
 LARGEST_FILE = 64 * 2**20
 _MOST_ASSESSMENTS = 32
 _MOST_QUESTIONS = 16
 _MOST_POINTS = 256
 _DEEPEST = 32
-_LARGEST_INTEGER = 2**53 - 1
-_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(Z|[+-]\d{2}:\d{2}))?")
-
-
-def moment(text: str) -> datetime:
-    """The moment that an ISO 8601 date, or time with offset, names; a date is its first moment in UTC.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if not _TIME.fullmatch(text):
-        raise ValueError("must be a date (2026-11-22) or a time with offset (2026-11-22T10:00:00Z)")
-    known = datetime.fromisoformat(text)
-    return known if known.tzinfo else known.replace(tzinfo=UTC)
-
-
-def _date(text: str) -> str:
-    moment(text)
-    return text
-
-
-Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST)]
-Date = Annotated[str, AfterValidator(_date)]
+_MOST_SIGNATURES = 16
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
 Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
 Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
 
@@ -74,7 +54,9 @@ class Declaration(Record):
         purpose: what the model is for.
         expires: from when on the certificate must not be relied on.
         weights_sha256: SHA-256 of the bytes of the file of weights (``weights.safetensors`` of a run).
-        data_sha256: fingerprint of the training records, as the ledger has it.
+        run_signed_by: id of the key that signed the run when it ended, checked by whoever certified it.
+        publishes: what the issuer consents to show of records that are not public: ``names`` of files and columns,
+            ``accuracy`` on test records.
     """
 
     subject: Text
@@ -83,10 +65,13 @@ class Declaration(Record):
     purpose: Text | None = None
     expires: Date | None = None
     weights_sha256: Sha256 | None = None
-    data_sha256: Sha256 | None = None
+    run_signed_by: Sha256 | None = None
+    publishes: tuple[Literal["names", "accuracy"], ...] = ()
 
     @model_validator(mode="after")
     def _in_order(self) -> Declaration:
+        if self.publishes != tuple(name for name in CONSENTS if name in self.publishes):
+            raise ValueError(f"publishes must be some of {', '.join(CONSENTS)}, each once and in this order")
         if self.expires is not None and moment(self.expires) <= moment(self.created):
             raise ValueError("expires must be later than created")
         return self
@@ -134,15 +119,17 @@ class WarningRecord(Record):
 
 
 class Signature(Record):
-    """An Ed25519 signature (RFC 8032) over the canonical JSON of the document without this field.
+    """An Ed25519 signature (RFC 8032) over the document without its signatures, in a DSSE envelope.
 
     Attributes:
         algorithm: always ``Ed25519``.
+        keyid: SHA-256 of the public key, as 64 hexadecimal digits.
         public_key: of the signer, 32 bytes as 64 hexadecimal digits. It names a key, it proves nobody's name.
         value: 64 bytes as 128 hexadecimal digits.
     """
 
     algorithm: Literal["Ed25519"] = "Ed25519"
+    keyid: Sha256
     public_key: Sha256
     value: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]
 
@@ -156,11 +143,11 @@ class Certificate(Brief, Record):
         assessments: by relation, the worst case first.
         skipped: attackers that are left out, each with the reason.
         do_not_publish: paths inside this document that depend on private data; empty in the public edition.
-        content_sha256: SHA-256 of the canonical JSON of everything but this field and the signature.
-        signature: embedded signature, if the certificate is signed.
+        content_sha256: SHA-256 of the canonical JSON of everything but this field and the signatures.
+        signatures: embedded, one for each key.
     """
 
-    schema_: Literal["reticent.certificate/2"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    schema_: Literal["reticent.certificate/3"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
     edition: Edition
     declared: Declaration
     reticent_version: str
@@ -175,11 +162,11 @@ class Certificate(Brief, Record):
     ledger: dict[str, Any] | None
     do_not_publish: list[str]
     content_sha256: str
-    signature: Signature | None = None
+    signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
 
     def _lines(self) -> list[str]:
         warned = [f"warning: {warning.name}" for warning in self.warnings]
-        return [f"{self.edition} certificate of {self.declared.subject}", self.headline, *warned]
+        return [self.headline, *warned, f'{self.edition} certificate, declared to be of "{self.declared.subject}"']
 
     def to_json(self) -> str:
         """Strict JSON text."""
@@ -232,31 +219,21 @@ def read_text(path: Path, largest: int = LARGEST_FILE) -> str:
 
 
 def content_hash(certificate: Certificate) -> str:
-    """SHA-256 of the canonical JSON of all fields but the hash itself and the signature."""
-    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signature"})
+    """SHA-256 of the canonical JSON of all fields but the hash itself and the signatures."""
+    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signatures"})
     return hashlib.sha256(canonical(fields)).hexdigest()
 
 
 def canonical(document: Any) -> bytes:
-    """Canonical JSON by RFC 8785; whole numbers beyond 2^53, which it cannot hold, as text.
+    """Canonical JSON by RFC 8785: documents that differ have different bytes.
 
     Raises:
-        ArtifactError: something in it has no canonical form.
+        ArtifactError: something in it has no canonical form, such as a whole number beyond 2^53.
     """
     try:
-        return rfc8785.dumps(_within_range(document))
+        return rfc8785.dumps(document)
     except (rfc8785.CanonicalizationError, RecursionError) as error:
         raise ArtifactError(f"the document has no canonical form: {error}") from None
-
-
-def _within_range(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _within_range(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_within_range(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _LARGEST_INTEGER:
-        return str(value)
-    return value
 
 
 def _normal(value: Any, depth: int = 0) -> Any:
@@ -268,6 +245,8 @@ def _normal(value: Any, depth: int = 0) -> Any:
         raise ArtifactError("a text in the document is no Unicode")
     if isinstance(value, list):
         return [_normal(item, depth + 1) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_INTEGER:
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ArtifactError("a whole number beyond 2^53 in the document, which not everybody reads alike")
+    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
         return int(value)
     return value

@@ -1,121 +1,114 @@
-"""Ed25519 signatures (RFC 8032) over the canonical JSON of a certificate (RFC 8785), through ``cryptography``.
+"""Signatures of certificates: Ed25519 (RFC 8032) in DSSE envelopes, over the canonical JSON (RFC 8785) of the document.
 
-What is signed is the whole document, content hash included, without its ``signature`` field. A signature
+What is signed is the whole document, declarations and content hash included, without its signatures. A signature
 shows that the holder of a key vouches for the document as it stands; whose key it is must be known from elsewhere.
 """
 
 from __future__ import annotations
 
-import os
+import base64
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from pydantic import ValidationError
 
-from reticent._strict import loads, write_atomic
+from reticent import _envelope
+from reticent._envelope import Envelope, Signed
+from reticent._keys import key_id, key_text, load_private_key, load_public_key, verifies, write_key_pair
+from reticent._strict import loads
 from reticent.certificate.schema import Certificate, Signature, canonical, read_text
 from reticent.errors import ArtifactError
-from reticent.mechanism.run_ledger import first_problem
 
-_LARGEST_KEY = 1 << 14
+__all__ = [
+    "envelope_of",
+    "false_signatures",
+    "key_id",
+    "key_text",
+    "load_envelope",
+    "load_private_key",
+    "load_public_key",
+    "payload",
+    "signed",
+    "signers",
+    "write_key_pair",
+]
 
-
-def write_key_pair(private: Path, public: Path) -> None:
-    """A new key pair as PEM files: the private key unencrypted, readable by its owner only (0600).
-
-    Raises:
-        ArtifactError: one of the files exists or cannot be written; nothing is overwritten.
-    """
-    for path in (private, public):
-        if path.is_symlink() or path.exists():
-            raise ArtifactError(f"{path} already exists; a key is never overwritten")
-    key = Ed25519PrivateKey.generate()
-    secret = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    shown = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    try:
-        private.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(private, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(secret)
-        write_atomic(public, shown)
-    except OSError as error:
-        raise ArtifactError(f"cannot write {private} and {public}: {error.strerror}") from None
+_LARGEST_ENVELOPE = 96 * 2**20
 
 
-def load_private_key(path: Path) -> Ed25519PrivateKey:
-    """The private key in a PEM file that nobody but its owner may read.
-
-    Raises:
-        ArtifactError: the file is missing, open to others, or holds no unencrypted Ed25519 key.
-    """
-    text = read_text(path, _LARGEST_KEY)
-    if path.stat().st_mode & 0o077:
-        raise ArtifactError(f"{path} can be read by others: chmod 600 it, and make a new key if anybody may have")
-    try:
-        key = serialization.load_pem_private_key(text.encode(), password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise ArtifactError(f"{path} holds no unencrypted private key in PEM form") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ArtifactError(f"{path} holds no Ed25519 key")
-    return key
+def payload(certificate: Certificate) -> bytes:
+    """The exact bytes that are signed."""
+    return canonical(certificate.model_dump(mode="json", by_alias=True, exclude={"signatures"}))
 
 
-def load_public_key(path: Path) -> Ed25519PublicKey:
-    """The public key in a PEM file.
+def signed(certificate: Certificate, *keys: Ed25519PrivateKey) -> Certificate:
+    """The certificate with a signature of each key, in place of earlier ones of the same keys."""
+    message = _envelope.pae(_envelope.CERTIFICATE, payload(certificate))
+    made = {}
+    for key in keys:
+        public = key_text(key.public_key())
+        made[public] = Signature(keyid=key_id(public), public_key=public, value=key.sign(message).hex())
+    kept = [one for one in certificate.signatures if one.public_key not in made]
+    return certificate.model_copy(update={"signatures": (*kept, *made.values())})
+
+
+def envelope_of(certificate: Certificate) -> Envelope:
+    """The signatures of a certificate in a detached envelope, which holds the signed bytes as well."""
+    coded = [
+        Signed(keyid=one.keyid, sig=base64.b64encode(bytes.fromhex(one.value)).decode())
+        for one in certificate.signatures
+    ]
+    return Envelope(payload(certificate), _envelope.CERTIFICATE, tuple(coded))
+
+
+def load_envelope(path: Path) -> Envelope:
+    """A detached envelope, as ``certify --sign`` writes it.
 
     Raises:
-        ArtifactError: the file is missing or holds no Ed25519 public key.
+        ArtifactError: the file is missing or holds no envelope of a certificate.
     """
-    try:
-        key = serialization.load_pem_public_key(read_text(path, _LARGEST_KEY).encode())
-    except (ValueError, UnsupportedAlgorithm):
-        raise ArtifactError(f"{path} holds no public key in PEM form") from None
-    if not isinstance(key, Ed25519PublicKey):
-        raise ArtifactError(f"{path} holds no Ed25519 key")
-    return key
+    text = read_text(path, _LARGEST_ENVELOPE)
+    return _envelope.parse(loads(text, str(path)), _envelope.CERTIFICATE, str(path))
 
 
-def signed(certificate: Certificate, key: Ed25519PrivateKey) -> Certificate:
-    """The certificate with its signature embedded, in place of any earlier one."""
-    return certificate.model_copy(update={"signature": sign(certificate, key)})
+def false_signatures(certificate: Certificate) -> list[str]:
+    """Why embedded signatures are not those of the keys that they name; empty where all are."""
+    message = _envelope.pae(_envelope.CERTIFICATE, payload(certificate)) if certificate.signatures else b""
+    found = []
+    for one in certificate.signatures:
+        if one.keyid != key_id(one.public_key) or not verifies(one.public_key, bytes.fromhex(one.value), message):
+            found.append(f"the signature that names the key {one.keyid[:16]}... is not of that key for this document")
+    if len({one.public_key for one in certificate.signatures}) < len(certificate.signatures):
+        found.append("one key signs twice")
+    return found
 
 
-def sign(certificate: Certificate, key: Ed25519PrivateKey) -> Signature:
-    """A detached signature of the certificate."""
-    return Signature(public_key=key_text(key.public_key()), value=key.sign(_message(certificate)).hex())
+def signers(certificate: Certificate, keys: Iterable[Ed25519PublicKey], detached: Envelope | None = None) -> list[str]:
+    """Which of ``keys`` signed this document, each once, as 64 hexadecimal digits.
 
-
-def key_text(key: Ed25519PublicKey) -> str:
-    """The 32 bytes of a public key as 64 hexadecimal digits."""
-    return key.public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw).hex()
-
-
-def is_signed_by(certificate: Certificate, signature: Signature, key: Ed25519PublicKey) -> bool:
-    """Whether ``signature`` is that of ``key`` for this document; the key named in the signature must be the same."""
-    if signature.public_key != key_text(key):
-        return False
-    try:
-        key.verify(bytes.fromhex(signature.value), _message(certificate))
-    except InvalidSignature:
-        return False
-    return True
-
-
-def load_signature(path: Path) -> Signature:
-    """A detached signature, as ``certify --sign`` writes it.
+    Args:
+        certificate: the document.
+        keys: of issuers.
+        detached: where the signatures are; None takes the embedded ones.
 
     Raises:
-        ArtifactError: the file is missing or holds no signature.
+        ArtifactError: the envelope holds the bytes of another document.
     """
-    try:
-        return Signature.model_validate(loads(read_text(path, _LARGEST_KEY), str(path)))
-    except ValidationError as error:
-        raise ArtifactError(f"{path}: {first_problem(error)}") from None
+    if detached is None:
+        detached = envelope_of(certificate)
+    elif detached.payload != payload(certificate):
+        raise ArtifactError("the envelope holds another document")
+    return detached.signers(key_text(key) for key in keys)
 
 
-def _message(certificate: Certificate) -> bytes:
-    return canonical(certificate.model_dump(mode="json", by_alias=True, exclude={"signature"}))
+def check_threshold(keys: Sequence[object], threshold: int | None) -> int:
+    """How many of the keys must have signed: all, unless fewer are enough.
+
+    Raises:
+        ArtifactError: more are asked for than keys were given, or none.
+    """
+    if threshold is None:
+        return len(keys)
+    if not 1 <= threshold <= len(keys):
+        raise ArtifactError(f"--threshold must be from 1 to the {len(keys)} keys given, got {threshold}")
+    return threshold

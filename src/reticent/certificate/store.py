@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from reticent._strict import write_atomic
 from reticent.certificate.build import public
+from reticent.certificate.opening import opening_of
 from reticent.certificate.page import render_html
 from reticent.certificate.schema import Certificate
-from reticent.certificate.signature import sign, signed
+from reticent.certificate.signature import envelope_of, signed
 from reticent.errors import ArtifactError
 from reticent.io.outputs import refuse_existing
 
@@ -24,13 +26,15 @@ class CertificateFiles:
         complete: JSON with what depends on private data; not for publication.
         public: JSON for publication.
         page: HTML.
-        signature: detached; exists only if a key was given.
+        signature: detached envelope; exists only if a key was given.
+        opening: what opens the commitments of the public document; private, and only of a run.
     """
 
     complete: Path
     public: Path
     page: Path
     signature: Path
+    opening: Path
 
 
 def write_certificate(
@@ -38,47 +42,50 @@ def write_certificate(
     folder: Path,
     *,
     include_private: bool = False,
-    key: Ed25519PrivateKey | None = None,
+    key: Ed25519PrivateKey | Sequence[Ed25519PrivateKey] | None = None,
     overwrite: bool = False,
 ) -> CertificateFiles:
     """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
 
-    The page shows the public document unless ``include_private``. With a key both documents carry a signature,
-    and ``certificate.public.json.sig`` holds that of the public one for those who keep them apart. Files that
-    already hold the same certificate are written anew; files that hold another one are left alone unless ``overwrite``,
-    which replaces them, and takes away a signature that no longer fits.
+    The page shows the public document unless ``include_private``. With keys both documents carry their signatures,
+    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
+    only: the complete document, a page of it, and ``certificate.opening.json``. Files that already hold the same
+    certificate are written anew; files that hold another one are left alone unless ``overwrite``, which replaces them,
+    and takes away a signature that no longer fits.
 
     Raises:
         ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
             written.
     """
-    files = CertificateFiles(
-        *(folder / f"certificate{end}" for end in (".json", ".public.json", ".html", ".public.json.sig"))
-    )
+    ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
+    files = CertificateFiles(*(folder / f"certificate{end}" for end in ends))
+    keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
     if files.complete.exists() and not overwrite:
-        _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=key is not None)
-    else:  # what lies beside no certificate is somebody's own
+        _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
+    elif not files.complete.exists():  # what lies beside no certificate is somebody's own
         for field in fields(files):
             refuse_existing(getattr(files, field.name))
-    shown = public(certificate)
-    if key is not None:
-        certificate, shown = signed(certificate, key), signed(shown, key)
+    shown, opens = public(certificate), opening_of(certificate)
+    certificate, shown = signed(certificate, *keys), signed(shown, *keys)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if overwrite and key is None:
+        if overwrite and not keys:
             files.signature.unlink(missing_ok=True)
         write_atomic(files.public, shown.to_json().encode())
-        if key is not None:
-            write_atomic(files.signature, (sign(shown, key).model_dump_json(indent=1) + "\n").encode())
-        write_atomic(files.page, render_html(certificate if include_private else shown).encode())
-        write_atomic(files.complete, certificate.to_json().encode())
+        if keys:
+            write_atomic(files.signature, envelope_of(shown).to_json().encode())
+        if opens is not None:
+            write_atomic(files.opening, opens.to_json().encode(), private=True)
+        page = render_html(certificate if include_private else shown)
+        write_atomic(files.page, page.encode(), private=include_private)
+        write_atomic(files.complete, certificate.to_json().encode(), private=True)
     except OSError as error:
         raise ArtifactError(f"cannot write {folder}: {error.strerror}") from None
     return files
 
 
 def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:
-    if present.model_copy(update={"signature": None}) != new.model_copy(update={"signature": None}):
+    if present.model_copy(update={"signatures": ()}) != new.model_copy(update={"signatures": ()}):
         raise ArtifactError(f"{path} holds a different certificate; choose another --out")
-    if present.signature is not None and not signing:
+    if present.signatures and not signing:
         raise ArtifactError(f"{path} holds this certificate with a signature; say --sign or choose another --out")

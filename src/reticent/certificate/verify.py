@@ -14,6 +14,7 @@ from reticent.certificate.inputs import inputs_of
 from reticent.certificate.ledger_rules import contradictions
 from reticent.certificate.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificate.schema import Certificate, content_hash
+from reticent.certificate.signature import false_signatures
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError, ReticentError
 
@@ -21,7 +22,7 @@ ROUNDING = 1e-5
 """Relative difference that another processor can explain; more is never taken for rounding."""
 
 _ABSENT = object()
-_NOT_DERIVED = ("declared", "signature", "content_sha256", "reticent_version")
+_NOT_DERIVED = ("declared", "signatures", "content_sha256", "reticent_version")
 
 
 class State(StrEnum):
@@ -127,8 +128,10 @@ def verify(
     comparison.compare(_leaves(found))
     if content_hash(certificate) != certificate.content_sha256:
         comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
+    for problem in false_signatures(certificate):
+        comparison.add(("signatures",), "signatures", problem)
     if inputs.ledger is not None:
-        for leaf, problem in contradictions(inputs.ledger, inputs.edition):
+        for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
             comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
     facts = ("declared", "mechanism" if inputs.ledger is None else "ledger")
     return Verification(

@@ -16,6 +16,7 @@ from reticent.certificate.build import certify_run, run_declaration
 from reticent.certificate.schema import Certificate, Declaration
 from reticent.certificate.text import inert
 from reticent.cli._app import app
+from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import JsonOption
 from reticent.cli._progress import waiting
@@ -26,6 +27,8 @@ from reticent.mechanism import DPSGD
 from reticent.mechanism.run_ledger import first_problem
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from reticent.train import Run
 
 
@@ -50,7 +53,16 @@ def certify(
     issuer: Annotated[str | None, typer.Option("--issuer", help="Who answers for the certificate.")] = None,
     purpose: Annotated[str | None, typer.Option("--purpose", help="What the model is for.")] = None,
     expires: Annotated[str | None, typer.Option("--expires", help="Date from which it must not be relied on.")] = None,
-    sign: Annotated[Path | None, typer.Option("--sign", help="Private key of reticent keygen: sign with it.")] = None,
+    sign: Annotated[
+        list[Path] | None, typer.Option("--sign", help="Private key of reticent keygen: sign with it; may be repeated.")
+    ] = None,
+    run_key: Annotated[
+        Path | None, typer.Option("--run-key", help="Public key that signed the run; default: that of --sign.")
+    ] = None,
+    publish: Annotated[
+        list[str] | None,
+        typer.Option("--publish", help="Show of your own records: names (of files and columns) or accuracy."),
+    ] = None,
     include_private: Annotated[
         bool, typer.Option("--include-private", help="Show numbers that depend on private data in the page.")
     ] = False,
@@ -76,7 +88,7 @@ def certify(
     json: JsonOption = False,
 ) -> None:
     """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
-    from reticent.certificate.signature import load_private_key, signed
+    from reticent.certificate.signature import signed
     from reticent.certificate.store import write_certificate
 
     typed = {
@@ -99,17 +111,23 @@ def certify(
     if parameters and not alone:
         only = f"left out: {source} says it. It goes with the word {PARAMETERS} only"
         raise ParameterError(next(iter(parameters)), next(iter(parameters.values())), only)
-    key = None if sign is None else load_private_key(sign)
-    declared = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
+    if alone and run_key is not None:
+        raise ParameterError("run_key", str(run_key), "left out: there is no run, so nobody signed one")
+    keys = [private_key(path) for path in sign or ()]
+    declared: dict[str, Any] = {"subject": subject, "issuer": issuer, "purpose": purpose, "expires": expires}
     _check_declaration(declared)
+    consents = consents_of(publish or ())
     if alone or source.suffix == ".json":
-        certificate, folder = _of_document(_mechanism(parameters) if alone else source, source, declared, out)
+        if not alone:
+            declared["run_signed_by"] = signer_of_file(source, keys, run_key)
+        certificate, folder = _of_document(_mechanism(parameters) if alone else source, source, declared, out, consents)
     else:
-        run, folder = _load(source, out) if source.is_dir() else _train(source, out)
-        certificate = _certify(run, declared)
-    files = write_certificate(certificate, folder, include_private=include_private, key=key)
+        run, folder = _load(source, out) if source.is_dir() else _train(source, out, keys)
+        declared["run_signed_by"] = signer_of_run(run.path, keys, run_key)
+        certificate = _certify(run, declared, consents)
+    files = write_certificate(certificate, folder, include_private=include_private, key=keys)
     if json:
-        print_json(certificate if key is None else signed(certificate, key))
+        print_json(signed(certificate, *keys))
         return
     say(certificate.headline)
     print_assessments(certificate.assessments, short=True)
@@ -129,6 +147,12 @@ def keygen_command(
     public: Annotated[
         Path | None, typer.Option("--public", help="The public key to write; default: KEY with .pub added.")
     ] = None,
+    encrypt: Annotated[
+        bool,
+        typer.Option(
+            "--encrypt", help="Encrypt the private key: the passphrase is asked for, or in $RETICENT_PASSPHRASE."
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
@@ -137,7 +161,7 @@ def keygen_command(
     if not private.name:
         raise ParameterError("KEY", str(private), "the name of a file to write")
     shown = public or private.with_name(private.name + ".pub")
-    write_key_pair(private, shown)
+    write_key_pair(private, shown, new_passphrase() if encrypt else None)
     if json:
         typer.echo(dumps({"private": str(private), "public": str(shown)}), nl=False)
         return
@@ -161,13 +185,13 @@ def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
     return load_run(source), out or source.resolve().with_name(f"{source.resolve().name}-certificate")
 
 
-def _train(source: Path, out: Path | None) -> tuple[Run, Path]:
-    """Train into ``out``/run, or take the finished run of the same configuration that lies there."""
+def _train(source: Path, out: Path | None, keys: list[Ed25519PrivateKey]) -> tuple[Run, Path]:
+    """Train into ``out``/run and sign it there, or take the finished run of the same configuration that lies there."""
     settings = load_settings(source)
     folder = out or Path("runs") / source.stem
     target = folder / "run"
     if not target.exists():
-        return train_with_bar(source, settings, target), folder
+        return train_with_bar(source, settings, target, sign=keys[0] if keys else None), folder
     run, _ = _load(target, folder)
     if run.config != settings:
         raise ArtifactError(f"{target} holds a run of another configuration; choose another --out")
@@ -183,20 +207,22 @@ def _mechanism(parameters: dict[str, Any]) -> DPSGD:
 
 
 def _of_document(
-    what: DPSGD | Path, source: Path, declared: dict[str, str | None], out: Path | None
+    what: DPSGD | Path, source: Path, declared: dict[str, Any], out: Path | None, consents: tuple[str, ...]
 ) -> tuple[Certificate, Path]:
     """The certificate of parameters, or of a file that says what was released."""
     folder = out or (Path(PARAMETERS) if what is not source else source.resolve()).with_suffix("")
     with waiting("assessing"):
-        certificate = certify_anything(what, **declared).certificate
+        certificate = certify_anything(what, publish=consents, **declared).certificate
     return certificate, folder if out else folder.with_name(f"{folder.name}-certificate")
 
 
-def _certify(run: Run, declared: dict[str, str | None]) -> Certificate:
+def _certify(run: Run, declared: dict[str, str | None], consents: tuple[str, ...]) -> Certificate:
     from reticent.train.rundir import WEIGHTS
 
     try:
-        declaration = run_declaration(run.ledger, weights_sha256=run.manifest.files[WEIGHTS].sha256, **declared)
+        declaration = run_declaration(
+            run.ledger, consents, weights_sha256=run.manifest.files[WEIGHTS].sha256, **declared
+        )
     except ValidationError as error:
         raise ArtifactError(inert("--" + first_problem(error).removeprefix("document: "))) from None
     with waiting("assessing") as progress:

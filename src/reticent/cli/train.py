@@ -11,6 +11,7 @@ import typer
 from reticent._strict import read_bytes
 from reticent.cli._app import app
 from reticent.cli._audit_input import engine_of
+from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
 from reticent.cli._options import JsonOption
 from reticent.cli._plan import print_plan
@@ -22,6 +23,8 @@ from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism.run_ledger import RunLedger
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from reticent.data.own import OwnTable
     from reticent.tasks import Engine
     from reticent.train import Run, TrainConfig
@@ -67,14 +70,18 @@ def train_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing: show columns, model, cost and risk of what would run.")
     ] = False,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", help="Private key of reticent keygen: signs the run when it ends.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
     _look_first(config, data, schema)
     traced = (trace_every, trace_masks) if trace or trace_masks or trace_every != 1 else None
     if sweep or asks_for_sweep(config):
-        if config is None or data is not None or checkpoint is not None:
-            raise ParameterError("sweep", sweep, "given with a configuration, and without --data and --checkpoint")
+        if config is None or data is not None or checkpoint is not None or sign is not None:
+            wanted = "given with a configuration, and without --data, --checkpoint and --sign"
+            raise ParameterError("sweep", sweep, wanted)
         if dry_run:
             raise ParameterError("dry_run", True, "left out of a sweep: it shows one run")
         if out is None:
@@ -102,7 +109,8 @@ def train_command(
         raise _no_folder(config)
     if traced is not None:
         settings = _with_trace(settings, *traced)
-    run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every)
+    key = None if sign is None else private_key(sign)
+    run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every, key)
     if json:
         typer.echo(run.ledger.to_json(), nl=False)
         return
@@ -165,6 +173,7 @@ def train_with_bar(
     table: OwnTable | None = None,
     checkpoint: Path | None = None,
     checkpoint_every: int = 100,
+    sign: Ed25519PrivateKey | None = None,
 ) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
     from reticent.train import train
@@ -175,7 +184,7 @@ def train_with_bar(
     records = None if table is None else divided(table.dataset, settings.data)
     try:
         with progress_bar(f"training {config.stem}") as progress:
-            return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every)
+            return train(settings, out, progress, hooks, records, checkpoint, checkpoint_every, sign)
     except ParameterError as error:
         raise ArtifactError(f"{config}: {error}") from None
 

@@ -25,10 +25,20 @@ def verify_command(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="A certificate.json, certificate.public.json or page.")
     ],
-    key: Annotated[Path | None, typer.Option("--key", help="Public key of the issuer: require its signature.")] = None,
-    signature: Annotated[
-        Path | None, typer.Option("--signature", help="A detached signature; default: the embedded one.")
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", help="Public key of the issuer: require its signature; may be repeated."),
     ] = None,
+    threshold: Annotated[
+        int | None, typer.Option("--threshold", help="How many of several keys are enough; default: all.")
+    ] = None,
+    signature: Annotated[
+        Path | None, typer.Option("--signature", help="A detached envelope; default: the embedded signatures.")
+    ] = None,
+    opening: Annotated[
+        Path | None, typer.Option("--opening", help="A certificate.opening.json: open the commitments to the data.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="With --opening: the table that was trained on.")] = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", help="The file of weights: compare its fingerprint.")
     ] = None,
@@ -41,7 +51,15 @@ def verify_command(
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
     with limited(certificate, timeout), waiting("deriving") as progress:
         found = check(
-            certificate, key=key, signature=signature, weights=weights, tolerance=tolerance, progress=progress
+            certificate,
+            key=key,
+            threshold=threshold,
+            signature=signature,
+            weights=weights,
+            opening=opening,
+            data=data,
+            tolerance=tolerance,
+            progress=progress,
         )
     if json:
         typer.echo(found.to_json(), nl=False)
@@ -87,7 +105,7 @@ def _reasons(found: Checked) -> Iterator[str]:
 def _declared(found: Checked) -> Iterator[str]:
     """What nobody can derive."""
     for name, value in sorted(found.document.declared.model_dump(mode="json").items()):
-        if value is not None:
+        if value:
             yield f"declared: {name} = {inert(str(value))}"
     facts = sum(not leaf.startswith("declared.") for leaf in found.verification.declared)
     if facts:

@@ -18,7 +18,7 @@ from reticent.certificate import page as certificate_page
 from reticent.certificate.inputs import mechanism_of as mechanism_of_record
 from reticent.certificate.inputs import within_reach
 from reticent.certificate.ledger_rules import contradictions
-from reticent.certificate.schema import Certificate, Edition
+from reticent.certificate.schema import Certificate
 from reticent.certificate.text import inert
 from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.checking import checked
@@ -121,7 +121,7 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
     schema = document.get("schema") if isinstance(document, dict) else None
     readers: dict[str, Callable[[], Opened]] = {
         "reticent.ledger/1": lambda: _ledger(RunLedger.from_json(text, name), name, theme),
-        "reticent.certificate/2": lambda: _certificate(Certificate.parse(document, name), None, theme),
+        "reticent.certificate/3": lambda: _certificate(Certificate.parse(document, name), None, theme),
         "reticent.audit/1": lambda: _audit(document, settings, theme),
     }
     if not isinstance(schema, str) or schema not in readers:
@@ -149,7 +149,7 @@ def _ledger(ledger: RunLedger, title: str, theme: str) -> Opened:
     """What ran, what is wrong with it, and who learns what from it."""
     release = within_reach(ledger.mechanism())
     changes = "; changes along the run" if ledger.stages else ""
-    wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger, Edition.COMPLETE)]
+    wrong = [f"{inert(where)} {inert(problem)}" for where, problem in contradictions(ledger)]
     found = answer((WorstCase(),), release, None)
     facts = [
         ("data", inert(ledger.data.name)),
@@ -195,10 +195,9 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
     outcome = checked(certificate)
     wrong = list(outcome.refused)
     wrong += [] if difference is None else [f"the page is not what its document renders to: {inert(difference)}"]
-    signed = (
-        "signed: check it with the issuer's key by reticent verify --key" if certificate.signature else "not signed"
-    )
-    declared = {k: inert(str(v)) for k, v in certificate.declared.model_dump(mode="json").items() if v is not None}
+    known = certificate.signatures
+    signed = "signed: check it with the issuer's key by reticent verify --key" if known else "not signed"
+    declared = {k: inert(str(v)) for k, v in certificate.declared.model_dump(mode="json").items() if v}
     page = [
         html.H2(inert(certificate.headline)),
         *_faults(

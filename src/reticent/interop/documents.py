@@ -16,7 +16,21 @@ _DEEPEST = 32
 
 
 def read_release(path: Path) -> Mechanism | AnyLedger:
-    """What the file at ``path`` says was released.
+    """What the file at ``path`` says was released; see ``read_statement``.
+
+    Raises:
+        ArtifactError, UnsupportedError: as for ``read_statement``; or a ledger contradicts itself.
+    """
+    found = read_statement(path)
+    if not isinstance(found, Mechanism):
+        from reticent.certificate.ledger_rules import refuse_contradictions
+
+        refuse_contradictions(found)
+    return found
+
+
+def read_statement(path: Path) -> Mechanism | AnyLedger:
+    """What the file at ``path`` holds, whether or not a ledger agrees with itself.
 
     Raises:
         ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.

@@ -9,20 +9,24 @@ the training records), so no guarantee covers it; do not publish it with the mod
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
+from reticent._commit import commit
 from reticent._text import Brief, printable
+from reticent._time import Date
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.mechanism import vouched
 from reticent.mechanism.dpsgd import DPSGD
 from reticent.mechanism.gradients import Gradients, GradientsRecord
 from reticent.mechanism.ledger import Ledger
+from reticent.mechanism.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.mechanism.sampling import Sampler
 from reticent.proofs import Status
 
@@ -90,13 +94,35 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class PublicData(_Frozen):
+    """Which records were used, without what would show something about one of them.
+
+    Attributes:
+        name, source, notes: as in ``DataRecord``, of a published data set, or where the issuer consents.
+        commitment: to the records, as ``DataRecord.committed`` makes it; nobody learns anything from it.
+        dataset_size: number of training records; None where the training kept it secret.
+        test_size: of a published data set.
+        feature_shape, classes: as in ``DataRecord``.
+    """
+
+    name: Annotated[str, Field(max_length=200)] | None
+    source: Annotated[str, Field(max_length=1000)] | None
+    commitment: Sha256
+    dataset_size: Count | None
+    test_size: Whole | None
+    feature_shape: tuple[Count, ...]
+    classes: Count
+    notes: tuple[str, ...] = ()
+
+
 class DataRecord(_Frozen):
-    """Which records were used.
+    """Which records were used. Private: whoever guesses the records can confirm the guess with it.
 
     Attributes:
         name: of the data set.
         source: where it came from.
         content_hash: SHA-256 over features, labels and split as the model saw them.
+        salt: 32 random bytes, drawn for this run; see ``reticent._commit``.
         dataset_size: number of training records.
         test_size: number of test records.
         feature_shape: of one record.
@@ -107,11 +133,21 @@ class DataRecord(_Frozen):
     name: str
     source: str
     content_hash: Sha256
+    salt: Sha256
     dataset_size: Count
     test_size: Whole
     feature_shape: tuple[Count, ...]
     classes: Count
     notes: tuple[str, ...] = ()
+
+    def committed(self, name: str, digest: str | None = None) -> str:
+        """The commitment that is published in place of a digest.
+
+        Args:
+            name: what the digest is of: ``training-data``, ``table-file`` or ``table-schema``.
+            digest: 64 hexadecimal digits; by default the content hash.
+        """
+        return commit(self.salt, name, bytes.fromhex(self.content_hash if digest is None else digest))
 
 
 class ParameterRecord(_Frozen):
@@ -221,6 +257,7 @@ class PublicLedger(Brief, _Frozen):
         num_parameters: trained coordinates.
         parameters: trained tensors, in the order of flat vectors.
         optimiser, device: that were used.
+        digest: SHA-256 of all other facts when the run ended; see ``sealed``.
         randomness: where noise and draws came from.
         seeds: that were used.
         utility: quality on the test records.
@@ -231,29 +268,30 @@ class PublicLedger(Brief, _Frozen):
     """
 
     schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
-    created: str
+    created: Date
     config: dict[str, Any]
-    data: DataRecord
+    data: PublicData
     sampler: Sampler
     noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
     max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
     sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
-    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None
     divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
     steps: Count
     planned_steps: Count
     records_per_user: Count | None = None
     num_parameters: Count
     parameters: tuple[ParameterRecord, ...]
-    optimiser: str
-    device: str
+    optimiser: Word
+    device: Word
     randomness: Randomness
     seeds: Seeds
     utility: Utility
-    versions: dict[str, str]
+    versions: Versions
     warnings: tuple[RunWarning, ...]
     stages: Annotated[tuple[StageRecord, ...], Field(max_length=MOST_STAGES)] = ()
     gradients: GradientsRecord | None = None
+    digest: Digest = ""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -295,12 +333,22 @@ class PublicLedger(Brief, _Frozen):
         drawn = f"{self.sampler.value} batches, sample rate {self.sample_rate:.6g}"
         noise = f"noise multiplier {self.noise_multiplier:.6g}, clip norm {self.max_grad_norm:.6g}"
         changed = ["the first stage is shown; later ones differ"] if self.stages else []
-        head = f"run on {self.data.name}: {self.steps} noisy steps, {drawn}, {noise}"
+        head = f"run on {self.data.name or 'records that are not named'}: {self.steps} noisy steps, {drawn}, {noise}"
         return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
 
     def vouches(self) -> dict[str, Status]:
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_run(self)
+
+    def sealed(self) -> Self:
+        """The same ledger with the digest of its facts, without which nobody accepts it."""
+        return self.model_copy(update={"digest": digest_of(self)})
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a fact and what is wrong there; see ``run_rules``."""
+        from reticent.mechanism.run_rules import RUN_RULES
+
+        return contradictions(RUN_RULES, self)
 
     @property
     def noisy(self) -> bool:
@@ -345,7 +393,7 @@ class PublicLedger(Brief, _Frozen):
             noises.append(stated.get("noise_multiplier", self.noise_multiplier))
             noises.append(stated.get("noise_factor", 1.0) * self.noise_multiplier)
             rates.append(stated.get("sample_rate", self.sample_rate))
-            rates.append(min(stated.get("batch_size", 0.0) / self.data.dataset_size, 1.0))
+            rates.append(min(stated.get("batch_size", 0.0) / (self.data.dataset_size or 1), 1.0))
             norms.append(stated.get("max_grad_norm", self.max_grad_norm))
         return min(noises), max(rates), min(norms)
 
@@ -362,18 +410,20 @@ class PublicLedger(Brief, _Frozen):
         return self._equal_steps()
 
     def _part(self, noise: float, rate: float, norm: float, steps: int) -> DPSGD:
-        size = max(1, round(rate * self.data.dataset_size))
+        records = self.data.dataset_size
+        size = None if records is None else max(1, round(rate * records))
         part = replace(self._equal_steps(), noise_multiplier=noise, sample_rate=rate, steps=steps)
         return replace(part, max_grad_norm=norm, batch_size=size)
 
     def _equal_steps(self) -> DPSGD:
+        expected = self.expected_batch_size
         return DPSGD(
             noise_multiplier=self.noise_multiplier,
             sample_rate=self.sample_rate,
             steps=self.steps,
             max_grad_norm=self.max_grad_norm,
             num_parameters=self.num_parameters,
-            batch_size=max(1, round(self.expected_batch_size)),
+            batch_size=None if expected is None else max(1, round(expected)),
             dataset_size=self.data.dataset_size,
             sampler=self.sampler,
             batches_per_epoch=self._batches_per_epoch(),
@@ -388,6 +438,8 @@ class PublicLedger(Brief, _Frozen):
 class RunLedger(PublicLedger):
     """The whole ledger of a run: what ``PublicLedger`` holds, and diagnostics of the training records."""
 
+    data: DataRecord  # type: ignore[assignment]  # what the public one is made from
+    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
     diagnostics: Diagnostics
 
     @model_validator(mode="after")
@@ -401,14 +453,10 @@ class RunLedger(PublicLedger):
         return _strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
 
     def public(self) -> dict[str, Any]:
-        """The ledger as JSON data without what no guarantee covers: diagnostics and secret seeds."""
-        document = self.model_dump(mode="json", by_alias=True)
-        del document["diagnostics"]
-        document["seeds"].update(sampling=None, noise=None)
-        if self.randomness is Randomness.REPRODUCIBLE:
-            document["seeds"]["initialisation"] = None
-            document["config"].pop("seed", None)
-        return document
+        """The ledger as JSON data as anybody may see it; see ``reticent.mechanism.publication``."""
+        from reticent.mechanism.publication import published
+
+        return published(self).model_dump(mode="json", by_alias=True)
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> RunLedger:

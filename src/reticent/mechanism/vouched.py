@@ -104,7 +104,7 @@ def _of_loop(run: PublicWatchedRun, alike: bool) -> dict[str, Status]:
         found[_DRAWN[run.sampler.drawn]] = _SOURCES[run.sampler.source]
     if run.divisor is not None:
         found["public-divisor"] = Status.CHECKED  # one number for all steps
-    if run.randomness.startswith("secure"):
+    if run.randomness == "secure generator":
         found["unpredictable-noise"] = Status.CHECKED
     if run.records_per_user is not None:
         found["records-per-person"] = Status.DECLARED

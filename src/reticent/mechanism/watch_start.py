@@ -92,7 +92,7 @@ def continued(first: WatchedRun, later: Run) -> Run:
         raise ParameterError("unit", later.unit, "the same in all ledgers of one model")
     document = first.public()
     document.pop("earlier", None)
-    before = (*first.earlier, PublicWatchedRun.model_validate(document))
+    before = (*first.earlier, PublicWatchedRun.model_validate(document).sealed())
     if len(before) > MOST_EARLIER:
         raise ParameterError("ledgers", len(before) + 1, f"at most {MOST_EARLIER + 1} loops in one chain")
     known = {*later.faults, *first.faults}
@@ -102,7 +102,7 @@ def continued(first: WatchedRun, later: Run) -> Run:
             "start": later.start.model_copy(update={"salt": later.diagnostics.start_salt}),
             "faults": tuple(fault for fault in type(next(iter(known))) if fault in known) if known else (),
         }
-    )
+    ).sealed()
 
 
 def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun:

@@ -10,25 +10,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent import _strict
 from reticent._text import Brief
+from reticent._time import Date
 from reticent.errors import ArtifactError
 from reticent.mechanism import DPSGD, Ledger, vouched
 from reticent.mechanism.gradients import GradientsRecord
 from reticent.mechanism.planned import PlannedSteps, charged
+from reticent.mechanism.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.mechanism.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
 from reticent.mechanism.sampling import Sampler
 from reticent.mechanism.units import Unit
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watch_source import Drawn as Drawn
 from reticent.mechanism.watch_source import Source as Source
-from reticent.mechanism.watch_start import MOST_EARLIER, StartRecord, broken_links
+from reticent.mechanism.watch_start import MOST_EARLIER, StartRecord
 from reticent.proofs import Status
 
 WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
@@ -62,7 +65,7 @@ class SamplerRecord(_Frozen):
 
     drawn: Drawn
     source: Source
-    name: Name
+    name: Word
     sample_rate: Rate | None = None
     batch_size: Count | None = None
     dataset_size: Count | None = None
@@ -75,11 +78,27 @@ class SamplerRecord(_Frozen):
     def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return _without_none(write(self), "copies")
 
+    @property
+    def most_uses(self) -> int:
+        """How often one record can be in a batch, or in a pass over the data."""
+        if self.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+            return self.batch_size or 1
+        return self.times_per_epoch or 1
+
     @model_validator(mode="after")
     def _poisson_has_a_rate(self) -> SamplerRecord:
         if (self.drawn in (Drawn.POISSON, Drawn.FIXED_SIZE)) != (self.sample_rate is not None):
             raise ValueError("sample_rate goes with poisson and fixed-size")
         return self
+
+
+class Randomness(StrEnum):
+    """Where the noise of a watched loop came from."""
+
+    SECURE = "secure generator"
+    DEFAULT = "torch, default generator"
+    OF_PROGRAM = "torch, generator of the program"
+    NOT_SEEN = "not seen"
 
 
 class ClippingRecord(_Frozen):
@@ -116,6 +135,35 @@ class Segment(_Frozen):
     batches: Count = 1
     passes: Count | None = None
     mixed_passes: Count = 1
+
+
+class Tally(_Frozen):
+    """The steps counted a second time, one by one as they were taken; the segments must add up to it.
+
+    Attributes:
+        steps: noisy updates.
+        exposures: sum over steps of how often one record can have been in them.
+        records_per_user: as the program stated it; None where it stated nothing.
+        planned_steps, unit: as in the ledger.
+        divisor: of every step, if it is known and the same.
+        faults: how many of the faults were seen and follow from no other fact.
+        inverse_noise: sum over steps of 1 / noise multiplier squared; None where a step had no noise.
+        coins: sum over steps of the sample rate, under Poisson sampling.
+        passes: sums over segments of their passes, and over steps of the passes that they drew from.
+        mixed_passes: see ``passes``.
+    """
+
+    steps: Count
+    exposures: Count
+    records_per_user: Count | None
+    planned_steps: Count | None = None
+    unit: Unit = Unit.RECORD
+    divisor: Positive | None
+    faults: Whole
+    inverse_noise: Positive | None
+    coins: Noise
+    passes: Whole
+    mixed_passes: Count
 
 
 class MeasuredChange(_Frozen):
@@ -178,11 +226,13 @@ class PublicWatchedRun(Brief, _Frozen):
         segments: equal steps, in order.
         divisor: what the noisy sum was divided by; None where it was not seen or changed.
         num_parameters: trained coordinates.
+        tally: the steps counted a second time; nobody accepts a ledger without.
         records_per_user: the most records of one person, as the program states it; None where it states nothing. Left
             out of the file then.
         optimiser: classes of the private optimizer and of the one inside it.
         mixing_layers: layers that mix the records of a batch, by name.
-        randomness: where the noise came from, in words.
+        randomness: where the noise came from.
+        digest: SHA-256 of all other facts when the loop ended; see ``sealed``.
         device: where the model lay.
         weights_sha256: of the bytes that ``safetensors`` writes for parameters and buffers by name; None if
             the loop did not end.
@@ -197,18 +247,18 @@ class PublicWatchedRun(Brief, _Frozen):
     """
 
     schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
-    created: str
+    created: Date
     sampler: SamplerRecord
     clipping: ClippingRecord
     segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
     divisor: Positive | None
     num_parameters: Count | None
-    optimiser: tuple[Name, ...]
-    mixing_layers: tuple[Name, ...]
-    randomness: Name
-    device: Name
+    optimiser: tuple[Word, ...]
+    mixing_layers: tuple[Word, ...]
+    randomness: Randomness
+    device: Word
     weights_sha256: Sha256 | None
-    versions: dict[str, Name]
+    versions: Versions
     faults: tuple[Fault, ...]
     records_per_user: Count | None = None
     gradients: GradientsRecord | None = None
@@ -216,6 +266,8 @@ class PublicWatchedRun(Brief, _Frozen):
     earlier: Annotated[tuple[PublicWatchedRun, ...], Field(max_length=MOST_EARLIER)] = ()
     planned: PlannedSteps | None = None
     unit: Unit = Unit.RECORD
+    tally: Tally | None = None
+    digest: Digest = ""
 
     model_config = _Frozen.model_config | {"populate_by_name": True}
 
@@ -245,6 +297,27 @@ class PublicWatchedRun(Brief, _Frozen):
         """Noisy updates."""
         return sum(segment.steps for segment in self.segments)
 
+    def added_up(self) -> Tally:
+        """What the segments add up to."""
+        from reticent.mechanism.watch_rules import only_seen
+
+        usual = self.sampler.sample_rate
+        squares = [(s.steps, s.noise_multiplier) for s in self.segments]
+        silent = any(noise == 0.0 for _, noise in squares)
+        return Tally(
+            steps=self.steps,
+            exposures=sum(s.steps * s.batches for s in self.segments) * self.sampler.most_uses,
+            records_per_user=self.records_per_user,
+            planned_steps=None if self.planned is None else self.planned.steps,
+            unit=self.unit,
+            divisor=self.divisor,
+            faults=sum(only_seen(fault) for fault in self.faults),
+            inverse_noise=None if silent else sum(steps * noise**-2 for steps, noise in squares),
+            coins=sum(s.steps * (s.sample_rate or usual or 0.0) for s in self.segments),
+            passes=sum(s.passes or 0 for s in self.segments),
+            mixed_passes=sum(s.steps * s.mixed_passes for s in self.segments),
+        )
+
     def mechanism(self) -> DPSGD | Ledger:
         """The safe reading of what was seen: at least as much risk as any run that fits the facts.
 
@@ -258,47 +331,21 @@ class PublicWatchedRun(Brief, _Frozen):
         parts = _merged([run._of(segment) for run in runs for segment in charged(run)])
         return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
 
-    def demanded(self) -> Iterator[Fault]:
+    def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""
-        drawn = self.sampler.drawn
-        by_kind = {
-            Drawn.SHUFFLED: Fault.SHUFFLED,
-            Drawn.IN_ORDER: Fault.IN_ORDER,
-            Drawn.WEIGHTED: Fault.WEIGHTED,
-            Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
-            Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
-            Drawn.FIXED_SIZE: Fault.FIXED_SIZE,
-            Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
-        }
-        declared = Source.DECLARED in (self.sampler.source, self.clipping.source)
-        norms, planned = {self.clipping.smallest, self.clipping.largest}, self.planned
-        cases = (
-            (bool(self.mixing_layers), Fault.MIXES_RECORDS),
-            (self.clipping.kind == "unknown", Fault.UNKNOWN_CLIPPING),
-            (any(segment.noise_multiplier == 0.0 for segment in self.segments), Fault.NO_NOISE),
-            (drawn in by_kind, by_kind.get(drawn, Fault.UNKNOWN_SAMPLER)),
-            (any(segment.batches > 1 for segment in self.segments), Fault.ACCUMULATION),
-            (self.clipping.kind == "adaptive", Fault.ADAPTIVE_COUNT),
-            (declared, Fault.DECLARED),
-            (self.sampler.dataset_size is not None, Fault.SIZE_PUBLIC),
-            (self.sampler.drop_last is True, Fault.DROP_LAST),
-            (planned is not None and self.steps < planned.steps, Fault.STOPPED_BEFORE_PLAN),
-            (planned is not None and self.steps > planned.steps, Fault.MORE_THAN_PLANNED),
-            (len(norms) > 1, Fault.CHANGED_CLIP_NORM),
-            (_differ([s.noise_multiplier for s in self.segments]), Fault.CHANGED_NOISE),
-            (_differ([s.sample_rate or 0.0 for s in self.segments]), Fault.CHANGED_NOISE),
-            ((self.sampler.copies or 1) > 1, Fault.REPEATED_RECORDS),
-        )
-        return (fault for applies, fault in cases if applies)
+        from reticent.mechanism.watch_rules import demanded_faults
+
+        return demanded_faults(self)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Pairs of a field and what is wrong there."""
-        for fault in self.demanded():
-            if fault not in self.faults:
-                yield "faults", f"lacks {fault.value}, which the facts of the run demand"
-        if len(set(self.faults)) < len(self.faults):
-            yield "faults", "repeats a fault"
-        yield from broken_links(self)
+        """Pairs of a fact and what is wrong there; see ``watch_rules``."""
+        from reticent.mechanism.watch_rules import WATCH_RULES
+
+        return contradictions(WATCH_RULES, self)
+
+    def sealed(self) -> Self:
+        """The same ledger with the digest of its facts, without which nobody accepts it."""
+        return self.model_copy(update={"digest": digest_of(self)})
 
     def _of(self, segment: Segment) -> DPSGD:
         """The release that a segment amounts to."""
@@ -366,9 +413,9 @@ class WatchedRun(PublicWatchedRun):
 
     def public(self) -> dict[str, Any]:
         """The ledger as JSON data without diagnostics."""
-        document = self.model_dump(mode="json", by_alias=True)
-        del document["diagnostics"]
-        return document
+        from reticent.mechanism.publication import published_watch
+
+        return published_watch(self).model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """Strict JSON text."""
@@ -403,11 +450,6 @@ class WatchedRun(PublicWatchedRun):
 def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
     """``document`` without those of ``names`` that hold nothing."""
     return {name: value for name, value in document.items() if value is not None or name not in names}
-
-
-def _differ(values: list[float]) -> bool:
-    """Whether they are not all one number, but for the rounding of a computer."""
-    return max(values) > min(values) * (1.0 + 1e-9)
 
 
 def _times(records: int | None, copies: int | None) -> int | None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -19,10 +20,12 @@ from torch.optim import SGD, Adam, Optimizer
 
 import reticent
 from reticent import _check
+from reticent._commit import new_salt
 from reticent.data import Dataset
 from reticent.errors import NumericalError, ParameterError
 from reticent.mechanism import Sampler
 from reticent.mechanism.gradients import GradientsRecord
+from reticent.mechanism.rules import word
 from reticent.mechanism.run_ledger import (
     DataRecord,
     Diagnostics,
@@ -48,6 +51,9 @@ from reticent.train.setup import load_dataset, make_settings
 from reticent.train.smoothing import WeightAverage, follow
 from reticent.train.trace import TraceRecorder
 
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 _EVALUATION_BATCH = 4096
 _REHEARSED = 4
 
@@ -60,6 +66,7 @@ def train(
     dataset: Dataset | None = None,
     checkpoint: Path | str | None = None,
     checkpoint_every: int = 100,
+    sign: Ed25519PrivateKey | None = None,
 ) -> rundir.Run:
     """Train with DP-SGD and write a run directory.
 
@@ -77,6 +84,7 @@ def train(
         checkpoint: a file in which the run is kept now and then; if it exists, the run goes on from there. It is
             private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
         checkpoint_every: steps between two writes.
+        sign: a private key that signs the run when it ends: whoever edits its folder later cannot.
 
     Raises:
         ArtifactError: ``out`` exists or cannot be written.
@@ -92,7 +100,7 @@ def train(
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
     kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
     with nullcontext() if kept is None else kept.held():
-        with rundir.new_run(out) as directory:
+        with rundir.new_run(out, sign) as directory:
             context = _context(model, dataset, settings, device, directory)
             average = [] if config.average_last is None else [WeightAverage(config.average_last)]
             every = (*hooks, *_configured_hooks(config, dataset), *average)
@@ -255,7 +263,7 @@ def _ledger(
         num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
         parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
         optimiser=config.optimiser.value,
-        device=_device_name(config.device),
+        device=word(_device_name(config.device)),
         randomness=config.randomness,
         seeds=_seeds(config, dataset),
         utility=_utility(model, dataset, context.train_features.device),
@@ -269,7 +277,7 @@ def _ledger(
         warnings=_warnings(config, settings, record),
         stages=record.stages,
         gradients=form,
-    )
+    ).sealed()
 
 
 def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
@@ -277,6 +285,7 @@ def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
         name=dataset.name,
         source=dataset.source,
         content_hash=dataset.content_hash,
+        salt=new_salt(),
         dataset_size=len(dataset.train),
         test_size=len(dataset.test),
         feature_shape=dataset.feature_shape,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,10 +20,12 @@ from safetensors.torch import save as save_tensors
 from torch import nn
 
 from reticent import _strict
+from reticent._envelope import RUN
 from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.mechanism.run_ledger import RunLedger, Sha256, first_problem
+from reticent.provenance import SIGNATURE, sealed
 from reticent.threat.attribute import SensitivityRecord
 from reticent.train.config import TrainConfig, parse_config
 from reticent.train.config_data import OWN
@@ -32,6 +34,9 @@ from reticent.train.models import build_model
 from reticent.train.sensitive import SENSITIVITY, parse_sensitivity
 from reticent.train.setup import divided, find_dataset
 from reticent.train.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 MANIFEST = "manifest.json"
 LEDGER = "ledger.json"
@@ -230,12 +235,32 @@ def refuse_existing(path: Path) -> None:
         raise ArtifactError(f"{path} already exists; choose another --out, nothing is overwritten")
 
 
+def check_files(path: Path) -> None:
+    """Compare every file of a run with its record, and find those that it does not name.
+
+    Raises:
+        ArtifactError: a file differs, is missing, or was added.
+    """
+    manifest = _load_manifest(path)
+    for name, record in manifest.files.items():
+        _check_entry(path, name, record)
+        if _strict.sha256_file(path / name) != record.sha256:
+            raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: changed after the run")
+    there = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
+    for name in sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE}):
+        raise ArtifactError(f"{path}/{name}: is not a file of the run: added after it ended")
+
+
 @contextmanager
-def new_run(path: Path) -> Iterator[Path]:
+def new_run(path: Path, sign: Ed25519PrivateKey | None = None) -> Iterator[Path]:
     """A folder to write into, which becomes ``path`` in one rename once the block ends without error.
 
     After an error nothing is left behind; after a crash only a hidden ``.NAME.partial-*`` folder, which
     ``load_run`` refuses because it has no manifest.
+
+    Args:
+        path: where the run will lie.
+        sign: signs the manifest, and so every file, when the run ends.
 
     Raises:
         ArtifactError: the folder cannot be made.
@@ -251,6 +276,8 @@ def new_run(path: Path) -> Iterator[Path]:
         with _strict.writing(path):
             yield partial
             _write_manifest(partial)
+            if sign is not None:
+                _strict.write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
             refuse_existing(path)
             os.rename(partial, path)
     except BaseException:
@@ -263,6 +290,7 @@ def write_run(directory: Path, ledger: RunLedger, model: nn.Module) -> None:
     tensors = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     (directory / WEIGHTS).write_bytes(save_tensors(tensors))
     (directory / LEDGER).write_text(ledger.to_json(), encoding="utf-8")
+    (directory / LEDGER).chmod(0o600)  # it holds the salt, and what was computed from the records
 
 
 def _write_manifest(directory: Path) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 import reticent
+from reticent.mechanism.rules import word
 
 _PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate")
 
@@ -25,7 +26,7 @@ def bare(model: Any) -> nn.Module:
 def mixing_layers(model: Any) -> tuple[str, ...]:
     """Layers that mix the records of a batch while they train, by name and class."""
     return tuple(
-        f"{name} ({type(layer).__name__})"
+        word(f"{name} ({type(layer).__name__})")
         for name, layer in bare(model).named_modules()
         if isinstance(layer, _BatchNorm) and layer.training
     )
@@ -48,7 +49,7 @@ def device_of(model: Any) -> str:
     """Where the parameters lie, with the name of the accelerator."""
     kinds = sorted({str(p.device) for p in bare(model).parameters()})
     named = [f"{kind} ({torch.cuda.get_device_name(kind)})" if kind.startswith("cuda") else kind for kind in kinds]
-    return ", ".join(named)[:300] or "none"
+    return word(", ".join(named)) or "none"
 
 
 def versions() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import torch
 
-from reticent.mechanism.watched_run import ClippingRecord, Source
+from reticent.mechanism.watched_run import ClippingRecord, Randomness, Source
 
 Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
 
@@ -146,13 +146,12 @@ def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
         return int((whole > clipped_to).sum())
 
 
-def randomness_of(optimizer: Any) -> str:
-    """Where the noise comes from, in words."""
-    if hasattr(optimizer, "reticent_noise"):
-        return "secure: AES-256 in counter mode, keys of the operating system"
-    if getattr(optimizer, "secure_mode", False) and optimizer.generator is not None:
-        return "secure generator"
-    return "torch, default generator" if optimizer.generator is None else "torch, generator of the program"
+def randomness_of(optimizer: Any) -> Randomness:
+    """Where the noise comes from."""
+    secure_mode = getattr(optimizer, "secure_mode", False) and optimizer.generator is not None
+    if secure_mode or hasattr(optimizer, "reticent_noise"):
+        return Randomness.SECURE
+    return Randomness.DEFAULT if optimizer.generator is None else Randomness.OF_PROGRAM
 
 
 def clipping_record(kind: Kind, source: Source, norms: tuple[float, float] | None) -> ClippingRecord:

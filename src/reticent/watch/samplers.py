@@ -15,6 +15,7 @@ from torch.utils.data import (
     WeightedRandomSampler,
 )
 
+from reticent.mechanism.rules import word
 from reticent.mechanism.watched_run import Drawn, SamplerRecord, Source
 from reticent.watch.repeats import copies
 
@@ -85,7 +86,7 @@ def _poisson(batches: Any) -> SamplerRecord | None:
         return SamplerRecord(
             drawn=Drawn.DISTRIBUTED,
             source=Source.SEEN,
-            name=type(batches).__name__,
+            name=word(type(batches).__name__),
             dataset_size=batches.total_size,
             times_per_epoch=1,
         )
@@ -107,7 +108,7 @@ def _batched(batches: BatchSampler, dataset: Any) -> SamplerRecord:
     return SamplerRecord(
         drawn=drawn,
         source=Source.UNKNOWN if drawn is Drawn.UNKNOWN else Source.SEEN,
-        name=type(sampler).__name__,
+        name=word(type(sampler).__name__),
         batch_size=batches.batch_size,
         dataset_size=size,
         batches_per_epoch=max(1, len(batches)) if times is not None else None,
@@ -151,4 +152,4 @@ def _is_seedable(sampler: Any) -> bool:
 
 
 def _unknown(name: str) -> SamplerRecord:
-    return SamplerRecord(drawn=Drawn.UNKNOWN, source=Source.UNKNOWN, name=name)
+    return SamplerRecord(drawn=Drawn.UNKNOWN, source=Source.UNKNOWN, name=word(name))

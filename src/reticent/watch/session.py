@@ -14,21 +14,26 @@ import torch
 from pydantic import ValidationError
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from reticent import _check
+from reticent import _check, _strict
+from reticent._envelope import LEDGER
 from reticent._text import Brief
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanism import Mechanism
+from reticent.mechanism.rules import word
 from reticent.mechanism.units import Unit
 from reticent.mechanism.watch_faults import Fault
 from reticent.mechanism.watched_run import (
     Drawn,
     MeasuredChange,
     PublicWatchedRun,
+    Randomness,
     SamplerRecord,
     Source,
+    Tally,
     WatchDiagnostics,
     WatchedRun,
 )
+from reticent.provenance import sealed, signature_of
 from reticent.threat.attribute import SensitivityRecord
 from reticent.watch import declared, models, optimisers, seeds
 from reticent.watch.alone import AloneInFirstStep
@@ -77,6 +82,7 @@ class Watch(Brief):
         log: Log | Sequence[Log] | None = None,
         log_every: int = 50,
         unit: str = Unit.RECORD,
+        sign: Any = None,
     ) -> None:
         """Prepare; nothing is observed before ``with``.
 
@@ -105,6 +111,7 @@ class Watch(Brief):
             log_every: see ``log``.
             unit: ``"record"``, or ``"client"`` for the server of federated learning, which calls ``step`` once per
                 round: then clients are drawn and clipped, and the numbers are about whole clients.
+            sign: an Ed25519 private key that signs the ledger when the loop ends; ``save`` writes the signature too.
 
         Raises:
             ParameterError: what is declared contradicts what is seen, or is not known; the optimizer is not one of
@@ -114,7 +121,7 @@ class Watch(Brief):
         self._model, self._optimizer = model, declared.innermost(optimizer)
         declared.check_together(model, self._optimizer)
         self._private = optimisers.is_private(self._optimizer)
-        self._loader, self._ahead = loader, draws_ahead
+        self._loader, self._ahead, self._key = loader, draws_ahead, sign
         self._clipping = declared.clipping(clipping, self._optimizer if self._private else None)
         self._sampler = look_at(loader)
         self._said = declared.sampler(sampler, self._sampler)
@@ -131,6 +138,7 @@ class Watch(Brief):
         self._unit = unit_of(unit, private=self._private, records_per_user=records_per_user)
         self._live = Live(self._so_far, planned_steps, stop_at, log, log_every)
         self._ledger: WatchedRun | None = None
+        self._signature: bytes | None = None
         self._form = FormWatch(model, self._optimizer, loader) if self._private else None
         self._sensitive: SensitiveWatch | None = None
         if sensitive is not None:
@@ -200,11 +208,11 @@ class Watch(Brief):
         self._seconds += time.perf_counter() - self._started
         stopped = kind is BudgetSpent
         kind = None if stopped else kind
-        if kind is not None:
-            self._faults.add(Fault.ENDED_EARLY)
         if len(self._steps):
             run = self._written(ended=kind is None)
             self._ledger = run if self._start is None else self._start.close(run)
+            if self._key is not None:
+                self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
         elif kind is None:
             hint = "at least one: step the private optimizer, or call ledger.step(noise_multiplier=...) after each step"
             raise ParameterError("noisy steps", 0, hint)
@@ -304,12 +312,18 @@ class Watch(Brief):
     def save(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
 
+        With ``sign`` its signature lies beside it, in ``NAME.dsse.json``.
+
         Raises:
             ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
         """
-        if Path(path).exists() and not overwrite:
+        path, text = Path(path), self.ledger.to_json().encode()
+        if path.exists() and not overwrite:
             raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
-        self.ledger.save(path)
+        with _strict.writing(path):
+            _strict.write_atomic(path, text, private=True)
+            if self._signature is not None:
+                _strict.write_atomic(signature_of(path), self._signature)
 
     def to_json(self) -> str:
         """The ledger as strict JSON text; see ``save``.
@@ -423,16 +437,15 @@ class Watch(Brief):
         self._moves.end(len(self._steps), complete=ended)
         if self._buffers.learnt():
             self._faults.add(Fault.BUFFERS_LEARNT)
-        if self._private:
-            self._faults |= _generator_faults(optimisers.randomness_of(self._optimizer))
-            if hasattr(self._optimizer, "_adjusted_noise_multiplier"):
-                self._clipping = ("adaptive", Source.SEEN)
+        if self._private and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
+            self._clipping = ("adaptive", Source.SEEN)
         sampler, steps = self._sampler_record(), self._steps
         draft = WatchedRun(
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             sampler=sampler,
             clipping=optimisers.clipping_record(*self._clipping, steps.clip_norms),
             segments=steps.segments(sampler.sample_rate),
+            tally=self._tally(sampler),
             divisor=steps.divisor,
             num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
             records_per_user=self._records,
@@ -440,8 +453,8 @@ class Watch(Brief):
             planned=self._live.planned,
             unit=self._unit,
             optimiser=self._optimizer_names(),
-            mixing_layers=tuple(dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])),
-            randomness=optimisers.randomness_of(self._optimizer) if self._private else "not seen",
+            mixing_layers=self._mixes(),
+            randomness=optimisers.randomness_of(self._optimizer) if self._private else Randomness.NOT_SEEN,
             device=models.device_of(self._model),
             weights_sha256=models.fingerprint(self._model) if ended else None,
             versions=models.versions(),
@@ -456,7 +469,12 @@ class Watch(Brief):
             ),
         )
         wanted = {*self._faults, *draft.demanded()}
-        return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)})
+        return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
+
+    def _tally(self, sampler: SamplerRecord) -> Tally:
+        counted = self._steps.tally(sampler.sample_rate, sampler.most_uses, self._records, len(self._faults))
+        planned = None if self._live.planned is None else self._live.planned.steps
+        return counted.model_copy(update={"planned_steps": planned, "unit": self._unit})
 
     def _so_far(self) -> PublicWatchedRun:
         """What the mechanism of the ledger would follow from, if the loop ended now."""
@@ -464,7 +482,7 @@ class Watch(Brief):
             raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
         sampler, steps = self._sampler_record(), self._steps
         return PublicWatchedRun(
-            created="",
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
             sampler=sampler,
             clipping=optimisers.clipping_record(*self._clipping, steps.clip_norms),
             segments=steps.segments(sampler.sample_rate),
@@ -475,12 +493,17 @@ class Watch(Brief):
             unit=self._unit,
             optimiser=(),
             mixing_layers=tuple(self._mixing),
-            randomness="",
+            randomness=Randomness.NOT_SEEN,
             device="",
             weights_sha256=None,
             versions={},
             faults=tuple(self._faults | ({Fault.MIXES_RECORDS} if self._mixing else set())),
         )
+
+    def _mixes(self) -> tuple[str, ...]:
+        found = dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])
+        by_hand = Fault.MIXES_RECORDS in self._faults and not found
+        return ("in the first step, by hand",) if by_hand else tuple(found)
 
     def _measured(self) -> MeasuredChange | None:
         if self._sensitive is None:
@@ -509,13 +532,7 @@ class Watch(Brief):
         if self._optimizer is None:
             return ()
         inner = getattr(self._optimizer, "original_optimizer", None)
-        return tuple(type(one).__name__ for one in (self._optimizer, inner) if one is not None)
-
-
-def _generator_faults(randomness: str) -> set[Fault]:
-    if randomness.startswith("secure"):
-        return set()
-    return {Fault.SEEDED_NOISE if "program" in randomness else Fault.INSECURE_GENERATOR}
+        return tuple(word(type(one).__name__) for one in (self._optimizer, inner) if one is not None)
 
 
 def _total(counts: list[int | None]) -> int | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
-from reticent.mechanism.watched_run import Segment
+from reticent.mechanism.watched_run import Segment, Tally
 from reticent.watch.draws import Used
 
 
@@ -58,6 +59,8 @@ class Steps:
 
     def __init__(self) -> None:
         self._open: list[_Open] = []
+        self._batches, self._mixed, self._inverse = 0, 0, 0.0
+        self._coins, self._usual = 0.0, 0
         self.batch_sizes: list[int | None] = []
         self.clipped: list[int | None] = []
         self.clip_norms: tuple[float, float] | None = None
@@ -77,6 +80,10 @@ class Steps:
             self._open.append(_Open(key))
         self._open[-1].steps += 1
         self._open[-1].passes.update(() if used is None else used.passes)
+        self._batches, self._mixed = self._batches + batches, self._mixed + mixed
+        self._inverse += step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
+        self._coins += step.sample_rate or 0.0
+        self._usual += step.sample_rate is None
         self.batch_sizes.append(step.batch_size)
         self.clipped.append(step.clipped)
         self.divisors.add(step.divisor)
@@ -91,6 +98,32 @@ class Steps:
         if len(found) > _MOST_SEGMENTS:
             found = _together(found)
         return tuple(segment.closed(usual_rate) for segment in found)
+
+    def tally(self, usual_rate: float | None, often: int, records: int | None, faults: int) -> Tally:
+        """The steps as they were counted one by one; where segments were put together, as those add up.
+
+        Args:
+            usual_rate: of steps whose rate is not known.
+            often: how often one record can be in a batch.
+            records: the most records of one person, as the program states it.
+            faults: how many the loop saw.
+        """
+        segments = self.segments(usual_rate)
+        known = math.isfinite(self._inverse)
+        inverse = self._inverse
+        if len(self._open) > _MOST_SEGMENTS and known:
+            inverse = sum(s.steps * s.noise_multiplier**-2 for s in segments)
+        return Tally(
+            steps=len(self),
+            exposures=self._batches * often,
+            records_per_user=records,
+            divisor=self.divisor,
+            faults=faults,
+            inverse_noise=inverse if known else None,
+            coins=0.0 if usual_rate is None else self._coins + self._usual * usual_rate,
+            passes=sum(segment.passes or 0 for segment in segments),
+            mixed_passes=self._mixed,
+        )
 
     @property
     def divisor(self) -> float | None:

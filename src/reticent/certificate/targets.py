@@ -1,0 +1,51 @@
+"""Whether a run that was to meet a target has the noise that meets it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from reticent.errors import ReticentError
+from reticent.mechanism import DPSGD, Neighbouring
+from reticent.mechanism.rules import Found
+from reticent.mechanism.run_ledger import PublicLedger
+
+_SLACK = 0.01
+"""Relative difference of two searches for the same noise."""
+_PLACES = {"success": "prior", "tpr": "fpr", "epsilon": "delta", "reconstruction": "baseline"}
+
+
+def misses_its_target(ledger: PublicLedger) -> Found:
+    """Where the configuration asks for the least noise under a target: whether that is the noise that ran.
+
+    A run whose steps differ is not looked at: its stages are compared with the schedule.
+    """
+    target = ledger.config.get("target")
+    if target is None or ledger.stages or ledger.config.get("schedule"):
+        return
+    planned = ledger.mechanism()
+    if not isinstance(target, dict) or not isinstance(planned, DPSGD):
+        yield "config.target", "is no target"
+        return
+    try:
+        least = _least_noise(target, replace(planned, steps=ledger.planned_steps))
+    except (ReticentError, KeyError, TypeError, ValueError) as error:
+        yield "config.target", f"cannot be met ({error})"
+        return
+    if not math.isclose(least, ledger.noise_multiplier, rel_tol=_SLACK):
+        yield "noise_multiplier", f"is not the least that meets the target, which is {least:.6g}"
+
+
+def _least_noise(target: dict[str, Any], run: DPSGD) -> float:
+    from reticent.calibrate import NoiseMultiplier
+    from reticent.calibrate.solve import calibrate
+    from reticent.calibrate.targets import TARGETS
+    from reticent.threat import ADVERSARIES
+
+    (name,) = (known for known in (n.replace("-", "_") for n in TARGETS) if target.get(known) is not None)
+    place = _PLACES.get(name)
+    values = [float(target[key]) for key in (name, *(() if place is None else (place,)))]
+    who = ADVERSARIES[str(target["adversary"])]()
+    wanted = TARGETS[name.replace("_", "-")](*values)
+    return calibrate(run, NoiseMultiplier(), wanted, who, Neighbouring(target["neighbouring"])).value

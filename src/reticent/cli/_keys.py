@@ -1,0 +1,94 @@
+"""Keys, passphrases and consent as the command line takes them, and who signed what is certified."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from getpass import getpass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reticent._text import one_of
+from reticent.errors import ArtifactError, ParameterError
+from reticent.mechanism.publication import CONSENTS
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+
+def private_key(path: Path) -> Ed25519PrivateKey:
+    """The private key in a file; the passphrase of an encrypted one is asked for where somebody can answer."""
+    from reticent._keys import PASSPHRASE, is_encrypted, load_private_key
+
+    asked = path.is_file() and is_encrypted(path) and not os.environ.get(PASSPHRASE) and sys.stdin.isatty()
+    return load_private_key(path, getpass(f"passphrase of {path}: ") if asked else None)
+
+
+def new_passphrase() -> str:
+    """The passphrase for a new key, from the environment or typed twice.
+
+    Raises:
+        ArtifactError: there is none, or the two differ.
+    """
+    from reticent._keys import PASSPHRASE
+
+    said = os.environ.get(PASSPHRASE, "")
+    if not said and sys.stdin.isatty():
+        said = getpass("new passphrase: ")
+        if said != getpass("again: "):
+            raise ArtifactError("the two passphrases differ")
+    if not said:
+        raise ArtifactError(f"--encrypt needs a passphrase: give it in {PASSPHRASE}")
+    return said
+
+
+def consents_of(typed: Iterable[str]) -> tuple[str, ...]:
+    """What may be published of records of one's own, in order.
+
+    Raises:
+        ParameterError: something else was typed.
+    """
+    known = set(typed)
+    for name in known - set(CONSENTS):
+        raise ParameterError("publish", name, one_of(name, CONSENTS))
+    return tuple(name for name in CONSENTS if name in known)
+
+
+def signer_of_run(folder: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> str | None:
+    """The id of the key that signed a run when it ended, after every file was compared; None without a signature.
+
+    Nothing is compared where nothing is to be signed.
+
+    Raises:
+        ArtifactError: a file is not as it was recorded, or the signature is of none of the keys.
+    """
+    from reticent._envelope import RUN
+    from reticent.provenance import SIGNATURE, signer
+    from reticent.train.rundir import MANIFEST, check_files
+
+    if not keys and run_key is None:
+        return None
+    check_files(folder)
+    return signer(folder / MANIFEST, folder / SIGNATURE, RUN, _trusted(keys, run_key), required=run_key is not None)
+
+
+def signer_of_file(ledger: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> str | None:
+    """The id of the key that signed a watched ledger when its loop ended; None without a signature.
+
+    Raises:
+        ArtifactError: the file is not as it was signed, or the signature is of none of the keys.
+    """
+    from reticent._envelope import LEDGER
+    from reticent.provenance import signature_of, signer
+
+    if not keys and run_key is None:
+        return None
+    envelope, required = signature_of(ledger), run_key is not None
+    return signer(ledger, envelope, LEDGER, _trusted(keys, run_key), required=required)
+
+
+def _trusted(keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> list[Ed25519PublicKey]:
+    from reticent._keys import load_public_key
+
+    return [key.public_key() for key in keys] if run_key is None else [load_public_key(run_key)]

@@ -1,0 +1,95 @@
+"""Constraints between the facts of a ledger, as data: which facts, what must hold among them, and what it means.
+
+``run_rules`` and ``watch_rules`` hold the tables of the two ledgers. Whoever writes, reads, certifies or verifies a
+ledger asks ``contradictions`` of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+LARGEST_INTEGER = 2**53 - 1
+"""Beyond it not every reader of JSON keeps a whole number; documents that are signed hold it as text."""
+
+Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
+"""The name of something in a program, in one line of ASCII."""
+
+
+def word(text: str) -> str:
+    """A name of a program as a ``Word``: whatever else stands in it becomes a question mark."""
+    return "".join(c if " " <= c <= "~" else "?" for c in text[:300])
+
+
+Versions = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,60}$")],
+        Annotated[str, Field(pattern=r"^[A-Za-z0-9.+!_-]{1,80}$")],
+    ],
+    Field(max_length=64),
+]
+"""Versions of libraries, by name."""
+Digest = Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")]
+"""SHA-256 of all other facts, or nothing before the ledger is sealed."""
+
+Found = Iterable[tuple[str, str]]
+"""Pairs of a fact, by its path, and what is wrong there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One constraint.
+
+    Attributes:
+        facts: that it ties together, by their paths in the ledger.
+        means: what must hold, in one sentence.
+        broken: where a ledger breaks it.
+    """
+
+    facts: tuple[str, ...]
+    means: str
+    broken: Callable[[Any], Found]
+
+
+def contradictions(rules: Iterable[Rule], ledger: Any) -> Iterator[tuple[str, str]]:
+    """Pairs of a fact and what is wrong there.
+
+    Args:
+        rules: of this kind of ledger.
+        ledger: any that was read.
+    """
+    for rule in rules:
+        yield from rule.broken(ledger)
+
+
+def digest_of(ledger: BaseModel) -> str:
+    """SHA-256 over all facts of a ledger but the digest itself; 1 and 1.0 are one number."""
+    document = ledger.model_dump(mode="json", by_alias=True, exclude={"digest"})
+    text = json.dumps(portable(document), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def portable(value: Any) -> Any:
+    """JSON data as every reader understands it: whole numbers without a point, those beyond 2^53 as text."""
+    if isinstance(value, dict):
+        return {key: portable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [portable(item) for item in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) <= LARGEST_INTEGER else value
+    return value if abs(value) <= LARGEST_INTEGER else str(value)
+
+
+def digest_is_that_of_the_facts(ledger: Any) -> Found:
+    """The rule that every ledger has: nothing changed since it was sealed."""
+    if not ledger.digest:
+        yield "digest", "is missing: the ledger is not as it was written"
+    elif ledger.digest != digest_of(ledger):
+        yield "digest", "is not that of the other facts: they were changed after the run"

@@ -1,0 +1,323 @@
+"""A ledger that contradicts itself is refused, also where the forger seals it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import reticent as rt
+from reticent.certificate.build import certify_run, certify_watched, run_declaration
+from reticent.certificate.ledger_rules import STATED_RULES, contradictions
+from reticent.certificate.schema import Declaration, Edition
+from reticent.errors import ArtifactError
+from reticent.mechanism import Sampler
+from reticent.mechanism.publication import published, published_watch
+from reticent.mechanism.run_ledger import PublicLedger, RunLedger, RunWarning
+from reticent.mechanism.run_rules import RUN_RULES, poisson_is_impossible
+from reticent.mechanism.watch_rules import WATCH_RULES
+from reticent.mechanism.watched_run import PublicWatchedRun
+from tests.certificate.conftest import make_ledger
+from tests.certificate.edits import AnyLedger, attacks, edited, lower_in, read
+from tests.certificate.forging import set_at
+from tests.certificate.ledgers import poisson, shuffled
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def document_of(ledger: AnyLedger) -> dict[str, Any]:
+    return json.loads(json.dumps(ledger.model_dump(mode="json", by_alias=True)))
+
+
+def stepped(steps: int) -> Change:
+    """So many steps, in every place where the ledger counts them but the configuration."""
+
+    def change(d: dict[str, Any]) -> None:
+        d.update(steps=steps, planned_steps=steps)
+        for name in ("batch_sizes", "clipped"):
+            d["diagnostics"][name] = (d["diagnostics"][name] * steps)[:steps]
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    return lambda d: [change(d) for change in changes]
+
+
+RUNS: dict[str, Change] = {
+    "another rate than was asked for": both(
+        set_at("sample_rate", 0.001), set_at("expected_batch_size", 0.4), set_at("divisor", 0.4)
+    ),
+    "40 epochs and one step": both(set_at("config.epochs", 40), set_at("config.steps", None), stepped(1)),
+    "fewer steps than were asked for": stepped(3),
+    "records of a person that nobody states": set_at("records_per_user", 1),
+    "fewer records of a person than stated": both(set_at("config.records_per_user", 3), set_at("records_per_user", 1)),
+    "free text as a date": set_at("created", "last tuesday"),
+    "a date that is none": set_at("created", "2026-13-45"),
+    "noise that was not asked for": set_at("noise_multiplier", 30.0),
+    "noise that nobody asked for": both(set_at("config.noise_multiplier", None), set_at("noise_multiplier", 30.0)),
+    "a configuration without noise": lambda d: (d["config"].pop("noise_multiplier"), d.update(noise_multiplier=30.0)),
+    "batch and rate both asked for": set_at("config.sample_rate", 0.25),
+    "no sampler asked for": lambda d: (d["config"].pop("sampler"), d.update(sampler="fixed-size")),
+    "steps beyond the plan": both(stepped(20), set_at("planned_steps", 12)),
+    "stopped early without the warning": both(stepped(8), set_at("planned_steps", 12)),
+    "another divisor": set_at("divisor", 50.0),
+    "seeds of a fresh run": set_at("seeds.noise", 3),
+    "another seed": set_at("seeds.initialisation", 8),
+    "a setting that no configuration has": set_at("config.approved", "yes"),
+    "a part of the data that no configuration has": set_at("config.data.folder", "/home"),
+    "more coordinates than there are": set_at("num_parameters", 63),
+    "batches of another rate": set_at("diagnostics.batch_sizes", [20] * 12),
+    "a batch of more than all": set_at("diagnostics.batch_sizes", [401] + [100] * 11),
+    "warning repeated": set_at("warnings", ["size-treated-as-public"] * 2),
+    "records that were not kept": set_at("config.data.train_size", 200),
+    "hostile version": set_at("versions.python", "<b>"),
+    "a device of many lines": set_at("device", "cpu\nand more"),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_contradicts_itself_is_refused(name: str) -> None:
+    document = document_of(make_ledger())
+    assert read(document, complete=True, sealed=True) is not None
+    RUNS[name](document)
+    assert read(document, complete=True, sealed=True) is None
+
+
+OF_A_PUBLIC_ONE = [name for name in RUNS if not {"batches", "batch", "step", "steps", "early"} & set(name.split())]
+
+
+@pytest.mark.parametrize("name", OF_A_PUBLIC_ONE)
+def test_a_public_ledger_is_held_to_the_same_facts(name: str) -> None:
+    """Without diagnostics that could give the edit away as well."""
+    document = document_of(published(make_ledger()))
+    assert read(document, complete=False, sealed=True) is not None
+    RUNS[name](document)
+    assert read(document, complete=False, sealed=True) is None
+
+
+WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
+    "a million batches in an epoch": (shuffled, set_at("sampler.batches_per_epoch", 10**6)),
+    "284 steps in one pass of 8 batches": (
+        shuffled,
+        both(
+            set_at("segments.0.steps", 284),
+            set_at("segments.0.passes", 1),
+            set_at("tally.steps", 284),
+            set_at("tally.exposures", 284),
+            set_at("tally.mixed_passes", 284),
+            set_at("tally.inverse_noise", 284 * 1.1**-2),
+            set_at("tally.passes", 1),
+            set_at("diagnostics.batch_sizes", [10] * 284),
+            set_at("diagnostics.clipped", [0] * 284),
+        ),
+    ),
+    "a segment with a higher rate than the sampler": (
+        poisson,
+        both(
+            set_at("segments.0.sample_rate", 0.5),
+            set_at("tally.coins", 6.0),
+            set_at("diagnostics.batch_sizes", [30] * 12),
+        ),
+    ),
+    "a segment with a rate and no coins": (
+        shuffled,
+        both(set_at("segments.0.sample_rate", 0.01), set_at("tally.coins", 0.18)),
+    ),
+    "poisson that nobody saw": (poisson, set_at("sampler.source", "unknown")),
+    "unknown that somebody saw": (
+        poisson,
+        both(set_at("sampler.drawn", "unknown"), set_at("sampler.sample_rate", None)),
+    ),
+    "a seed without its fault": (poisson, set_at("randomness", "seeded with 0")),
+    "a generator of the program without its fault": (poisson, set_at("randomness", "torch, generator of the program")),
+    "secure where nobody looked": (shuffled, set_at("randomness", "secure generator")),
+    "free text as a date": (poisson, set_at("created", "yesterday")),
+    "ended early without its fault": (poisson, set_at("weights_sha256", None)),
+    "more noise": (poisson, set_at("segments.0.noise_multiplier", 11.0)),
+    "no second count": (poisson, lambda d: d.pop("tally")),
+    "a lower rate": (poisson, set_at("sampler.sample_rate", 0.01)),
+    "fewer records of a person": (shuffled, set_at("records_per_user", 1)),
+    "records of a person left out": (shuffled, lambda d: d.pop("records_per_user")),
+    "fewer passes": (shuffled, set_at("segments.0.passes", 1)),
+    "faults removed": (shuffled, set_at("faults", [])),
+    "a fault that the facts do not show": (poisson, lambda d: d["faults"].append("weighted-sampler")),
+    "a fault that the loop saw, removed": (
+        lambda: poisson(),
+        lambda d: d["tally"].update(faults=1),
+    ),
+    "clipping known though nobody looked": (poisson, set_at("clipping.source", "unknown")),
+    "norms out of order": (poisson, both(set_at("clipping.smallest", 2.0), set_at("faults.1", "changed-clip-norm"))),
+    "one norm": (poisson, set_at("clipping.largest", None)),
+    "batches of another rate": (poisson, set_at("diagnostics.batch_sizes", [60] * 12)),
+    "more clipped than drawn": (poisson, set_at("diagnostics.clipped", [11] + [0] * 11)),
+    "the size of the data left out": (
+        poisson,
+        both(set_at("sampler.dataset_size", None), lambda d: d["faults"].pop(0)),
+    ),
+    "more passes mixed than batches": (
+        shuffled,
+        both(set_at("segments.0.mixed_passes", 3), set_at("tally.mixed_passes", 54)),
+    ),
+    "names of many scripts": (poisson, set_at("optimiser.0", "DРOptimizer")),
+}
+
+
+@pytest.mark.parametrize("name", WATCHED)
+def test_a_watched_loop_that_contradicts_itself_is_refused(name: str) -> None:
+    make, change = WATCHED[name]
+    document = document_of(make())
+    assert read(document, complete=True, sealed=True) is not None
+    change(document)
+    assert read(document, complete=True, sealed=True) is None
+
+
+def test_every_rule_names_its_facts_and_says_what_it_means() -> None:
+    for rules in (RUN_RULES, WATCH_RULES, STATED_RULES):
+        assert len({rule.means for rule in rules}) == len(rules)
+        for rule in rules:
+            assert rule.facts
+            assert rule.means.endswith(".")
+
+
+def test_what_was_edited_is_named_unless_the_forger_seals_it() -> None:
+    for ledger in (make_ledger(), poisson()):
+        changed = ledger.model_copy(update={"device": "cuda"})
+        assert [where for where, _ in changed.contradictions()] == ["digest"]
+        assert not list(changed.sealed().contradictions())
+        assert [where for where, _ in ledger.model_copy(update={"digest": ""}).contradictions()] == ["digest"]
+
+
+def test_certify_lint_and_the_mechanism_of_a_file_refuse_it(tmp_path) -> None:
+    forged = make_ledger().model_copy(update={"noise_multiplier": 30.0})
+    with pytest.raises(ArtifactError, match="contradicts itself"):
+        certify_run(forged)
+    (tmp_path / "ledger.json").write_text(forged.to_json())
+    with pytest.raises(ArtifactError, match="contradicts itself"):
+        rt.certify(tmp_path / "ledger.json")
+    assert rt.lint(tmp_path / "ledger.json").worst == "error"
+    watched = poisson().model_copy(update={"records_per_user": 2})
+    with pytest.raises(ArtifactError, match="contradicts itself"):
+        certify_watched(watched)
+    assert rt.lint(watched).worst == "error"
+
+
+def test_the_declared_model_and_time_are_those_of_the_run() -> None:
+    ledger, said = poisson(), {"subject": "a loop", "created": "2026-11-22"}
+    assert not list(contradictions(ledger, Declaration(**said)))
+    for more in ({"weights_sha256": "ab" * 32}, {"created": "2026-11-21"}):
+        assert list(contradictions(ledger, Declaration(**{**said, **more})))
+
+
+def with_target(noise: float) -> RunLedger:
+    ledger = make_ledger(steps=4, sample_rate=1.0)
+    target = {"epsilon": 3.0, "delta": 1e-5, "adversary": "worst-case", "neighbouring": "add-remove"}
+    config = {**ledger.config, "noise_multiplier": None, "target": target}
+    return ledger.model_copy(update={"config": config, "noise_multiplier": noise}).sealed()
+
+
+def test_a_target_asks_for_the_least_noise_and_no_more() -> None:
+    from reticent.calibrate import EpsilonAtDelta, NoiseMultiplier
+    from reticent.calibrate.solve import calibrate
+    from reticent.mechanism import DPSGD
+
+    least = calibrate(DPSGD(1.0, 1.0, 4), NoiseMultiplier(), EpsilonAtDelta(3.0, 1e-5)).value
+    said = Declaration(subject="a run", created="2026-11-22")
+    assert not list(contradictions(with_target(least), said))
+    for factor in (1.1, 2.0, 0.8):
+        assert "noise_multiplier" in dict(contradictions(with_target(least * factor), said))
+
+
+def test_fair_batches_are_never_called_impossible() -> None:
+    import numpy as np
+
+    draw = np.random.default_rng(4)
+    for rate in (0.001, 0.1, 0.5, 1.0):
+        for records in (10, 455, 100_000):
+            drawn = int(draw.binomial(records, rate, size=200).sum())
+            assert not poisson_is_impossible(drawn, 200 * records * rate, rate)
+    assert poisson_is_impossible(2 * 100 * 100, 100 * 100, 0.1)
+    assert poisson_is_impossible(0, 100 * 100, 0.1)
+
+
+ATTACKED = {
+    "run": make_ledger,
+    "shuffled run": lambda: (
+        make_ledger(sampler=Sampler.SHUFFLED)
+        .model_copy(update={"warnings": (RunWarning.SHUFFLED_NOT_POISSON, RunWarning.SIZE_TREATED_AS_PUBLIC)})
+        .sealed()
+    ),
+    "public run": lambda: published(make_ledger()),
+    "opacus": poisson,
+    "public opacus": lambda: published_watch(poisson()),
+    "plain loop": shuffled,
+    "accumulation": lambda: shuffled(segments=[{"noise_multiplier": 1.1, "steps": 9, "batches": 2, "passes": 3}]),
+    "weighted": lambda: shuffled(
+        sampler={"drawn": "weighted", "source": "seen", "name": "W", "batch_size": 10, "dataset_size": 60},
+        segments=[{"noise_multiplier": 1.1, "steps": 18}],
+    ),
+}
+
+
+AGREEING = (
+    {"noise_multiplier", "config.noise_multiplier"},
+    {"records_per_user", "config.records_per_user"},
+    {"records_per_user", "tally.records_per_user"},
+    {"divisor", "tally.divisor"},
+    {"sampler.sample_rate", "tally.coins"},
+    {"segments.0.noise_multiplier", "tally.inverse_noise"},
+)
+"""Facts that are stated twice: who changes both alike describes another run, and only a signature tells."""
+
+
+def survivors(ledger: AnyLedger, count: int, seed: int, *, sealed: bool = True) -> list[set[str]]:
+    """The facts that were edited where a certificate would say less, and nobody refuses; ``sealed`` by the forger."""
+    complete = type(ledger) not in (PublicLedger, PublicWatchedRun)
+    document, found = document_of(ledger), []
+    for edits in attacks(document, count, seed):
+        forged = read(edited(document, edits), complete=complete, sealed=sealed)
+        if forged is not None and lower_in(ledger, forged):
+            found.append({".".join(edit.path) for edit in edits})
+    return found
+
+
+@pytest.mark.parametrize("name", ATTACKED)
+def test_no_random_edit_lowers_a_number(name: str) -> None:
+    ledger = ATTACKED[name]()
+    assert not list(ledger.contradictions())
+    assert survivors(ledger, 120, seed=1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKED)
+def test_ten_thousand_random_edits_lower_no_number(name: str) -> None:
+    ledger = ATTACKED[name]()
+    assert survivors(ledger, 10_000, seed=2, sealed=False) == []
+    assert [facts for facts in survivors(ledger, 10_000, seed=2) if facts not in AGREEING] == []
+
+
+def test_the_attacks_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rules, edits of the same kind get through: the attack is strong enough to find what they close."""
+    ledger = make_ledger()
+    monkeypatch.setattr("reticent.mechanism.run_rules.RUN_RULES", ())
+    assert len(survivors(ledger, 400, seed=1)) > 5
+
+
+def test_a_public_ledger_with_something_private_is_refused() -> None:
+    said = run_declaration(make_ledger())
+    ledger = published(make_ledger())
+    assert not list(contradictions(ledger, said, Edition.PUBLIC))
+    for path, value in (
+        ("data.name", "patients of ward 7"),
+        ("data.test_size", 100),
+        ("utility.test_accuracy", 0.9),
+        ("utility.test_loss", 0.25),
+        ("config.data.table", {"file_sha256": "ab" * 32, "derived": []}),
+        ("data.notes", ["age"]),
+    ):
+        document = document_of(ledger)
+        set_at(path, value)(document)
+        forged = PublicLedger.model_validate(document).sealed()
+        assert list(contradictions(forged, said, Edition.PUBLIC)), path
