@@ -95,7 +95,7 @@ def test_risk_and_calibrate_answer_for_it(sleepy, capsys) -> None:
     assert "sleepy bound" in everybody
     answer = calibrate(Gaussian(1.0), NoiseMultiplier(), Advantage(0.1), Sleepy())
     assert answer.achieved.value <= 0.1 < 1.001 * answer.achieved.value
-    assert "sleepy (zero-out, exact)" in said(
+    assert "sleepy (zero-out, exact, bound)" in said(
         capsys, "calibrate", "gaussian", "--target", "advantage=0.1", "--adversary", "sleepy"
     )
 

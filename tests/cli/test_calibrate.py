@@ -142,7 +142,7 @@ def test_people_get_a_few_lines(capsys) -> None:
     code, out, _ = run(capsys, "calibrate", "laplace", "--target", "advantage=0.1")
     assert code == 0
     assert out.startswith("noise multiplier: 4.74")
-    assert "worst-case (add-remove, exact) then has advantage" in out
+    assert "worst-case (add-remove, exact, bound) then has advantage" in out
     code, out, _ = run(capsys, "compare", "laplace", "--target", "advantage=0.1", "--adversary", "worst-case")
     assert code == 0
     assert "worst-case" in out

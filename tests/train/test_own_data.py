@@ -238,7 +238,7 @@ def test_a_dry_run_shows_columns_model_cost_and_risk_and_writes_nothing(folder, 
     assert command(*words) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "age numbers 17 to 90 refuse declared 1" in shown
-    assert "model: kind logistic; 10 trained parameters; 2 classes" in shown
+    assert "model: kind logistic, bias True; 10 trained parameters; 2 classes" in shown
     assert "cost: 4 steps of about 10 of 48 records, 40 gradients" in shown
     assert "worst-case bound" in shown
     assert sorted(path.name for path in folder.iterdir()) == before
