@@ -80,7 +80,7 @@ def test_noise_that_is_copied_from_the_screen_keeps_the_target(
     table = rt.calibrate(rt.Gaussian(1.0), advantage=allowed)
     assert advantage(rt.assess(rt.Gaussian(float(repr(table).splitlines()[2].split()[3])))[0].curve) <= allowed
     releases = rt.calibrate(rt.Gaussian(3e4), advantage=allowed, unknown="steps")
-    few = float(repr(releases).splitlines()[2].split()[2])
+    few = float(repr(releases).splitlines()[2].split()[3])
     assert few <= releases.value
 
 

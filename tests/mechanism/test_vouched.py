@@ -208,3 +208,11 @@ class TestWhatRan:
 def test_a_share_of_everything_is_refused() -> None:
     with pytest.raises(ValidationError):
         GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, known_share=1.0)
+
+
+def test_steps_that_were_begun_belong_to_the_plan_of_the_epochs() -> None:
+    from reticent.mechanism.run_rules import _steps_of_epochs
+
+    assert not list(_steps_of_epochs(run(config={"epochs": 0.34, "batch_size": 10})))  # 3.4 of 10 steps are 4
+    assert list(_steps_of_epochs(run(config={"epochs": 0.44, "batch_size": 10})))
+    assert list(_steps_of_epochs(run(config={"epochs": -1.0})))

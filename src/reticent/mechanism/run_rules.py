@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from reticent.errors import ParameterError
+from reticent.mechanism.epochs import epochs_to_steps
 from reticent.mechanism.publication import HANDLED, SETTINGS, size_is_secret
 from reticent.mechanism.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.mechanism.run_ledger import (
@@ -141,15 +143,18 @@ def _steps_of_epochs(ledger: PublicLedger) -> Found:
     if epochs is None:
         return
     passes, batch, records = _number(epochs), _number(ledger.config.get("batch_size")), ledger.data.dataset_size
-    if passes is None:
+    if passes is None or passes <= 0.0:
         yield "config.epochs", "is no number of epochs"
         return
-    if ledger.sampler is Sampler.SHUFFLED and batch is not None and records is not None:
-        planned = passes * math.ceil(records / batch)
-    else:
-        planned = passes / ledger.sample_rate
-    if ledger.planned_steps != max(1, round(planned)):
-        yield "planned_steps", f"is {ledger.planned_steps}, and {epochs} epochs have {max(1, round(planned))}"
+    kept = ledger.sampler is Sampler.SHUFFLED and batch is not None and records is not None  # the last batch of a pass
+    rate = 1.0 / math.ceil((records or 1) / (batch or 1)) if kept else ledger.sample_rate
+    try:
+        planned = epochs_to_steps(passes, rate)
+    except ParameterError as error:
+        yield "config.epochs", f"must be {error.allowed}"
+        return
+    if ledger.planned_steps != planned:
+        yield "planned_steps", f"is {ledger.planned_steps}, and {epochs} epochs have {planned}"
 
 
 def _no_more_than_planned(ledger: PublicLedger) -> Found:
