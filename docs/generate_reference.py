@@ -29,6 +29,7 @@ PACKAGES = (
     "reticent.data",
     "reticent.watch.live",
     "reticent.watch.loggers",
+    "reticent.watch.secure_noise",
     "reticent.watch.session",
     "reticent.interop.opacus",
     "reticent.interop.dp_events",

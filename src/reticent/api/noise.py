@@ -212,9 +212,9 @@ def compare(
         >>> import reticent as rt
         >>> print(rt.compare(rt.Gaussian(1.0), ["worst-case", "relaxed"], advantage=0.1))
         target advantage=0.1
-        attacker    neighbouring  noise_multiplier  achieved  worst case there
-        worst-case    add-remove             3.979       0.1               0.1
-        relaxed       add-remove             1.501       0.1            0.2611
+        attacker    neighbouring  claim  noise_multiplier  achieved  worst case there
+        worst-case    add-remove  bound             3.979       0.1               0.1
+        relaxed       add-remove  bound             1.501       0.1            0.2611
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary
