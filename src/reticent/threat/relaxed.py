@@ -248,7 +248,8 @@ def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int 
             key = "KAISSIS2023:Theorem 1" if once else "RETICENT:laplace-sign"
             needs = () if once else ("fixed-length",)
             keys = (key, "RETICENT:relaxed-meaning")
-            return Answer(laplace_sign(mechanism, neighbouring), keys, (_LOG_2,), needs, floor=False)
+            notes = (_LOG_2, _ONE_QUERY) if once else (_LOG_2,)
+            return Answer(laplace_sign(mechanism, neighbouring), keys, notes, needs, floor=False)
         case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
             return _sampled(mechanism, neighbouring, stated or 1)
         case _:
