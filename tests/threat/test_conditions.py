@@ -241,3 +241,15 @@ def test_one_release_says_that_its_length_does_not_depend_on_the_side(release) -
     assert found.claim is Claim.BOUND
     assert found.measure(advantage).value < 0.5 * worst.measure(advantage).lower
     assert any("every direction is equally likely" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+def test_a_bound_without_a_known_share_says_that_no_bias_was_trained(kind) -> None:
+    """With half of each squared length in a bias, whoever looks at the bias alone gains several times this bound."""
+    from tests.composition.reacting_attacks import frozen_advantage
+
+    found = Relaxed(30, gradients=kind).assess(DPSGD(6.0, 0.2, 100))
+    always = frozen_advantage(6.0 * 2.0**0.5, 0.2, 100, 1, signed=True)  # along one known axis, half of each square
+    assert found.claim is Claim.BOUND
+    assert always > 2.5 * found.measure(advantage).value
+    assert any("A bias is trained only where its share is stated." in one.says for one in found.conditions)
