@@ -98,6 +98,60 @@ def test_a_public_ledger_is_held_to_the_same_facts(name: str) -> None:
     assert read(document, complete=False, sealed=True) is None
 
 
+def linear(**form: Any) -> dict[str, Any]:
+    """A ledger of logistic regression without a bias, on records of a declared schema."""
+    document = document_of(make_ledger())
+    table = {"file": "a.csv", "file_sha256": "ab" * 32, "schema_sha256": "ab" * 32, "derived": []}
+    document["config"] |= {"model": {"kind": "logistic", "bias": False}, "data": {"name": "own", "table": table}}
+    document["parameters"] = [{"name": "weight", "shape": [2, 30]}]
+    document["num_parameters"] = 60
+    document["gradients"] = {"kind": "one-direction", "dimension": 30, "features": "same"} | form
+    return document
+
+
+def biased(share: float) -> Change:
+    """A bias beside the weights, and what is said of its share."""
+    return both(
+        set_at("parameters", [{"name": "weight", "shape": [2, 30]}, {"name": "bias", "shape": [2]}]),
+        set_at("num_parameters", 62),
+        set_at("config.model.bias", True),
+        set_at("gradients.known_share", share),
+    )
+
+
+FORMS: dict[str, Change] = {
+    "a network": set_at("config.model", {"kind": "mlp", "widths": [8]}),
+    "several views": set_at("config.augmentation", {"times": 2, "flips": True, "crop": 0}),
+    "a bias in the configuration": set_at("config.model.bias", True),
+    "a share without a bias": both(biased(0.5), set_at("config.model.bias", False)),
+    "less than thirty columns leave to a bias": biased(0.03),
+    "less than their length leaves to a bias": both(biased(0.09), set_at("config.data.normalise_features", 3.0)),
+    "a bias beside features of any length": both(
+        biased(0.5), set_at("config.data.features", {"kind": "random", "width": 30, "seed": 0})
+    ),
+    "records that were handed over": set_at("config.data", {"name": "own"}),
+    "a schema that was read off the records": both(
+        set_at("config.data.table.derived", ["age"]),
+        set_at("warnings", ["size-treated-as-public", "schema-from-records"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_of_gradients_that_the_configuration_cannot_have_is_refused(name: str) -> None:
+    document = linear()
+    assert read(document, complete=True, sealed=True) is not None
+    FORMS[name](document)
+    assert read(document, complete=True, sealed=True) is None
+
+
+def test_a_bias_beside_features_of_a_known_length_has_its_share() -> None:
+    for change in (biased(0.04), both(biased(0.11), set_at("config.data.normalise_features", 3.0))):
+        document = linear()
+        change(document)
+        assert read(document, complete=True, sealed=True) is not None
+
+
 WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "a million batches in an epoch": (shuffled, set_at("sampler.batches_per_epoch", 10**6)),
     "284 steps in one pass of 8 batches": (

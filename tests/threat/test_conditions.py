@@ -19,6 +19,7 @@ from reticent.mechanism import (
 )
 from reticent.mechanism.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.proofs import Claim, Status
+from reticent.risk import advantage
 from reticent.threat import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
 from reticent.threat.attribute import Scope, SensitivityRecord
 from reticent.threat.seen import assess_seen
@@ -231,3 +232,24 @@ def test_a_filter_that_stopped_the_run_speaks_about_its_plan() -> None:
     assert Attribute(record).assess(RUN).claim is Claim.BOUND
     with pytest.raises(ParameterError, match="steps"):
         Attribute(replace(record, budget=None)).assess(RUN)
+
+
+@pytest.mark.parametrize("release", [Gaussian(2.0), Laplace(2.0)])
+def test_one_release_says_that_its_length_does_not_depend_on_the_side(release) -> None:
+    """An answer max(v, 0) moves for one side only; half of the worst case is above this bound, so it must be said."""
+    found, worst = Relaxed().assess(release), WorstCase().assess(release)
+    assert found.claim is Claim.BOUND
+    assert found.measure(advantage).value < 0.5 * worst.measure(advantage).lower
+    assert any("every direction is equally likely" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+def test_a_bound_without_a_known_share_says_that_no_bias_was_trained(kind) -> None:
+    """With half of each squared length in a bias, whoever looks at the bias alone gains several times this bound."""
+    from tests.composition.reacting_attacks import frozen_advantage
+
+    found = Relaxed(30, gradients=kind).assess(DPSGD(6.0, 0.2, 100))
+    always = frozen_advantage(6.0 * 2.0**0.5, 0.2, 100, 1, signed=True)  # along one known axis, half of each square
+    assert found.claim is Claim.BOUND
+    assert always > 2.5 * found.measure(advantage).value
+    assert any("A bias is trained only where its share is stated." in one.says for one in found.conditions)

@@ -47,3 +47,10 @@ def test_ends_that_differ_by_rounding_are_one_number() -> None:
 
 def test_what_the_enclosure_has_to_say_is_said_once() -> None:
     assert assessment(0.9, 1.0).notes == ("m", "n")
+
+
+@pytest.mark.parametrize(("number", "optimistic", "pessimistic"), [(advantage, 1.0, 0.9), (bayes_security, 1.0, 0.9)])
+def test_what_is_claimed_lies_between_ends_that_rounding_exchanged(number, optimistic, pessimistic) -> None:
+    near = pessimistic + (optimistic - pessimistic) * 1e-12
+    read = assessment(near, pessimistic).measure(number)
+    assert read.lower <= read.value <= read.upper

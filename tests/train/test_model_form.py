@@ -195,6 +195,39 @@ class TestRuns:
         assert ledger.gradients.features == "not-seen"
         assert "same-features" not in ledger.vouches()
 
+    def test_a_table_that_nobody_read_vouches_for_nothing(self, make_config, tmp_path, dataset) -> None:
+        """Standardised by their own means, and a configuration that names a table all the same."""
+        table = {"file": "a.csv", "file_sha256": "0" * 64, "schema_sha256": "0" * 64}
+        rows = (dataset.features - dataset.features.mean(axis=0)).astype(np.float32)
+        group = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
+        mine = replace(dataset, features=rows, groups=(group,))
+        named = {"data": {"name": "own", "table": table}}
+        ledger = trained(make_config, tmp_path, "a", dataset=mine, **named)
+        assert "same-features" not in ledger.vouches()
+        biased = trained(make_config, tmp_path, "b", dataset=mine, model={"kind": "logistic"}, **named)
+        assert biased.gradients.obstacle is Obstacle.BIAS
+
+    def test_a_table_that_was_read_vouches_for_its_own_records(self, make_config, tmp_path) -> None:
+        from reticent.data.own import declared_columns, load_table
+        from reticent.train.own import SchemaHook
+
+        lines = [f"{x},{'no' if x < 20 else 'yes'}" for x in range(40)]
+        (tmp_path / "t.csv").write_text("\n".join(["age,answer", *lines]) + "\n")
+        (tmp_path / "s.yaml").write_text("age: {low: 0, high: 99}\nanswer: ['no', 'yes']\n")
+        table = load_table(tmp_path / "t.csv", "answer", declared_columns(tmp_path / "s.yaml"))
+        told = {"file": table.file, "file_sha256": table.file_sha256, "schema_sha256": table.schema_sha256}
+        moved = replace(table.dataset, features=table.dataset.features * np.float32(0.5))
+        for name, records, said, seen in (
+            ("a", table.dataset, told, "same"),
+            ("b", moved, told, "not-seen"),
+            ("c", table.dataset, told | {"schema_sha256": "0" * 64}, "not-seen"),
+        ):
+            config = make_config(
+                model={"kind": "logistic", "bias": False}, steps=1, batch_size=8, data={"name": "own", "table": said}
+            )
+            ledger = train(config, tmp_path / name, dataset=records, hooks=(SchemaHook(table),)).ledger
+            assert ledger.gradients.features == seen, name
+
     def test_views_have_no_kind(self, make_config, tmp_path, dataset) -> None:
         pictures = np.random.default_rng(0).normal(size=(80, 1, 4, 4)).astype(np.float32)
         mine = replace(dataset, features=pictures)

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
 from reticent.mechanism.epochs import epochs_to_steps
-from reticent.mechanism.publication import HANDLED, SETTINGS, size_is_secret
+from reticent.mechanism.gradients import Gradients
+from reticent.mechanism.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.mechanism.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.mechanism.run_ledger import (
     MOST_STAGES,
@@ -54,6 +55,8 @@ PARTS_OF_DATA = {
     "normalise_features",
 }
 """What a configuration can say about the records."""
+_NETWORKS = ("mlp", "convnet", "resnet9")
+"""Models of which more than one layer is trained."""
 
 
 def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:
@@ -173,6 +176,31 @@ def _parameters(ledger: PublicLedger) -> Found:
     listed = sum(math.prod(parameter.shape) for parameter in ledger.parameters)
     if ledger.num_parameters > listed:
         yield "num_parameters", f"exceeds the {listed} coordinates listed under parameters"
+
+
+def _gradients(ledger: PublicLedger) -> Found:
+    """Whether a model and records of this configuration can have gradients of the form that is stated."""
+    form, asked = ledger.gradients, ledger.config
+    if form is None or form.kind is Gradients.ANY:
+        return
+    model, data = (part if isinstance(part, dict) else {} for part in (asked.get("model"), asked.get("data")))
+    if model.get("kind") in _NETWORKS:
+        yield "gradients.kind", f"is {form.kind.value}, and the model is a {model['kind']}"
+    if asked.get("augmentation") is not None:
+        yield "gradients.kind", f"is {form.kind.value}, and records have several views"
+    if model.get("kind") == "logistic" and (form.known_share > 0.0) != bool(model.get("bias", True)):
+        yield "gradients.known_share", f"is {form.known_share:g}, and config.model.bias says otherwise"
+    length = _number(data.get("normalise_features"))
+    if form.known_share > 0.0 and length is None and data.get("features") is not None:
+        yield "gradients.known_share", "is known, and the features have no known length"
+    square = math.prod(ledger.data.feature_shape) if length is None else length**2
+    if 0.0 < form.known_share < (1.0 - _EXACT) / (1.0 + square):
+        yield "gradients.known_share", f"is below {1.0 / (1.0 + square):.4g}, the share of a bias beside such features"
+    table = data.get("table")
+    if form.features == "same" and data.get("name") == OWN and not isinstance(table, dict):
+        yield "gradients.features", "are the same, and the records were handed over as numbers"
+    if form.features == "same" and _schema_from_records(ledger):
+        yield "gradients.features", "are the same, and the schema was read off the records"
 
 
 def _warnings(ledger: PublicLedger) -> Found:
@@ -324,6 +352,11 @@ RUN_RULES: tuple[Rule, ...] = (
     Rule(("steps", "planned_steps"), "No more steps ran than were planned.", _no_more_than_planned),
     Rule(("data.dataset_size", "config.data.train_size"), "As many records were kept as asked.", _train_size),
     Rule(("num_parameters", "parameters"), "No more coordinates were trained than there are.", _parameters),
+    Rule(
+        ("gradients", "config.model", "config.data", "config.augmentation", "data.feature_shape"),
+        "Gradients have a form that this model and these records can have.",
+        _gradients,
+    ),
     Rule(("stages", "config.schedule"), "The stages that ran are those of the schedule.", _schedule),
     Rule(("warnings",), "Every warning that the facts demand is there.", _warnings),
     Rule(("seeds", "randomness", "config.seed"), "Seeds are those of the configuration, or secret.", _seeds),

@@ -126,11 +126,13 @@ CONDITIONS: Mapping[str, Kind] = {
     "records-per-person": Kind("No person contributed more records than is stated.", Bearing.RELEASE),
     "one-direction": Kind(
         "The model is linear with one output, and the slope of the loss keeps its sign: each record's gradient lies "
-        "along one direction, that of its features, and never against it, in every step.",
+        "along one direction, that of its features, and never against it, in every step. A bias is trained only where "
+        "its share is stated.",
         Bearing.RELEASE,
     ),
     "linear-head": Kind(
-        "Only a last linear layer is trained: each record's gradient is its features times some vector, in every step.",
+        "Only a last linear layer is trained: each record's gradient is its features times some vector, in every step. "
+        "A bias is trained only where its share is stated.",
         Bearing.RELEASE,
     ),
     "same-features": Kind(
@@ -138,7 +140,7 @@ CONDITIONS: Mapping[str, Kind] = {
         Bearing.RELEASE,
     ),
     "known-share": Kind(
-        "At most the stated share of each gradient's squared length is in coordinates that everybody knows.",
+        "At most the stated share of each gradient's squared length lies in a bias, whose direction everybody knows.",
         Bearing.DATA,
     ),
     "fixed-length": Kind(

@@ -135,10 +135,11 @@ class Assessment(Brief):
             return Interval(-math.inf, value, math.inf)
         same = self.truth.pessimistic is self.curve
         ends = float(number(self.truth.optimistic, *at)), value if same else float(number(self.truth.pessimistic, *at))
-        lower, upper = ends[::-1] if _falls(number, *at) else ends
+        falls = _falls(number, *at)
+        lower, upper = ends[::-1] if falls else ends
         if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=_LEAST):
             return Interval(-math.inf, value, math.inf)
-        return Interval(min(lower, upper), value, upper)
+        return Interval(lower, value, max(lower, upper)) if falls else Interval(min(lower, upper), value, upper)
 
     def mu(self) -> Interval:
         """The smallest mu such that the curve is mu-GDP at every error rate; infinite where none is proven.

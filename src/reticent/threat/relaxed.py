@@ -24,7 +24,8 @@ from reticent.tradeoff import RelaxedGaussianTradeOff, symmetrised
 
 _AVERAGE = (
     "The attacker does not know in which direction this record moves the result; it is the same direction in all "
-    "releases. The number is an average over directions: a record whose direction can be guessed gets no relief."
+    "releases. The number is an average over directions: a record whose direction can be guessed gets no relief. "
+    "Features whose sign or pattern is known to everybody (counts, pixels, categories) can be guessed from."
 )
 _LOG_2 = "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693."
 _SUBSAMPLED = "The attacker lacks one sign, the same in all steps. The number holds for any number of parameters."
@@ -248,7 +249,8 @@ def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int 
             key = "KAISSIS2023:Theorem 1" if once else "RETICENT:laplace-sign"
             needs = () if once else ("fixed-length",)
             keys = (key, "RETICENT:relaxed-meaning")
-            return Answer(laplace_sign(mechanism, neighbouring), keys, (_LOG_2,), needs, floor=False)
+            notes = (_LOG_2, _ONE_QUERY) if once else (_LOG_2,)
+            return Answer(laplace_sign(mechanism, neighbouring), keys, notes, needs, floor=False)
         case DPSGD(noise_multiplier=sigma) if sigma > 0.0 and (size == 1.0 or stated is not None):
             return _sampled(mechanism, neighbouring, stated or 1)
         case _:

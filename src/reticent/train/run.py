@@ -44,10 +44,11 @@ from reticent.train.hooks import RunContext, StepHook
 from reticent.train.loop import FitRecord, Progress, Settings, fit
 from reticent.train.model_form import recognised
 from reticent.train.models import build_model
+from reticent.train.own import SchemaHook
 from reticent.train.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
 from reticent.train.sensitive import SensitivityFileHook
 from reticent.train.sensitivity import SensitiveAttribute
-from reticent.train.setup import load_dataset, make_settings
+from reticent.train.setup import divided, load_dataset, make_settings
 from reticent.train.smoothing import WeightAverage, follow
 from reticent.train.trace import TraceRecorder
 
@@ -94,7 +95,8 @@ def train(
     out = Path(out)
     rundir.refuse_existing(out)
     device = _device(config.device)
-    encoded_here = dataset is None or config.data.table is not None
+    ours = all(type(hook).__module__.startswith("reticent.") for hook in hooks)  # another's may change what is trained
+    encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))
     dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
     settings = make_settings(config, len(dataset.train))
     model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
@@ -157,6 +159,24 @@ def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
             "dataset", dataset.name, "one whose features data.normalise_features brought to one length"
         )
     return dataset
+
+
+def _is_of_table(dataset: Dataset, config: TrainConfig, hooks: Sequence[StepHook]) -> bool:
+    """Whether these records are those that a schema made of the table in the configuration."""
+    named = config.data.table
+    tables = [hook.table for hook in hooks if isinstance(hook, SchemaHook)]
+    if named is None or len(tables) != 1:
+        return False
+    (table,) = tables
+    stated = named.file_sha256, named.schema_sha256, named.derived
+    if stated != (table.file_sha256, table.schema_sha256, table.schema.derived):
+        return False
+    made = divided(table.dataset, config.data)
+    return made.content_hash == dataset.content_hash and _columns(made) == _columns(dataset)
+
+
+def _columns(dataset: Dataset) -> list[tuple[str, str, tuple[int, ...]]]:
+    return [(group.name, group.kind, group.columns) for group in dataset.groups]
 
 
 def _configured_hooks(config: TrainConfig, dataset: Dataset) -> list[StepHook]:
