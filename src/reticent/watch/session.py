@@ -194,7 +194,7 @@ class Watch(Brief):
     def _watch_optimizer(self) -> None:
         ghost, noisy = optimisers.is_ghost(self._optimizer), self._moves.noisy
         self._around("accumulate" if ghost else "clip_and_accumulate", before=self._on_clip)
-        self._around("add_noise", before=self._on_noise, after=lambda: self._moves.noise_added(self._measures))
+        self._around("add_noise", before=self._on_noise, after=self._after_noise)
         if noisy is not None:
             self._around("scale_grad", after=lambda: noisy.keep(values=self._measures))
         for handle in look_at_layouts(self._model, ghost=ghost, found=self._faults.add):
@@ -405,6 +405,10 @@ class Watch(Brief):
             self._faults.add(Fault.PUBLIC_SEED)
         if self._noise_seeds.repeated() and noise > 0.0:
             self._faults.add(Fault.REPEATED_NOISE)
+
+    def _after_noise(self) -> None:
+        self._noise_seeds.arrive()
+        self._moves.noise_added(self._measures)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         sensitive = self._sensitive
