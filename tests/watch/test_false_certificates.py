@@ -278,8 +278,8 @@ class TestSeeds:
             torch.randn(2000)
             if count == 1:
                 states.append(torch.get_rng_state())
-                torch.randn(2000)
-            if count == 3:
+                torch.randn(1000)
+            if count == 11:
                 torch.set_rng_state(states[0])
 
         seen = watched(*made, how={"after": after})
