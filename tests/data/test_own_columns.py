@@ -131,7 +131,7 @@ def test_bounds_may_be_read_off_where_only_missing_is_declared(table):
         ({"age": {**AGE, "missing": "mean"}}, "missing is refuse, .*such as a mean, shows something"),
         ({"age": {"missing": "median"}}, "missing is refuse, constant, indicator"),
         ({"age": {**AGE, "missing": None}}, "missing is refuse"),
-        ({"age": {**AGE, "missing": "constant"}}, "fill goes with missing: constant"),
+        ({"age": {**AGE, "missing": "constant"}}, "declaration that makes sense .fill goes with missing: constant"),
         ({"age": {**AGE, "missing": "indicator", "fill": 3}}, "fill goes with missing: constant"),
         ({"age": {**AGE, "fill": 20}}, "fill goes with missing: constant"),
         ({"age": {**AGE, "missing": "constant", "fill": 91}}, "from low to high"),

@@ -118,11 +118,12 @@ def reseed(toy: Toy) -> None:
 
 
 def state(toy: Toy) -> None:
-    """Back to the state of another step: the same noise again."""
-    kept = toy.__dict__.setdefault("kept_state", torch.get_rng_state())
-    if not torch.equal(kept, torch.get_rng_state()):  # something was drawn since
-        toy.oracle.known_seed = True
+    """Back to the state of another step: the same noise again, if a step drew noise since."""
+    oracle, seed = toy.oracle, torch.initial_seed()
+    found = (torch.get_rng_state(), seed, oracle.under[seed], oracle.known_seed)
+    kept, seed, releases, known = toy.__dict__.setdefault("kept_state", found)
     torch.set_rng_state(kept)
+    oracle.known_seed = known or oracle.under[seed] > releases
 
 
 def hook(toy: Toy) -> None:

@@ -32,6 +32,8 @@ class Oracle:
         self.clipped_to: list[float] = []
         self.waiting: Counter[int] = Counter()
         self.known_seed = self.secure = False
+        self.under: Counter[int] = Counter()
+        """Releases by the seed that torch's generator had: a state that none of them came after repeats nothing."""
 
     def dirty(self, why: str) -> None:
         self.bare.append(why)
@@ -47,6 +49,7 @@ class Oracle:
         if self.known_seed and rate is not None:
             rate = 1.0
         self.releases.append((noise, rate, self.waiting))
+        self.under[torch.initial_seed()] += 1
         self.waiting, self.clipped_to = Counter(), []
         self.last = digest(self.model)
 

@@ -27,10 +27,15 @@ def network() -> nn.Module:
 
 
 def private(
-    loader: DataLoader | None = None, clipping: str = "flat", norm: float = 1.0, mode: str = "hooks", **options: Any
+    loader: DataLoader | None = None,
+    clipping: str = "flat",
+    norm: float = 1.0,
+    mode: str = "hooks",
+    model: nn.Module | None = None,
+    **options: Any,
 ) -> tuple[Any, Any, Any, Any]:
     """(model, optimizer, loader, criterion) from Opacus."""
-    model = network()
+    model = model or network()
     extra: dict[str, Any] = {}
     if clipping == "adaptive":
         extra = {"target_unclipped_quantile": 0.5, "clipbound_learning_rate": 0.2, "unclipped_num_std": 2.0}

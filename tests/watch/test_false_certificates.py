@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
-from torch.utils.data import ConcatDataset, DataLoader, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Subset, TensorDataset
 
 import reticent as rt
 from reticent.errors import ParameterError, UnsupportedError
@@ -32,6 +32,12 @@ def watched(*made, how=None, **options):
 
 def shuffled(**options):
     return private(DataLoader(records(), batch_size=BATCH, shuffle=True), poisson_sampling=False, **options)
+
+
+def wide(**options):
+    """Its noise is longer than a block of the generator."""
+    data = TensorDataset(torch.randn(RECORDS, 40), torch.randint(0, 40, (RECORDS,)))
+    return private(DataLoader(data, batch_size=BATCH, shuffle=True), model=nn.Linear(40, 40), **options)
 
 
 def epsilon(what):
@@ -262,6 +268,63 @@ class TestSeeds:
         seen = watched(*made, how={"after": lambda _: torch.set_rng_state(state)})
         assert Fault.REPEATED_NOISE in seen.ledger.faults
         assert void(seen)
+
+    def test_a_state_between_two_looks_is_known_too(self):
+        """So much is drawn around it that no look falls near it."""
+        made = wide()
+        states = []
+
+        def after(count):
+            torch.randn(2000)
+            if count == 1:
+                states.append(torch.get_rng_state())
+                torch.randn(1000)
+            if count == 11:
+                torch.set_rng_state(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert void(seen)
+
+    def test_a_state_of_the_generator_itself_right_after_noise(self):
+        """Nobody can see it being read: a look is taken there."""
+        noise = torch.Generator()
+        noise.manual_seed(2**60 + 19)
+        made = wide(noise_generator=noise)
+        states = []
+
+        def after(count):
+            states.append(noise.get_state())
+            torch.randn(2000, generator=noise)
+            if count == 11:
+                noise.set_state(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+
+    def test_states_that_are_put_back_before_any_noise_repeat_nothing(self):
+        """Evaluation in ``fork_rng``, recomputed forward passes, and a state from before a new seed."""
+        made = private()
+
+        def after(_):
+            first = torch.get_rng_state()
+            torch.randn(2000)
+            second = torch.get_rng_state()
+            torch.randn(2000)
+            with torch.random.fork_rng():
+                torch.set_rng_state(first)
+                torch.randn(2000)
+            torch.set_rng_state(second)
+
+        seen = watched(*made, how={"after": after})
+        assert not {Fault.REPEATED_NOISE, Fault.PUBLIC_DRAWS, Fault.PUBLIC_SEED} & set(seen.ledger.faults)
+        assert torch.get_rng_state.__module__ == torch.set_rng_state.__module__ == "torch.random"
+        kept = torch.get_rng_state()
+        with torch.random.fork_rng():
+            torch.seed()
+            watched(*private())
+        torch.set_rng_state(kept)
+        assert Fault.REPEATED_NOISE not in watched(*private()).ledger.faults
 
     def test_a_state_that_is_put_back_draws_the_same_batches(self):
         """Found by the fuzzer: with secure noise, the coins of the sampler alone came again."""

@@ -348,6 +348,34 @@ def test_a_loop_that_fails_leaves_a_ledger_without_weights():
     assert Fault.ENDED_EARLY in watch.ledger.faults
 
 
+@pytest.mark.parametrize("when", ["not", "before the error", "after the block"])
+def test_a_watch_that_is_entered_again_after_an_error_goes_on(when):
+    """As in a notebook: the weights are those of the last step, unless somebody wrote them."""
+    made = private()
+
+    def write():
+        with torch.no_grad():
+            next(iter(made[0].parameters())).add_(0.1)
+
+    def fail(step):
+        if step == 3:
+            if when == "before the error":
+                write()
+            raise KeyboardInterrupt
+
+    watch = rt.watch(*made[:3])
+    with pytest.raises(KeyboardInterrupt), watch:
+        run(*made, after=fail)
+    if when == "after the block":
+        write()
+    with watch:
+        run(*made, epochs=1)
+    if when == "not":
+        assert watch.mechanism() == DPSGD(NOISE, RATE, 9, num_parameters=44, dataset_size=RECORDS)
+    else:
+        assert Fault.WEIGHTS_CHANGED in watch.ledger.faults
+
+
 def test_a_ledger_survives_its_file(tmp_path):
     ledger = watched(*private())
     ledger.save(tmp_path / "ledger.json")

@@ -151,6 +151,24 @@ def test_a_generator_that_goes_back_is_seen_at_any_offset():
     assert not first.repeated()
 
 
+def test_a_generator_that_went_back_before_the_next_watch_began():
+    generator = torch.Generator()
+    generator.manual_seed(2**58 + 17)
+    first = Seeds([generator])
+    first.arrive()
+    state = generator.get_state()
+    for _ in range(3):
+        assert not first.repeated()
+        torch.randn(5000, generator=generator)
+    generator.set_state(state)
+    second = Seeds([generator])
+    second.arrive()
+    torch.randn(1300, generator=generator)
+    assert second.repeated()
+    generator.manual_seed(2**57 + 19)
+    assert not second.repeated()
+
+
 def test_two_uses_of_a_generator_tell_each_other():
     """Found by the fuzzer: the draws went back, and the noise began at a place where none had begun."""
     generator = torch.Generator()

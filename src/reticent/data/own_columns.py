@@ -129,7 +129,7 @@ def declared_column(name: str, said: Any, cells: Cells, *, label: bool) -> Colum
     try:
         column = Column.model_validate(found)
     except ValidationError as error:
-        raise ParameterError("schema", name, f"a column with low and high, or values ({problem_of(error)})") from None
+        raise ParameterError("schema", name, f"a declaration that makes sense ({problem_of(error)})") from None
     if label and column.values is None:
         raise ParameterError("schema", name, "a column with values: the label has classes")
     return column

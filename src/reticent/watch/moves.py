@@ -90,6 +90,10 @@ class Moves:
         if self._weights.exchanged():
             self._found(Fault.WEIGHTS_CHANGED)
 
+    def settled(self) -> bool:
+        """Whether the weights are those that the last step left, also where an error ended the loop after it."""
+        return self._inner is not None and not self._weights.written()
+
     def _compare(self, fault: Fault) -> None:
         if self._weights.written():
             self._found(fault)

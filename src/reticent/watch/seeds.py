@@ -8,18 +8,30 @@ where it was gives the same noise again, whichever watch saw it there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 _SMALL = 1 << 32
+_USES = ("noise", "draws")
 
 _HEAD, _WORDS = 24, 624 * 8
 """Bytes of a state of torch's Mersenne twister: a head that ends with the place in the block of words; the block."""
 
 _BEEN: dict[tuple[str, int], tuple[int, dict[int, int]]] = {}
 """For each use of each generator the last block of its state, and every block with the last place in it."""
+
+
+_TAKEN: Counter[tuple[str, int]] = Counter()
+"""How often each use drew from torch's own generator, by the seed that this generator had."""
+
+_READ: dict[int, dict[str, int]] = {}
+"""States that ``torch.get_rng_state`` handed out: how often each use had drawn under that seed until then."""
+
+_BEHIND: dict[str, int] = {}
+"""Uses that drew after the state to which ``torch.set_rng_state`` put the generator, with its seed."""
 
 
 class Seeds:
@@ -29,20 +41,38 @@ class Seeds:
         self._use = use
         self._generators = [(one, seed) for one in generators if (seed := _seed(one)) is not None]
         self._asked: set[int] = set()
+        self._back: dict[int, int] = {}  # generators that went back, and their seeds then
 
     def watch_torch(self) -> Callable[[], None]:
-        """Remember which seeds come from the operating system, from now on; what is returned ends that."""
-        own = torch.seed
+        """Remember seeds of the operating system and states that are read or set; what is returned ends that."""
+        own, read, put = torch.seed, torch.get_rng_state, torch.set_rng_state
 
         def asked() -> int:
             found = own()
             self._asked.add(found)
             return found
 
+        def handed_out() -> Any:
+            state, seed = read(), torch.initial_seed()
+            _READ.setdefault(_whole(state), {use: _TAKEN[use, seed] for use in _USES})
+            return state
+
+        def set_back(new_state: Any) -> None:
+            put(new_state)
+            seed = torch.initial_seed()
+            for use, times in _READ.get(_whole(new_state), {}).items():
+                _BEHIND.pop(use, None)
+                if times < _TAKEN[use, seed]:
+                    _BEHIND[use] = seed
+
         torch.seed = torch.random.seed = asked
+        torch.get_rng_state = torch.random.get_rng_state = handed_out
+        torch.set_rng_state = torch.random.set_rng_state = set_back
 
         def undo() -> None:
             torch.seed = torch.random.seed = own
+            torch.get_rng_state = torch.random.get_rng_state = read
+            torch.set_rng_state = torch.random.set_rng_state = put
 
         return undo
 
@@ -55,9 +85,10 @@ class Seeds:
         return any(self._is_public(generator, first) for generator, first in self._generators)
 
     def arrive(self) -> None:
-        """Remember where the generators are, before anything is drawn."""
+        """Remember where the generators are, at the beginning and after noise."""
         for generator, _ in self._generators:
-            _passed(("all", id(generator)), *_where(generator.get_state().numpy().tobytes()), again=True)
+            if _passed(("all", id(generator)), *_where(generator.get_state().numpy().tobytes()), again=True):
+                self._back[id(generator)] = generator.initial_seed()
 
     def repeated(self) -> bool:
         """Whether a generator went back to where it was, since this was asked before in this process."""
@@ -65,9 +96,15 @@ class Seeds:
         return any(back)
 
     def _went_back(self, generator: Any) -> bool:
+        seed, back = _seed(generator), False
+        if generator is torch.default_generator:
+            back = _BEHIND.get(self._use) == seed
+            _TAKEN[self._use, torch.initial_seed()] += 1
+        back |= self._back.get(id(generator)) == seed
         block, place = _where(generator.get_state().numpy().tobytes())
         own = _passed((self._use, id(generator)), block, place)
-        return _passed(("all", id(generator)), block, place, again=True) or own  # another use may have looked just here
+        back |= _passed(("all", id(generator)), block, place, again=True)  # another use may have looked just here
+        return own or back
 
     def _is_public(self, generator: Any, first: int) -> bool:
         now = _seed(generator)
@@ -81,6 +118,10 @@ def _passed(key: tuple[str, int], block: int, place: int, again: bool = False) -
     been[block] = place if before is None else max(place, before)
     _BEEN[key] = block, been
     return before is not None and (block != last or place < before or (place == before and not again))
+
+
+def _whole(state: Any) -> int:
+    return hash(state.numpy().tobytes())
 
 
 def _where(state: bytes) -> tuple[int, int]:

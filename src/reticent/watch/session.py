@@ -138,6 +138,7 @@ class Watch(Brief):
         self._unit = unit_of(unit, private=self._private, records_per_user=records_per_user)
         self._live = Live(self._so_far, planned_steps, stop_at, log, log_every)
         self._ledger: WatchedRun | None = None
+        self._left: str | None = None
         self._signature: bytes | None = None
         self._form = FormWatch(model, self._optimizer, loader) if self._private else None
         self._sensitive: SensitiveWatch | None = None
@@ -185,8 +186,7 @@ class Watch(Brief):
 
     def _begin_again(self) -> None:
         """Once more, as for the next pass over the data: numbers go on where they were."""
-        left = None if self._ledger is None else self._ledger.weights_sha256
-        if left != models.fingerprint(self._model):
+        if self._left != models.fingerprint(self._model):
             self._faults.add(Fault.WEIGHTS_CHANGED)
         self._noise_seeds.go_on()
         self._draw_seeds.go_on()
@@ -194,7 +194,7 @@ class Watch(Brief):
     def _watch_optimizer(self) -> None:
         ghost, noisy = optimisers.is_ghost(self._optimizer), self._moves.noisy
         self._around("accumulate" if ghost else "clip_and_accumulate", before=self._on_clip)
-        self._around("add_noise", before=self._on_noise, after=lambda: self._moves.noise_added(self._measures))
+        self._around("add_noise", before=self._on_noise, after=self._after_noise)
         if noisy is not None:
             self._around("scale_grad", after=lambda: noisy.keep(values=self._measures))
         for handle in look_at_layouts(self._model, ghost=ghost, found=self._faults.add):
@@ -208,6 +208,7 @@ class Watch(Brief):
         self._seconds += time.perf_counter() - self._started
         stopped = kind is BudgetSpent
         kind = None if stopped else kind
+        self._left = models.fingerprint(self._model) if kind is None or self._moves.settled() else None
         if len(self._steps):
             run = self._written(ended=kind is None)
             self._ledger = run if self._start is None else self._start.close(run)
@@ -405,6 +406,10 @@ class Watch(Brief):
             self._faults.add(Fault.PUBLIC_SEED)
         if self._noise_seeds.repeated() and noise > 0.0:
             self._faults.add(Fault.REPEATED_NOISE)
+
+    def _after_noise(self) -> None:
+        self._noise_seeds.arrive()
+        self._moves.noise_added(self._measures)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
         sensitive = self._sensitive
