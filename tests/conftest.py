@@ -32,6 +32,14 @@ def coarse_lattice() -> Iterator[None]:
     forget()
 
 
+@pytest.fixture(autouse=True)
+def seed_of_the_system() -> Iterator[None]:
+    """No test is watched under the seed that another test gave to torch."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].seed()
+
+
 _KNOWN: dict[object, object] = {}
 
 

@@ -67,6 +67,19 @@ def test_numbers_of_keys_and_objects_are_limited():
     assert len(_strict.loads(json.dumps([{}] * 2000), "certificate", objects=2000)) == 2000
 
 
+@pytest.mark.parametrize("item", ["0", "[]", '""', "1e1"])
+def test_what_is_long_in_itself_is_refused_before_it_is_built(item):
+    """Sixty megabytes of empty lists once took two gigabytes and thirteen seconds."""
+    text = '{"a":[' + f"{item}," * 9_000_000 + "0]}"
+    started = time.process_time()
+    with pytest.raises(ArtifactError, match="more than 8000000 values"):
+        _strict.loads(text, "certificate")
+    assert time.process_time() - started < 2.0
+    nested = '{"a":[' + "[]," * 1_000_001 + "0]}"
+    with pytest.raises(ArtifactError, match="more than 1000000 lists"):
+        _strict.loads(nested, "certificate")
+
+
 def test_only_plain_files_within_the_limit_are_read(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"12345")

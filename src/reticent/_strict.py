@@ -22,6 +22,9 @@ _DEEPEST = 64
 _LONGEST_INTEGER = 19
 _MOST_KEYS = 5_000
 _MOST_OBJECTS = 5_000
+_MOST_LISTS = 1_000_000
+_MOST_VALUES = 8_000_000
+"""A run of a million steps states two numbers for each: more than this is nobody's document."""
 # Possessive, and a text that never ends runs to the end: one pass, whatever stands there.
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -60,7 +63,7 @@ def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int
     reader = _Objects(keys, objects)
     try:
         content = text.decode("utf-8") if isinstance(text, bytes) else text
-        _check_depth(content)
+        _check_depth(content, objects)
         value = json.loads(
             content,
             parse_constant=_no_constant,
@@ -215,14 +218,22 @@ class _Objects:
         return result
 
 
-def _check_depth(content: str) -> None:
-    depth = 0
+def _check_depth(content: str, objects: int) -> None:
+    """Refuse what is nested too deep, or long in itself, before anything is built from it."""
+    if content.count(",") > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES} values")
+    depth, lists, left = 0, 0, objects
     for token in _TOKENS.finditer(content):
         first = content[token.start()]
         if first in "[{":
             depth += 1
             if depth > _DEEPEST:
                 raise ValueError(f"nested more than {_DEEPEST} deep")
+            left, lists = left - (first == "{"), lists + (first == "[")
+            if left < 0:
+                raise ValueError(f"more than {objects} objects")
+            if lists > _MOST_LISTS:
+                raise ValueError(f"more than {_MOST_LISTS} lists")
         elif first in "]}":
             depth -= 1
 

@@ -46,7 +46,57 @@ def both(*changes: Change) -> Change:
     return lambda d: [change(d) for change in changes]
 
 
+def of_a_linear_model(model: dict[str, Any], **form: Any) -> Change:
+    """Gradients along one direction, beside a model of the configuration."""
+    known = {"kind": "one-direction", "dimension": 30, "features": "same", **form}
+    tensors = [{"name": "weight", "shape": [2, 30]}]
+    table = {"file": "a.csv", "file_sha256": "ab" * 32, "schema_sha256": "ab" * 32, "derived": []}
+    return both(
+        set_at("config.data.table", table),
+        set_at("config.model", model),
+        set_at("gradients", known),
+        set_at("parameters", tensors),
+        set_at("num_parameters", 60),
+    )
+
+
+def planned_for(later: dict[str, Any]) -> Change:
+    """A run that stopped after half of its plan, before the plan changed noise or rate."""
+
+    def change(d: dict[str, Any]) -> None:
+        stepped(6)(d)
+        d.update(planned_steps=12, warnings=[*d["warnings"], "stopped-early"])
+        d["config"].update(steps=12, schedule=[{"at": 8, **later}])
+
+    return change
+
+
+LINEAR = {"kind": "logistic", "bias": False}
 RUNS: dict[str, Change] = {
+    "planned noise as text before steps": planned_for({"noise_multiplier": "0.1"}),
+    "planned batch as text before steps": planned_for({"batch_size": "400"}),
+    "a stage after the last": set_at("config.schedule", [{"at": 12, "noise_factor": 1.0}]),
+    "a network with one direction": of_a_linear_model({"kind": "mlp", "widths": [8]}),
+    "no model and one direction": of_a_linear_model(None),  # type: ignore[arg-type]
+    "a model that no configuration has": set_at("config.model", {"kind": "downloaded"}),
+    "a bias that the gradients do not have": of_a_linear_model({"kind": "logistic", "bias": True}),
+    "tensors of another layer": both(
+        of_a_linear_model(LINEAR, dimension=60),
+        set_at("parameters", [{"name": "weight", "shape": [2, 60]}]),
+        set_at("num_parameters", 120),
+    ),
+    "one direction of several views": both(
+        of_a_linear_model(LINEAR), set_at("config.augmentation", {"times": 4, "flips": True})
+    ),
+    "the same features by a schema from records": both(
+        of_a_linear_model(LINEAR),
+        set_at("config.data.table", {"derived": True}),
+        lambda d: d["warnings"].append("schema-from-records"),
+    ),
+    "a bias without a share": both(
+        set_at("config.model", {"kind": "logistic", "bias": True}),
+        set_at("gradients", {"kind": "one-direction", "dimension": 30, "known_share": 1e-9}),
+    ),
     "another rate than was asked for": both(
         set_at("sample_rate", 0.001), set_at("expected_batch_size", 0.4), set_at("divisor", 0.4)
     ),
@@ -76,6 +126,19 @@ RUNS: dict[str, Change] = {
     "hostile version": set_at("versions.python", "<b>"),
     "a device of many lines": set_at("device", "cpu\nand more"),
 }
+
+
+def test_what_the_edits_begin_with_is_accepted() -> None:
+    """One direction of a linear model, and a plan in numbers, are what the edits change."""
+    share = {"kind": "one-direction", "dimension": 30, "known_share": 1.000001 / 4.0}
+    for change in (
+        of_a_linear_model(LINEAR),
+        planned_for({"noise_multiplier": 0.1}),
+        both(set_at("config.model", {"kind": "logistic", "bias": True}), set_at("gradients", share)),
+    ):
+        document = document_of(make_ledger())
+        change(document)
+        assert read(document, complete=True, sealed=True) is not None
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -215,6 +278,43 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
         shuffled,
         both(set_at("segments.0.mixed_passes", 3), set_at("tally.mixed_passes", 54)),
     ),
+    "a size that nobody sees": (
+        lambda: shuffled(sampler={"drawn": "shuffled", "source": "declared", "name": "declared", "times_per_epoch": 1}),
+        both(set_at("sampler.batch_size", 10), set_at("segments.0.passes", 3)),
+    ),
+    "a fixed size that somebody saw": (
+        lambda: poisson(sampler={"drawn": "fixed-size", "source": "declared", "name": "declared", "sample_rate": 0.2}),
+        both(set_at("sampler.source", "seen"), lambda d: d["faults"].remove("declared-not-seen")),
+    ),
+    "coins with passes": (poisson, set_at("sampler.times_per_epoch", 5)),
+    "one direction, which no watch sees": (
+        poisson,
+        set_at("gradients", {"kind": "one-direction", "dimension": 11, "features": "same"}),
+    ),
+    "a fixed length, which no watch sees": (
+        poisson,
+        set_at("gradients", {"kind": "fixed", "dimension": 11, "features": "same", "normalised": True}),
+    ),
+    "a head where nobody saw clipping": (
+        shuffled,
+        set_at("gradients", {"kind": "linear-head", "dimension": 11, "features": "same"}),
+    ),
+    "a head that does not fit": (
+        poisson,
+        set_at("gradients", {"kind": "linear-head", "dimension": 10, "features": "same"}),
+    ),
+    "weights that were loaded, seen to be random": (
+        poisson,
+        set_at("start", {"weights": "loaded", "source": "seen", "commitment": "ab" * 32}),
+    ),
+    "random weights after 500 steps": (
+        poisson,
+        set_at("start", {"weights": "random", "source": "seen", "commitment": "ab" * 32, "trainer_step": 500}),
+    ),
+    "a chain without its first loop": (
+        poisson,
+        set_at("start", {"weights": "unknown", "source": "unknown", "commitment": "ab" * 32, "salt": "ab" * 32}),
+    ),
     "names of many scripts": (poisson, set_at("optimiser.0", "DРOptimizer")),
 }
 
@@ -263,6 +363,16 @@ def test_the_declared_model_and_time_are_those_of_the_run() -> None:
     assert not list(contradictions(ledger, Declaration(**said)))
     for more in ({"weights_sha256": "ab" * 32}, {"created": "2026-11-21"}):
         assert list(contradictions(ledger, Declaration(**{**said, **more})))
+
+
+@pytest.mark.parametrize("stop", ["advantage=0.001", "epsilon=0.1@1e-05", "bayes_security=0.999", "never"])
+def test_a_loop_that_stopped_at_a_risk_keeps_to_it(stop: str) -> None:
+    said = Declaration(subject="a loop", created="2026-11-22")
+    kept = poisson(planned={"steps": 12, "stop_at": "advantage=0.3"})
+    assert not list(contradictions(kept, said))
+    assert [where for where, _ in contradictions(poisson(planned={"steps": 12, "stop_at": stop}), said)] == [
+        "planned.stop_at"
+    ]
 
 
 def with_target(noise: float) -> RunLedger:

@@ -285,9 +285,10 @@ class TestOutputs:
         return int(end.value.code or 0)
 
     @pytest.mark.parametrize("option", ["--markdown", "--junit"])
-    @pytest.mark.parametrize("victim", ["key", "c.json", "policy.yaml", "link", "folder"])
+    @pytest.mark.parametrize("victim", ["key", "c.json", "policy.yaml", "link", "folder", "notes"])
     def test_a_foreign_file_stays(self, here: Path, option: str, victim: str) -> None:
         (here / "key").write_text("-----BEGIN PRIVATE KEY-----\n")
+        (here / "notes").write_text('what the gate said:\n\n## Privacy gate: passed\n<testsuite name="privacy gate: x"')
         (here / "folder").mkdir()
         (here / "link").symlink_to("key")
         before = {p.name: p.read_bytes() for p in here.iterdir() if p.is_file()}

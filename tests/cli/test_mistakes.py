@@ -36,7 +36,7 @@ def call(capsys, *words: str) -> tuple[int, str, str]:
         (("calibrate", "dpsgd", "--target", "tpr"), "tpr=V@FPR, epsilon=V@DELTA"),
         (("plan-audit", "--claimed-mu", "1", "--true-mu", "2", "--unit", "canary"), "did you mean canaries?"),
         (("certify", "dpsdg", "--noise-multiplier", "1"), "did you mean dpsgd?"),
-        (("risk", "dpsgd", *RUN, "--steps", "1.5"), "--steps must be a whole number, got '1.5'"),
+        (("risk", "dpsgd", *RUN[:-2], "--steps", "1.5"), "--steps must be a whole number, got '1.5'"),
         (("risk", "dpsgd", *RUN[:4], "--steps", "1" + 20 * "0"), "--steps must be a whole number from 1 to 1e+15"),
         (("risk", "gaussian", "--noise-multiplier", "2", "--releases", "1" + 20 * "0"), "from 1 to 1e+15"),
         (("risk", "dpsgd", *RUN, "--fpr", "x"), "--fpr must be a number, got 'x'"),

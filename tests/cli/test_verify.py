@@ -217,6 +217,27 @@ def test_python_checks_what_the_shell_checks(made: Path, tmp_path: Path) -> None
     assert not rt.verify(certify(Gaussian(2.0), declared, adversaries=(WorstCase(),)))
 
 
+def test_an_option_of_one_value_is_given_once(made: Path, tmp_path: Path, capsys) -> None:
+    """Of two keys or two policies only the last would count, and the gate would say that it is signed."""
+    write_key_pair(tmp_path / "other", tmp_path / "other.pub")
+    (tmp_path / "policy.yaml").write_text(POLICY % "  - {measure: advantage, at_most: 1.0}")
+    (tmp_path / "lax.yaml").write_text(POLICY % "  - {measure: mu, at_most: 1000.0}")
+    asked = ("gate", made / "certificate.html", "--policy", tmp_path / "policy.yaml")
+    mine, other = ("--key", made / "key.pub"), ("--key", tmp_path / "other.pub")
+    for more in ((*other, *mine), (f"--key={other[1]}", *mine), (*mine, "--policy", tmp_path / "lax.yaml")):
+        code, out, err = run(capsys, *asked, *more)
+        assert (code, out) == (2, "")
+        assert "is given more than once" in err
+        assert len(err.splitlines()) == 1
+    assert run(capsys, "verify", made / "certificate.html", *mine, *other, "--threshold", 1)[0] == 0
+
+
+def test_a_threshold_needs_keys(made: Path, capsys) -> None:
+    code, _, err = run(capsys, "verify", made / "certificate.json", "--threshold", 1)
+    assert code == 2
+    assert "--threshold needs --key" in err
+
+
 def test_keys_that_are_encrypted_repeated_or_too_few(made: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("RETICENT_PASSPHRASE", "correct horse")
     assert run(capsys, "keygen", tmp_path / "second", "--encrypt")[0] == 0

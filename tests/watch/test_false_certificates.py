@@ -720,6 +720,23 @@ class TestReplaced:
         assert seen.mechanism().records_per_user == most
         assert epsilon(seen) > epsilon(watched(*(private() if poisson else shuffled())))
 
+    @pytest.mark.parametrize("said", ["poisson", "fixed-size", "shuffled"])
+    def test_one_record_many_times_where_draws_are_declared(self, said):
+        """A loader whose draws nobody knows still shows which records it lists twice."""
+        data, model = records(), network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        own = [list(range(start, start + BATCH)) for start in range(0, 2 * RECORDS, BATCH)]
+        loader = DataLoader(ConcatDataset([data, data]), batch_sampler=own)
+        with rt.watch(model, optimizer, loader, sampler=said) as seen:
+            for x, y in loader:
+                optimizer.zero_grad()
+                nn.functional.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                seen.step(noise_multiplier=NOISE, **({} if said == "shuffled" else {"sample_rate": RATE}))
+        assert seen.ledger.sampler.copies == 2
+        assert Fault.REPEATED_RECORDS in seen.ledger.faults
+        assert seen.mechanism().records_per_user == 2
+
     def test_records_listed_once_are_not_repeated(self):
         data = records()
         for listed in (Subset(data, range(60)), ConcatDataset([data, records(1)]), list(range(60))):

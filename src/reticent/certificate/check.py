@@ -113,10 +113,11 @@ def check(
         progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
-        ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
+        ArtifactError: a file cannot be read, the document cannot be derived, or a signature or threshold is given
+            without a key.
     """
     document, problems = read_document(certificate) if isinstance(certificate, Path) else (certificate, [])
-    refuse_without_key(signature, key)
+    refuse_without_key(signature, key, threshold)
     verification = verify(document, tolerance=tolerance, progress=progress)
     problems += _expired(document)
     problems += signature_problems(document, key, signature, threshold)
@@ -131,12 +132,14 @@ def check(
     return Checked(document, verification, tuple(problems), tuple(compared), bool(_keys(key)))
 
 
-def refuse_without_key(signature: Path | None, key: Path | Sequence[Path] | None) -> None:
-    """A signature says nothing without the issuer's key.
+def refuse_without_key(signature: Path | None, key: Path | Sequence[Path] | None, threshold: int | None = None) -> None:
+    """A signature says nothing without the issuer's key, and a number of keys nothing without keys.
 
     Raises:
-        ArtifactError: a signature is given without a key.
+        ArtifactError: a signature or a threshold is given without a key.
     """
+    if threshold is not None and not key:
+        raise ArtifactError("--threshold needs --key: it says how many of the keys must have signed")
     if signature is not None and not key:
         raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
 

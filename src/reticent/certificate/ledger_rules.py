@@ -8,7 +8,7 @@ from datetime import UTC
 
 from reticent._time import moment
 from reticent.certificate.schema import Declaration, Edition
-from reticent.certificate.targets import misses_its_target
+from reticent.certificate.targets import exceeds_its_stop, misses_its_target
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError
 from reticent.mechanism.publication import published
@@ -56,6 +56,11 @@ def _target(stated: Stated) -> Found:
         yield from misses_its_target(stated.ledger)
 
 
+def _stop(stated: Stated) -> Found:
+    if isinstance(stated.ledger, PublicWatchedRun):
+        yield from exceeds_its_stop(stated.ledger)
+
+
 STATED_RULES: tuple[Rule, ...] = (
     Rule(
         ("weights_sha256", "declared.weights_sha256"), "The model that ran is the one that is declared.", _same_weights
@@ -63,6 +68,7 @@ STATED_RULES: tuple[Rule, ...] = (
     Rule(("created", "declared.created"), "A certificate is not older than its run.", _in_time),
     Rule(("data", "config", "seeds", "utility"), "A public certificate holds nothing private.", _nothing_private),
     Rule(("noise_multiplier", "config.target"), "The noise is the least that meets the target.", _target),
+    Rule(("planned", "segments"), "A loop that the watch stopped keeps to the risk at which it stopped.", _stop),
 )
 """Every constraint between a ledger and the certificate around it."""
 

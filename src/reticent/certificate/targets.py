@@ -6,10 +6,14 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from reticent.errors import ReticentError
+from reticent.calibrate.spelling import target_of
+from reticent.errors import ParameterError, ReticentError
 from reticent.mechanism import DPSGD, Neighbouring
 from reticent.mechanism.rules import Found
 from reticent.mechanism.run_ledger import PublicLedger
+from reticent.mechanism.watch_faults import Fault
+from reticent.mechanism.watched_run import PublicWatchedRun
+from reticent.threat import WorstCase
 
 _SLACK = 0.01
 """Relative difference of two searches for the same noise."""
@@ -35,6 +39,28 @@ def misses_its_target(ledger: PublicLedger) -> Found:
         return
     if not math.isclose(least, ledger.noise_multiplier, rel_tol=_SLACK):
         yield "noise_multiplier", f"is not the least that meets the target, which is {least:.6g}"
+
+
+def exceeds_its_stop(run: PublicWatchedRun) -> Found:
+    """Where the watch itself is to have stopped a loop at a risk: whether the steps until there keep to it.
+
+    Faults that were seen after the plan was made change what is accounted for, so their numbers are not looked at.
+    """
+    plan = run.planned
+    if plan is None or plan.stop_at is None:
+        return
+    try:
+        target = target_of(plan.stop_at)
+    except ParameterError:
+        yield "planned.stop_at", "is no risk at which a loop can stop"
+        return
+    seen = (Fault.OTHER_BATCHES, Fault.PUBLIC_DRAWS)
+    if len(run.segments) > 1 or any(fault.voids or fault in seen for fault in run.faults):
+        return
+    alone = run.model_copy(update={"earlier": ()})
+    risk = target.of(WorstCase().assess(alone.mechanism())).value
+    if not target.met_by(risk * (1.0 - _SLACK if target.grows_with_risk else 1.0 + _SLACK)):
+        yield "planned.stop_at", f"is {plan.stop_at}, and {plan.steps} steps do not keep to it"
 
 
 def _least_noise(target: dict[str, Any], run: DPSGD) -> float:

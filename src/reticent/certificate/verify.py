@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from pydantic import ValidationError
+
 from reticent import __version__
 from reticent.certificate.changes import VERSIONS, explanation
 from reticent.certificate.derive import derive
@@ -17,6 +19,7 @@ from reticent.certificate.schema import Certificate, content_hash
 from reticent.certificate.signature import false_signatures
 from reticent.certificate.text import inert
 from reticent.errors import ArtifactError, ReticentError
+from reticent.mechanism.run_ledger import first_problem
 
 ROUNDING = 1e-5
 """Relative difference that another processor can explain; more is never taken for rounding."""
@@ -123,6 +126,8 @@ def verify(
     comparison = _Comparison(stated, written_by, tolerance)
     try:
         found = derive(inputs, comparison.settle, progress)
+    except ValidationError as error:  # such as one assessment more than a certificate may have
+        raise ArtifactError(f"the document cannot be derived: {first_problem(error)}") from None
     except (ReticentError, ArithmeticError, ValueError, MemoryError) as error:
         raise ArtifactError(f"the document cannot be derived: {error}") from None
     comparison.compare(_leaves(found))

@@ -61,6 +61,8 @@ class Listing(TyperGroup):
         if not args[0].startswith("-") and args[0] not in self.lines():
             ctx.fail(f"{args[0]!r} is not {one_of(args[0], self.lines())}")
         name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, TyperGroup):
+            _refuse_twice(ctx, command, rest)
         if command is not None and command.callback is not None:
             command.callback = _loaded(command.callback)
         return name, command, rest
@@ -68,6 +70,27 @@ class Listing(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(self.lines().items()))
+
+
+def _refuse_twice(ctx: Any, command: Any, args: Sequence[str]) -> None:
+    """An option that takes one value is given once: of two keys or policies only the last would count."""
+    takes = {name: one for one in command.params for name in one.opts if name.startswith("-") and _takes_one(one)}
+    many = {name for one in command.params for name in one.opts if getattr(one, "multiple", False)}
+    given, words = set(), iter(args)
+    for word in words:
+        if word == "--":
+            return
+        name, equals, _ = word.partition("=")
+        if name in takes and takes[name].name in given:
+            ctx.fail(f"{name} is given more than once, and takes one value")
+        if name in takes:
+            given.add(takes[name].name)
+        if name in (takes | dict.fromkeys(many)) and not equals:
+            next(words, None)
+
+
+def _takes_one(option: Any) -> bool:
+    return not (option.multiple or option.is_flag) if hasattr(option, "multiple") else False
 
 
 class _Verbs(Listing):

@@ -48,5 +48,6 @@ def refuse_foreign(path: Path, mark: str) -> None:
         raise ArtifactError(f"{path}: is a link; give the name of a file")
     if not path.exists():
         return
-    if mark.encode() not in read_start(path, _START):
+    before, found, _ = read_start(path, _START).partition(mark.encode())
+    if not found or before.strip()[:1] not in (b"", b"<"):  # what a page of ours says first is markup
         raise ArtifactError(f"{path}: exists and is no such report of reticent: nothing is overwritten, choose another")

@@ -42,6 +42,8 @@ _ASKED_AND_DONE = {
     "steps": "planned_steps",
     "records_per_user": "records_per_user",
 }
+_ONE_LAYER, _CUSTOM = "logistic", "custom"
+_OTHER_MODELS = ("mlp", "convnet", "resnet9")
 _ALWAYS_ASKED = ("max_grad_norm", "sampler", "randomness", "optimiser")
 _ONE_OF = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("steps", "epochs"))
 PARTS_OF_DATA = {
@@ -178,29 +180,56 @@ def _parameters(ledger: PublicLedger) -> Found:
         yield "num_parameters", f"exceeds the {listed} coordinates listed under parameters"
 
 
-def _gradients(ledger: PublicLedger) -> Found:
-    """Whether a model and records of this configuration can have gradients of the form that is stated."""
-    form, asked = ledger.gradients, ledger.config
-    if form is None or form.kind is Gradients.ANY:
+def _model(ledger: PublicLedger) -> Found:
+    """Whether the model is one that a configuration can name, and one linear layer where it says so."""
+    model = ledger.config.get("model")
+    kind = model.get("kind", "custom") if isinstance(model, dict) else model
+    if kind is not None and kind not in (_ONE_LAYER, *_OTHER_MODELS, _CUSTOM):
+        yield "config.model", "is none that a configuration has"
+    if kind != _ONE_LAYER or not isinstance(model, dict):
         return
-    model, data = (part if isinstance(part, dict) else {} for part in (asked.get("model"), asked.get("data")))
-    if model.get("kind") in _NETWORKS:
-        yield "gradients.kind", f"is {form.kind.value}, and the model is a {model['kind']}"
-    if asked.get("augmentation") is not None:
-        yield "gradients.kind", f"is {form.kind.value}, and records have several views"
-    if model.get("kind") == "logistic" and (form.known_share > 0.0) != bool(model.get("bias", True)):
-        yield "gradients.known_share", f"is {form.known_share:g}, and config.model.bias says otherwise"
-    length = _number(data.get("normalise_features"))
-    if form.known_share > 0.0 and length is None and data.get("features") is not None:
-        yield "gradients.known_share", "is known, and the features have no known length"
-    square = math.prod(ledger.data.feature_shape) if length is None else length**2
-    if 0.0 < form.known_share < (1.0 - _EXACT) / (1.0 + square):
-        yield "gradients.known_share", f"is below {1.0 / (1.0 + square):.4g}, the share of a bias beside such features"
-    table = data.get("table")
-    if form.features == "same" and data.get("name") == OWN and not isinstance(table, dict):
-        yield "gradients.features", "are the same, and the records were handed over as numbers"
+    inputs, outputs = math.prod(ledger.data.feature_shape), ledger.data.classes
+    shapes = [(outputs, inputs), *([(outputs,)] if model.get("bias", True) else [])]
+    if [parameter.shape for parameter in ledger.parameters] != shapes:
+        yield "parameters", f"are not those of one linear layer from {inputs} features to {outputs} labels"
+
+
+def _gradients(ledger: PublicLedger) -> Found:
+    """Whether the model and the data can have gradients of the form that the ledger states."""
+    form = ledger.gradients
+    if form is None:
+        return
     if form.features == "same" and _schema_from_records(ledger):
-        yield "gradients.features", "are the same, and the schema was read off the records"
+        yield "gradients.features", "were not the same: the schema was read off the records"
+    if form.kind is Gradients.ANY:
+        return
+    model = ledger.config.get("model")
+    kind = model.get("kind", "custom") if isinstance(model, dict) else None
+    if kind not in (_ONE_LAYER, _CUSTOM):
+        yield "gradients.kind", f"is {form.kind.value}, and the model is not known to be one linear layer"
+    if ledger.config.get("augmentation") is not None:
+        yield "gradients.kind", f"is {form.kind.value}, and records had several views"
+    if kind == _ONE_LAYER and isinstance(model, dict) and bool(model.get("bias", True)) != (form.known_share > 0.0):
+        yield "gradients.known_share", "is that of a bias, and goes with one"
+    data = ledger.config.get("data")
+    data = data if isinstance(data, dict) else {}
+    if form.features == "same" and data.get("name") == OWN and not isinstance(data.get("table"), dict):
+        yield "gradients.features", "are the same, and the records were handed over as numbers"
+    if form.known_share > 0.0 and data.get("normalise_features") is None and data.get("features") is not None:
+        yield "gradients.known_share", "is known, and the features have no known length"
+    if form.known_share > 0.0 and not _is_a_share(ledger, form.known_share):
+        yield "gradients.known_share", "is not what the lengths of the features leave to a bias"
+
+
+def _is_a_share(ledger: PublicLedger, share: float) -> bool:
+    """A bias has at most 1 of 1 + n: n is the squared length of all features, or a 1 for each category."""
+    least, data = 1.0 / share - 1.0, ledger.config.get("data")
+    length = data.get("normalise_features") if isinstance(data, dict) else None
+    if length is not None:
+        known = _number(length)
+        return known is not None and least <= known**2 * (1.0 + 1e-4)
+    columns = math.inf if ledger.gradients is None else ledger.gradients.dimension or math.inf
+    return 1 <= round(least) <= columns and math.isclose(least, round(least), rel_tol=1e-4)
 
 
 def _warnings(ledger: PublicLedger) -> Found:
@@ -211,8 +240,8 @@ def _warnings(ledger: PublicLedger) -> Found:
         yield "warnings", "repeats a warning"
 
 
-_Whole = Annotated[int, Field(ge=1, le=2**53)]
-_Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+_Whole = Annotated[int, Field(ge=1, le=2**53, strict=True)]
+_Finite = Annotated[float, Field(ge=0.0, allow_inf_nan=False, strict=True)]  # a text is no number to the mechanism
 
 
 class _Asked(BaseModel):
@@ -239,6 +268,9 @@ def _schedule(ledger: PublicLedger) -> Found:
         return
     if any(later.at <= first.at for first, later in pairwise(asked)):
         yield "config.schedule", "is no schedule: at must grow from stage to stage"
+        return
+    if any(stage.at >= ledger.planned_steps for stage in asked):
+        yield "config.schedule", f"is no schedule: at must be below the {ledger.planned_steps} planned steps"
         return
     first = StageRecord(steps=ledger.steps, **{name: getattr(ledger, name) for name in OF_A_STAGE})
     ran, planned = _joined(ledger.stages or (first,)), _joined(_planned(ledger, first, asked))
@@ -353,8 +385,13 @@ RUN_RULES: tuple[Rule, ...] = (
     Rule(("data.dataset_size", "config.data.train_size"), "As many records were kept as asked.", _train_size),
     Rule(("num_parameters", "parameters"), "No more coordinates were trained than there are.", _parameters),
     Rule(
-        ("gradients", "config.model", "config.data", "config.augmentation", "data.feature_shape"),
-        "Gradients have a form that this model and these records can have.",
+        ("config.model", "parameters", "data.feature_shape", "data.classes"),
+        "The model is one that a configuration has, and one linear layer has its tensors.",
+        _model,
+    ),
+    Rule(
+        ("gradients", "config.model", "config.augmentation", "config.data"),
+        "The gradients have a form that this model can have.",
         _gradients,
     ),
     Rule(("stages", "config.schedule"), "The stages that ran are those of the schedule.", _schedule),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from reticent.mechanism.gradients import Gradients
 from reticent.mechanism.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.mechanism.run_rules import poisson_is_impossible
 from reticent.mechanism.watch_faults import Fault
@@ -106,6 +107,14 @@ def _sampler_source(run: PublicWatchedRun) -> Found:
         yield "sampler.drawn", "is none of poisson, fixed-size and shuffled, which is all that can be declared"
     if sampler.source is Source.SEEN and sampler.drawn in (Drawn.POISSON, *_PASSES) and sampler.dataset_size is None:
         yield "sampler.dataset_size", "is missing, and the sampler was seen"
+    if sampler.drawn is Drawn.FIXED_SIZE and sampler.source is not Source.DECLARED:
+        yield "sampler.source", f"is {sampler.source.value}, and batches of a fixed size can only be declared"
+    if sampler.source is Source.DECLARED or sampler.drawn is Drawn.POISSON:
+        names = ["batch_size", "batches_per_epoch", "drop_last"]
+        names += ["dataset_size"] if sampler.source is Source.DECLARED else ["times_per_epoch"]
+        for name in names:
+            if getattr(sampler, name) is not None:
+                yield f"sampler.{name}", f"has no place with batches that are {sampler.drawn.value}: nobody sees it"
 
 
 def _rates(run: PublicWatchedRun) -> Found:
@@ -169,6 +178,35 @@ def _clipping(run: PublicWatchedRun) -> Found:
         yield "clipping.smallest", "is above the largest"
 
 
+def _gradients(run: PublicWatchedRun) -> Found:
+    """A watch sees one linear layer without a bias where Opacus clips as a whole, and never what the loss is."""
+    form = run.gradients
+    if form is None:
+        return
+    if form.kind not in (Gradients.ANY, Gradients.LINEAR_HEAD) or form.normalised or form.known_share:
+        yield "gradients.kind", "is one that no watch sees: it is linear-head without a bias, or any"
+    if form.kind is Gradients.ANY:
+        return
+    if run.clipping.kind != "flat" or run.clipping.source is not Source.SEEN:
+        yield "gradients.kind", f"is {form.kind.value}, and nobody saw gradients clipped as a whole"
+    if run.num_parameters is not None and run.num_parameters % (form.dimension or 1):
+        yield "gradients.dimension", f"is {form.dimension}, and {run.num_parameters} numbers are no rows of it"
+
+
+def _start(run: PublicWatchedRun) -> Found:
+    """Only random weights are seen to be so, and steps that were taken before are known to somebody."""
+    start = run.start
+    if start is None:
+        return
+    if start.source is not Source.DECLARED and (start.source is Source.SEEN) != (start.weights == "random"):
+        yield "start.source", f"is {start.source.value}, and the weights are {start.weights}"
+    unknown = start.source is not Source.DECLARED and not run.earlier
+    if start.trainer_step and unknown and Fault.STEPS_BEFORE not in run.faults:
+        yield "start.trainer_step", f"is {start.trainer_step}, and no ledger of those steps is there"
+    if start.salt is not None and not run.earlier:
+        yield "start.salt", "is there, and the ledger that it continues is not"
+
+
 def _private_noise(run: PublicWatchedRun) -> Found:
     """An optimizer that adds noise holds another one inside, and its generator is seen."""
     if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):
@@ -230,6 +268,12 @@ WATCH_RULES: tuple[Rule, ...] = (
         "Clipping is unknown to both or to neither, and its norms are in order.",
         _clipping,
     ),
+    Rule(
+        ("gradients", "clipping.kind", "clipping.source", "num_parameters"),
+        "Gradients have a form that a watch can see.",
+        _gradients,
+    ),
+    Rule(("start", "earlier", "faults"), "Where the loop began is what somebody saw or said.", _start),
     Rule(("randomness", "clipping.source", "optimiser"), "Who saw the optimizer saw its generator.", _private_noise),
     Rule(
         ("start", "earlier", "weights_sha256"),

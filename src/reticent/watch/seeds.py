@@ -90,6 +90,12 @@ class Seeds:
             if _passed(("all", id(generator)), *_where(generator.get_state().numpy().tobytes()), again=True):
                 self._back[id(generator)] = generator.initial_seed()
 
+    def drawn(self) -> None:
+        """Noise was drawn just now: count it, and remember where the generators are."""
+        if any(generator is torch.default_generator for generator, _ in self._generators):
+            _TAKEN[self._use, torch.initial_seed()] += 1
+        self.arrive()
+
     def repeated(self) -> bool:
         """Whether a generator went back to where it was, since this was asked before in this process."""
         back = [self._went_back(generator) for generator, _ in self._generators]
@@ -99,7 +105,8 @@ class Seeds:
         seed, back = _seed(generator), False
         if generator is torch.default_generator:
             back = _BEHIND.get(self._use) == seed
-            _TAKEN[self._use, torch.initial_seed()] += 1
+            if self._use != "noise":  # noise counts once it is drawn
+                _TAKEN[self._use, torch.initial_seed()] += 1
         back |= self._back.get(id(generator)) == seed
         block, place = _where(generator.get_state().numpy().tobytes())
         own = _passed((self._use, id(generator)), block, place)

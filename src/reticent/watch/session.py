@@ -408,7 +408,7 @@ class Watch(Brief):
             self._faults.add(Fault.REPEATED_NOISE)
 
     def _after_noise(self) -> None:
-        self._noise_seeds.arrive()
+        self._noise_seeds.drawn()
         self._moves.noise_added(self._measures)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
@@ -525,9 +525,11 @@ class Watch(Brief):
             return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
         rates = [rate for rate in self._steps.rates if rate is not None]
         if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
-            return SamplerRecord(drawn=self._said, source=Source.DECLARED, name="declared", sample_rate=max(rates))
+            said = SamplerRecord(drawn=self._said, source=Source.DECLARED, name="declared", sample_rate=max(rates))
+            return said.model_copy(update={"copies": seen.copies})
         if self._said is Drawn.SHUFFLED:
-            return SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
+            said = SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
+            return said.model_copy(update={"copies": seen.copies})
         if self._open_draws().repeats:
             most = max(size for size in self._steps.batch_sizes if size is not None)
             return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})
