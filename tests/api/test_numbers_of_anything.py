@@ -48,14 +48,16 @@ def test_a_number_of_a_weaker_attacker_is_its_own():
 def test_numbers_are_on_the_safe_side():
     sampled = rt.DPSGD(1.1, 0.01, 100)
     found = rt.assess(sampled)[0]
-    assert rt.epsilon_at_delta(sampled, 1e-5) == found.measure(risk.epsilon_at_delta, 1e-5).value
-    assert rt.bayes_security(sampled) <= found.measure(risk.bayes_security).upper
+    assert rt.epsilon_at_delta(sampled, 1e-5) == pytest.approx(
+        found.measure(risk.epsilon_at_delta, 1e-5).value, rel=1e-9, abs=0
+    )
+    assert rt.bayes_security(sampled) <= found.measure(risk.bayes_security).upper * (1.0 + 1e-9)
     security = found.measure(rt.bayes_security)
     assert security.lower <= security.value <= security.upper
 
 
 def test_a_number_needs_its_place_and_takes_it_by_name():
-    assert rt.success(RUN, prior=0.3) == rt.success(RUN, 0.3)
+    assert rt.success(RUN, prior=0.3) == pytest.approx(rt.success(RUN, 0.3), rel=1e-9, abs=0)
     with pytest.raises(TypeError, match="delta"):
         rt.epsilon_at_delta(RUN)
     with pytest.raises(ParameterError, match="delta"):
@@ -186,4 +188,4 @@ def test_a_comparison_takes_seconds(target):
 
 
 def test_the_gaussian_curve_is_read_as_before():
-    assert rt.advantage(GaussianTradeOff(1.0)) == risk.advantage(GaussianTradeOff(1.0))
+    assert rt.advantage(GaussianTradeOff(1.0)) == pytest.approx(risk.advantage(GaussianTradeOff(1.0)), rel=1e-9, abs=0)
