@@ -215,7 +215,7 @@ MUTANTS = (
     Mutant("watch: a generator that went back further", WATCH + "seeds.py", "(block != last or place < before or (place == before and not again))", "place <= before", BUGS + "::test_a_generator_that_goes_back_is_seen_at_any_offset"),
     Mutant("watch: a state set back between two looks", WATCH + "seeds.py", "if times < _TAKEN[use, seed]:", "if False:", LOOPS + "::TestSeeds"),
     Mutant("watch: a state that is set and repeats nothing", WATCH + "seeds.py", "if times < _TAKEN[use, seed]:", "if True:", LOOPS + "::TestSeeds"),
-    Mutant("watch: no look right after noise", WATCH + "session.py", "        self._noise_seeds.arrive()\n        self._moves", "        self._moves", LOOPS + "::TestSeeds"),
+    Mutant("watch: no look right after noise", WATCH + "session.py", "        self._noise_seeds.drawn()\n        self._moves", "        self._moves", LOOPS + "::TestSeeds"),
     Mutant("watch: back before a watch began", WATCH + "seeds.py", "back |= self._back.get(id(generator)) == seed", "back |= False", BUGS + "::test_a_generator_that_went_back_before_the_next_watch_began"),
     Mutant("watch: weights written before an error", WATCH + "session.py", "if kind is None or self._moves.settled() else None", "", "tests/watch/test_opacus_loops.py::test_a_watch_that_is_entered_again_after_an_error_goes_on"),
     Mutant("watch: torch.seed stays ours", WATCH + "seeds.py", "            torch.seed = torch.random.seed = own\n", "            torch.seed = own\n", BUGS + "::test_torch_seed_is_put_back"),
