@@ -75,7 +75,10 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Bra
         disclosed = _disclosure_alone(unseen, either_shows)
         return Bracket.exact(hull([disclosed, disclosed.reversed]))
     if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
-        return Bracket.exact(symmetrised(noisy[0].curve()))
+        above, below = noisy[0].sides()
+        if above is below:
+            return Bracket.exact(symmetrised(above))
+        return Bracket.checked(safest([above, above.reversed]), hull([below, below.reversed]))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
         above, below = (

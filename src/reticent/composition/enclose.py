@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from reticent.composition.bracket import Route
 from reticent.composition.polygon import Polygon, Sides, hull, strictest
 from reticent.composition.routes.bounds import CheapBounds, loudest_step, mask_revealed
-from reticent.composition.routes.lattice import compose_lattice
+from reticent.composition.routes.lattice import compose_lattice, lattice_above, lattice_below
 from reticent.composition.routes.split import compose_split
 from reticent.composition.routes.transform import transform_of
 from reticent.composition.steps import Step
@@ -90,16 +90,28 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
         noisy: kinds of steps.
         always_above: more curves on the safe side.
     """
-    steps = [(step.curve(), step.count) for step in noisy]
-    cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
-    found = Findings([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
+    sides, counts = zip(*((step.sides(), step.count) for step in noisy), strict=True)
+    steps, weaker = ([(side[k], count) for side, count in zip(sides, counts, strict=True)] for k in (0, 1))
+    exact_steps = all(above is below for above, below in sides)
+    largest = [step.pair.largest_losses for step in noisy]
+    cheap = CheapBounds(steps, largest)
+    under = cheap if exact_steps else CheapBounds(weaker, largest)
+    found = Findings([*cheap.above(), *mask_revealed(noisy), *always_above], [under.below(), loudest_step(weaker)])
     found.routes.append(Route("bounds", found.width))
     if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
         return found
 
     def lattice(points: int, missed: float) -> Sides | None:
         apart = max(noisy, key=lambda step: step.count).atoms_apart
-        return found.ask(f"lattice of {points} points", lambda: compose_lattice(steps, _AIMED, points, apart, missed))
+        name = f"lattice of {points} points"
+        if exact_steps:
+            return found.ask(name, lambda: compose_lattice(steps, _AIMED, points, apart, missed))
+        return found.ask(
+            name,
+            lambda: Sides(
+                lattice_above(steps, _AIMED, points, missed), lattice_below(weaker, _AIMED, points, missed)
+            ),
+        )
 
     def split() -> bool:
         return found.ask("split lattices", lambda: compose_split(*steps[0], _AIMED, _SPLIT_POINTS)) is not None
@@ -111,7 +123,7 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     if exact is None or found.width > _WIDTH or not exact.above.reaches(_DEEP):
         coarse = lattice(_FIRST_POINTS, _MISSED)
         points = _finer(coarse, _FIRST_POINTS)
-        if found.width > _WIDTH and not (len(steps) == 1 and steps[0][1] * points >= _MANY and split()):
+        if found.width > _WIDTH and not (exact_steps and len(steps) == 1 and steps[0][1] * points >= _MANY and split()):
             finer = lattice(points, _MISSED_MORE)
             if found.width > _WIDTH and points <= _CHEAP_POINTS:
                 lattice(_finer(finer, points), _MISSED_MORE)

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.composition.pairs.antipodal import AntipodalPair
+from reticent.composition.pairs.random_allocation import random_allocation
 from reticent.composition.pairs.whole_user import WholeUserPair
 from reticent.mechanism import Mechanism, Neighbouring
 from reticent.mechanism.pairs import (
+    AllocatedGaussianPair,
     AntipodalGaussianPair,
     CurvePair,
     Disclosure,
@@ -50,6 +52,14 @@ class Step:
     def curve(self) -> TradeOff:
         """The pair as a curve, H0 = absent."""
         return curve_of(self.pair)
+
+    def sides(self) -> tuple[TradeOff, TradeOff]:
+        """The pair as a curve, H0 = absent, on the safe side and on the other: the same where it is known exactly."""
+        match self.pair:
+            case AllocatedGaussianPair(noise, bins):
+                return random_allocation(noise, bins)
+        curve = curve_of(self.pair)
+        return curve, curve
 
 
 def curve_of(pair: Pair) -> TradeOff:

@@ -165,6 +165,29 @@ class WholeUserGaussianPair(Pair):
 
 
 @dataclass(frozen=True, slots=True)
+class AllocatedGaussianPair(Pair):
+    """N(0, noise^2 I) in all steps of an epoch against the same, moved by 1 in one step that is drawn uniformly.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise over the clip norm, > 0.
+        bins: steps of the epoch, at least 2.
+    """
+
+    noise_multiplier: float
+    bins: int
+
+    @property
+    def log_absent(self) -> float:
+        """Each record takes part in every epoch."""
+        return -math.inf
+
+    @property
+    def unsampled_mu(self) -> float:
+        """Of an attacker who is told the step."""
+        return 1.0 / self.noise_multiplier
+
+
+@dataclass(frozen=True, slots=True)
 class LaplacePair(_Drawn):
     """Laplace noise of scale ``noise_multiplier``, moved by ``shift`` with probability ``sample_rate``.
 

@@ -104,28 +104,28 @@ def compose_lattice(
     return Sides(_pessimistic(steps, plan), _optimistic(steps, plan))
 
 
-def lattice_above(steps: Curves, width: float, max_points: int) -> Polygon:
+def lattice_above(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
     """The pessimistic side of ``compose_lattice`` alone.
 
     Args:
-        steps, width, max_points: as for ``compose_lattice``.
+        steps, width, max_points, tail: as for ``compose_lattice``.
 
     Raises:
         NumericalError: as for ``compose_lattice``.
     """
-    return _pessimistic(steps, _plan(steps, width, max_points, 0.0, _TAIL))
+    return _pessimistic(steps, _plan(steps, width, max_points, 0.0, tail))
 
 
-def lattice_below(steps: Curves, width: float, max_points: int) -> Polygon:
+def lattice_below(steps: Curves, width: float, max_points: int, tail: float = _TAIL) -> Polygon:
     """The optimistic side of ``compose_lattice`` alone.
 
     Args:
-        steps, width, max_points: as for ``compose_lattice``.
+        steps, width, max_points, tail: as for ``compose_lattice``.
 
     Raises:
         NumericalError: as for ``compose_lattice``.
     """
-    return _optimistic(steps, _plan(steps, width, max_points, 0.0, _TAIL))
+    return _optimistic(steps, _plan(steps, width, max_points, 0.0, tail))
 
 
 def _all_cells(steps: Curves, plan: _LossGrid, shift: float) -> list[_Cells]:
