@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent._text import digits
 from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
+from reticent.text import digits
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 
@@ -214,8 +214,8 @@ def test_a_certificate_draws_the_points_of_its_page():
 
 
 def test_styles_tell_all_attackers_apart():
+    from reticent.adversaries import ADVERSARIES
     from reticent.styles import ATTACKER_STYLES, OTHER, style_of
-    from reticent.threat import ADVERSARIES
 
     assert set(ATTACKER_STYLES) == set(ADVERSARIES)
     styles = [*ATTACKER_STYLES.values(), OTHER]
@@ -225,7 +225,7 @@ def test_styles_tell_all_attackers_apart():
 
 
 def test_calibrate_takes_targets_as_keywords():
-    from reticent.calibrate import EpsilonAtDelta
+    from reticent.calibration import EpsilonAtDelta
 
     found = rt.calibrate(RUN, epsilon=2.0, delta=1e-5)
     assert found.value == rt.calibrate(RUN, target=EpsilonAtDelta(2.0, 1e-5)).value
@@ -245,7 +245,7 @@ def test_calibrate_takes_targets_as_keywords():
 
 
 def test_targets_are_read_from_text_as_on_the_command_line():
-    from reticent.calibrate import Advantage, EpsilonAtDelta
+    from reticent.calibration import Advantage, EpsilonAtDelta
 
     found = rt.calibrate(RUN, target="epsilon=2@1e-5")
     assert found.target == EpsilonAtDelta(2.0, 1e-5)
@@ -295,7 +295,7 @@ def test_compare_puts_attackers_side_by_side():
 
 
 def test_certify_and_verify_a_mechanism(tmp_path):
-    from reticent.mechanism import Gaussian
+    from reticent.mechanisms import Gaussian
 
     found = rt.certify(Gaussian(2.0), adversary="relaxed", subject="a sum")
     assert found.certificate.ledger is None
@@ -315,7 +315,7 @@ def test_audit_judges_a_claim():
     draw = np.random.default_rng(5)
     found = rt.audit(draw.normal(2, 1, 200), draw.normal(0, 1, 200), claim=rt.Gaussian(5.0))
     assert "claim worst-case: inconsistent" in repr(found)
-    assert json.loads(found.to_json())["schema"] == "reticent.audit/1"
+    assert json.loads(found.to_json())["schema"] == "reticent.auditing/1"
     assert found.rows()[0][1] == found.report.auc.value
     with pytest.raises(ParameterError, match="non_member_scores"):
         rt.audit([1.0, 2.0])
