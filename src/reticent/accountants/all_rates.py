@@ -13,7 +13,7 @@ from reticent.accountants.steps import Step, steps_of
 from reticent.curves import LaplaceTradeOff, PolygonTradeOff, TradeOff
 from reticent.curves.polygon import Polygon, polygon_above
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.pairs.base import AntipodalGaussianPair, CurvePair, LaplacePair, WholeUserGaussianPair
+from reticent.pairs.base import AntipodalGaussianPair, CurvePair, LaplacePair, MixedPair, WholeUserGaussianPair
 
 _TANGENTS = 2001
 
@@ -75,6 +75,8 @@ def _necessary_mu(step: Step) -> float:
     """What the shift comes to at false positive rates near 0; 0 where losses are bounded."""
     if step.pair.unsampled_mu is None:
         return 0.0
+    if isinstance(step.pair, MixedPair):
+        return max(_necessary_mu(Step(pair, 1)) for pair in (step.pair.first, step.pair.second))
     mixed = isinstance(step.pair, WholeUserGaussianPair) and step.pair.antipodal
     return step.pair.unsampled_mu * (0.5 if mixed or isinstance(step.pair, AntipodalGaussianPair) else 1.0)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reticent.curves import GaussianTradeOff, LaplaceTradeOff, Subsampled, TradeOff, symmetrised
+from reticent.curves import GaussianTradeOff, LaplaceTradeOff, Mixture, Subsampled, TradeOff, symmetrised
 from reticent.curves._logs import log_difference
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.pairs.antipodal import AntipodalPair
@@ -20,6 +20,7 @@ from reticent.pairs.base import (
     Disclosure,
     GaussianPair,
     LaplacePair,
+    MixedPair,
     Pair,
     SymmetrisedGaussianPair,
     WholeUserGaussianPair,
@@ -81,6 +82,8 @@ def curve_of(pair: Pair) -> TradeOff:
             return AntipodalPair(noise, rate)
         case WholeUserGaussianPair(noise, rate, records, antipodal):
             return WholeUserPair(noise, rate, records, antipodal)
+        case MixedPair(first, second, share):
+            return Mixture([curve_of(first), curve_of(second)], [1.0 - share, share])
     raise TypeError(pair)
 
 

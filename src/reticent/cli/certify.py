@@ -76,9 +76,7 @@ def certify(
     epochs: Annotated[float | None, typer.Option("--epochs", help="With dpsgd: passes over the data.")] = None,
     batch_size: Annotated[int | None, typer.Option("--batch-size", help="With dpsgd: expected batch size.")] = None,
     dataset_size: Annotated[int | None, typer.Option("--dataset-size", help="With dpsgd: training records.")] = None,
-    sampler: Annotated[
-        str | None, typer.Option("--sampler", help="With dpsgd: poisson, fixed-size or shuffled.")
-    ] = None,
+    sampler: Annotated[str | None, typer.Option("--sampler", help="With dpsgd: how batches are drawn.")] = None,
     records_per_user: Annotated[
         int | None, typer.Option("--records-per-user", help="With dpsgd: most records of one person.")
     ] = None,

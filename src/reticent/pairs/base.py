@@ -211,6 +211,39 @@ class LaplacePair(_Drawn):
         return forward, min(-math.log1p(rate * math.expm1(-reach)), -self.log_absent)
 
 
+@dataclass(frozen=True, slots=True)
+class MixedPair(Pair):
+    """One of two pairs, by a public coin that says nothing about the target.
+
+    Attributes:
+        first, second: the pairs.
+        share: probability of the second, in (0, 1].
+    """
+
+    first: Pair
+    second: Pair
+    share: float
+
+    @property
+    def log_absent(self) -> float:
+        """A mean of the two."""
+        shares = (self.first.log_absent, 1.0 - self.share), (self.second.log_absent, self.share)
+        absent = sum(share * math.exp(log) for log, share in shares)
+        return math.log(absent) if absent > 0.0 else -math.inf
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        """Of either."""
+        ahead, back = zip(self.first.largest_losses, self.second.largest_losses, strict=True)
+        return max(ahead), max(back)
+
+    @property
+    def unsampled_mu(self) -> float | None:
+        """Of the worse one."""
+        mus = self.first.unsampled_mu, self.second.unsampled_mu
+        return None if mus[0] is None or mus[1] is None else max(mus[0], mus[1])
+
+
 @dataclass(frozen=True)
 class CurvePair(_Drawn):
     """Any two laws with a known trade-off curve and bounded likelihood ratio.

@@ -116,6 +116,13 @@ _PAPERS = (
         "Journal of the American Statistical Association 60(309)",
     ),
     Paper("RETICENT", "reticent", "Derivations in the documentation of this project (docs/)", 2026, "this release"),
+    Paper(
+        "FELDMAN2025",
+        "Feldman, Shenfeld",
+        "Privacy amplification by random allocation",
+        2025,
+        "arXiv 2502.08202",
+    ),
     Paper("MILGROM2002", "Milgrom, Segal", "Envelope theorems for arbitrary choice sets", 2002, "Econometrica 70(2)"),
     Paper(
         "KAHANE1985",
@@ -205,6 +212,40 @@ _THEOREMS = (
         "Given the permutation, one noisy sum of each started epoch contains the record: as many releases of all data; "
         "docs/sampling.md.",
         "A record is in at most one batch of each pass; batch boundaries do not depend on it.",
+    ),
+    Theorem(
+        "FELDMAN2025:Theorem 3.1",
+        "An epoch of random allocation is dominated by the mean over its steps of N(e_i, s^2 I) against N(0, s^2 I), "
+        "for "
+        "adaptive algorithms too.",
+        "Add/remove or zero-out; one uniform step per record and epoch, drawn anew and hidden; contributions of norm "
+        "at "
+        "most 1.",
+    ),
+    Theorem(
+        "FELDMAN2025:Lemma 3.2",
+        "k steps out of t are dominated by k epochs of one step out of floor(t/k).",
+        "Random allocation of a record to k steps, drawn without replacement and hidden.",
+    ),
+    Theorem(
+        "RETICENT:allocation-enclosure",
+        "A mean-preserving spread of a log-normal bounds both orders of an epoch of random allocation from above, "
+        "means of "
+        "cells bound them from below; docs/samplers.md.",
+        "Gaussian noise; the pair of FELDMAN2025, Theorem 3.1.",
+    ),
+    Theorem(
+        "RETICENT:kept-allocation",
+        "One assignment that is kept for E epochs is one epoch at noise s / sqrt(E); docs/samplers.md.",
+        "Add/remove or zero-out; the step of a record is drawn once, uniformly and hidden; noise is fresh in each "
+        "step.",
+    ),
+    Theorem(
+        "RETICENT:truncated-dominance",
+        "Poisson batches that are cut are a public mixture of the sampled pair and, where the batch is full without "
+        "the "
+        "target, the pair of fixed-size batches at the rate of the cut; docs/samplers.md.",
+        "A coin per record; batches cut by a uniform draw; the number of records counts the target.",
     ),
     Theorem(
         "RETICENT:all-rates-mu",

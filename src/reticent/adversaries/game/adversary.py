@@ -198,6 +198,9 @@ def _full_batch(mechanism: DPSGD) -> bool:
     return mechanism.sample_rate == 1.0
 
 
+_FOLLOWED = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED)
+
+
 def _single_pass(mechanism: DPSGD) -> bool:
     """Whether no record is used in more than one step, whatever the random draws."""
     if mechanism.steps == 1:
@@ -207,6 +210,8 @@ def _single_pass(mechanism: DPSGD) -> bool:
 
 def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
     """Why the randomness of the data may not be counted, or nothing."""
+    if mechanism.sampler not in _FOLLOWED:
+        return f"No rule is known for the sampler {mechanism.sampler}, so only the added noise counts."
     if not _single_pass(mechanism):
         return (
             f"The {mechanism.steps} steps use the same records again. Their randomness may be counted once and not in "

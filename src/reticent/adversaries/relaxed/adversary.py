@@ -226,7 +226,7 @@ def _fixed_length(mechanism: Mechanism, neighbouring: Neighbouring, stated: int 
         case Gaussian(noise_multiplier=sigma, dimension=d) if sigma > 0.0:
             found = _common(noncentrality(mechanism, neighbouring), stated or d, size)
             return replace(found, needs=()).saying(_ONE_QUERY) if mechanism.releases == 1 else found
-        case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
+        case DPSGD(sampler=sampler) if sampler.tells_all:  # the target displaces a record whose direction is known
             return no_relaxed_curve(mechanism, neighbouring)
         case DPSGD(noise_multiplier=sigma, sample_rate=1.0, steps=n) if sigma > 0.0:
             found = _common(n * (mechanism.records * size / sigma) ** 2, stated or 1, size)
@@ -270,7 +270,7 @@ def _matrix(mechanism: MatrixMechanism, neighbouring: Neighbouring, stated: int 
 
 
 def _sampled(run: DPSGD, neighbouring: Neighbouring, dimension: int) -> Answer:
-    if run.sampler is Sampler.SHUFFLED:
+    if run.sampler.in_passes:
         return _epochs(run, neighbouring, dimension)
     if run.records > 1:
         return _person(run, neighbouring, dimension)
@@ -346,14 +346,14 @@ def _one_direction(parts: tuple[Mechanism, ...]) -> bool:
 
 def _unsampled(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
     """DP-SGD whose every counted release uses all records, with noise; nothing where a part is something else."""
-    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE]
+    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and not part.sampler.tells_all]
     whole = [run for run in runs if run.sample_rate == 1.0 and run.noise_multiplier > 0.0]
     return whole if len(whole) == len(parts) else []
 
 
 def _followed(part: Mechanism) -> bool:
     """Whether one unknown sign can be followed through this part of a ledger."""
-    return isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE and part.noise_multiplier > 0.0
+    return isinstance(part, DPSGD) and not part.sampler.tells_all and part.noise_multiplier > 0.0
 
 
 def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
@@ -366,7 +366,12 @@ def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
 
 def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
     """What shuffled runs are counted by, whoever attacks."""
-    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
+    keys = (
+        key
+        for part in parts_of(mechanism)
+        if isinstance(part, DPSGD) and not part.sampler.tells_all
+        for key in epoch_theorems(part)
+    )
     return tuple(dict.fromkeys(keys))
 
 
