@@ -17,7 +17,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from reticent.curves._logs import EPS
-from reticent.errors import NumericalError
 
 _LOW, _HIGH = (
     9.3,
@@ -128,8 +127,6 @@ def log_normal(deviation: float, window: Window, effort: Effort, *, above: bool,
     with np.errstate(divide="ignore"):
         z = np.log(borders) / deviation + 0.5 * deviation
     mass, mean = _cells(z), _cells(z - deviation)
-    if not (np.all(mass > 0.0) and np.all(mean > 0.0)):
-        raise NumericalError("random allocation: the noise is too small for these grids")
     at = np.clip(mean / mass, borders[:-1], borders[1:])
     # Masses are those of slightly moved borders; a mean within its cell may be wrong by the errors of both numbers.
     steps = np.minimum(np.abs(z[:-1]), np.abs(z[1:]))

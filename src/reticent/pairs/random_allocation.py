@@ -9,32 +9,45 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import log_ndtr
 
-from reticent.curves import LogErrors
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
-from reticent.curves.polygon import Polygon, Sides, polygon_above, polygon_through
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 from reticent.pairs.allocated_sum import COARSE, FINE, Law, Window, sum_of
 
+_LEAST_NOISE, _MOST = 0.05, 2**20  # below the first and above the second nothing is computed on grids
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
 
 
 @lru_cache(maxsize=32)  # many numbers are read off one release
-def random_allocation(noise_multiplier: float, bins: int) -> Sides:
+def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, TradeOff]:
     """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
+
+    With next to no noise these are who is told the step, and who looks at the largest observation. More than a million
+    bins are no worse than a million: the mean of more variables is smaller in convex order.
 
     Args:
         noise_multiplier: s > 0, in clip norms.
         bins: t >= 2, steps of one epoch.
-
-    Raises:
-        NumericalError: the noise is too small.
     """
+    if noise_multiplier < _LEAST_NOISE:
+        return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
+    if bins > _MOST:
+        return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
     windows: list[Window] = []
     with np.errstate(under="ignore"):
         sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
         above = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=True)
         below = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=False)
-    return Sides(_curve_above(above, bins), _curve_below(below, bins))
+    return _curve_above(above, bins), _curve_below(below, bins)
+
+
+def _loudest(noise: float, bins: int) -> Polygon:
+    """ "Reject if any of the observations exceeds a threshold"; the false positives by a union bound."""
+    places = np.linspace(-5.0, 40.0, 400) + np.linspace(0.0, min(1.0 / noise, 1e8), 400)
+    fpr = np.minimum(np.log(bins) + log_ndtr(-places), -EPS)
+    return polygon_through(LogErrors.of(fpr, np.minimum(log_ndtr(places - 1.0 / noise), -EPS)))
 
 
 def _curve_above(law: Law, bins: int) -> Polygon:
