@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from reticent.accountants.bounds import CheapBounds, loudest_step, mask_revealed
 from reticent.accountants.lattice import compose_lattice, lattice_above, lattice_below
 from reticent.accountants.split import compose_split
-from reticent.accountants.steps import Step
+from reticent.accountants.steps import Curves, Step
 from reticent.accountants.transform import transform_of
 from reticent.curves.enclosure import Route
 from reticent.curves.polygon import Polygon, Sides, hull, strictest
@@ -24,6 +24,7 @@ _FIRST_POINTS, _CHEAP_POINTS, _MOST_POINTS = 2**16, 2**18, 2**20  # of lattices
 _SPLIT_POINTS = 2**17  # of each of the split ones
 _AIMED = 5e-8  # width of the advantage on a lattice that is fine enough
 _MANY = 10**4 * 2**20  # steps times points from which on split lattices are tried: they leave out a few steps
+_SIDED_POINTS, _MISSED_BY_SIDES, _DEPTH = 2**17, 1e-24, 0.6  # of the lattices of steps that are enclosed themselves
 _MISSED, _MISSED_MORE = 1e-15, 1e-9  # probability that a lattice's window may miss: more resolves the rest finer
 
 
@@ -101,15 +102,13 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
         return found
 
+    if not exact_steps:  # a finer lattice would not narrow what the steps are known by
+        found.ask("lattices of the steps' two sides", lambda: _both_sides(steps, weaker))
+        return found
+
     def lattice(points: int, missed: float) -> Sides | None:
         apart = max(noisy, key=lambda step: step.count).atoms_apart
-        name = f"lattice of {points} points"
-        if exact_steps:
-            return found.ask(name, lambda: compose_lattice(steps, _AIMED, points, apart, missed))
-        return found.ask(
-            name,
-            lambda: Sides(lattice_above(steps, _AIMED, points, missed), lattice_below(weaker, _AIMED, points, missed)),
-        )
+        return found.ask(f"lattice of {points} points", lambda: compose_lattice(steps, _AIMED, points, apart, missed))
 
     def split() -> bool:
         return found.ask("split lattices", lambda: compose_split(*steps[0], _AIMED, _SPLIT_POINTS)) is not None
@@ -121,11 +120,19 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     if exact is None or found.width > _WIDTH or not exact.above.reaches(_DEEP):
         coarse = lattice(_FIRST_POINTS, _MISSED)
         points = _finer(coarse, _FIRST_POINTS)
-        if found.width > _WIDTH and not (exact_steps and len(steps) == 1 and steps[0][1] * points >= _MANY and split()):
+        if found.width > _WIDTH and not (len(steps) == 1 and steps[0][1] * points >= _MANY and split()):
             finer = lattice(points, _MISSED_MORE)
             if found.width > _WIDTH and points <= _CHEAP_POINTS:
                 lattice(_finer(finer, points), _MISSED_MORE)
     return found
+
+
+def _both_sides(steps: Curves, weaker: Curves) -> Sides:
+    """Lattices of steps that are enclosed themselves, with the digits of their tails."""
+    return Sides(
+        lattice_above(steps, _AIMED, _SIDED_POINTS, _MISSED_BY_SIDES, _DEPTH),
+        lattice_below(weaker, _AIMED, _SIDED_POINTS, _MISSED_BY_SIDES, _DEPTH),
+    )
 
 
 def _finer(coarse: Sides | None, points: int) -> int:
