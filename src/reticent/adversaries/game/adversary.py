@@ -210,13 +210,13 @@ def _single_pass(mechanism: DPSGD) -> bool:
 
 def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
     """Why the randomness of the data may not be counted, or nothing."""
-    if mechanism.sampler not in _FOLLOWED:
-        return f"No rule is known for the sampler {mechanism.sampler}, so only the added noise counts."
     if not _single_pass(mechanism):
         return (
             f"The {mechanism.steps} steps use the same records again. Their randomness may be counted once and not in "
             "each step, so only the added noise counts."
         )
+    if mechanism.sampler not in _FOLLOWED:
+        return f"No rule is known for the sampler {mechanism.sampler}, so only the added noise counts."
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
         return "A spectrum of the covariance does not describe Poisson batches, whose size is random."
     return ""
