@@ -94,11 +94,12 @@ def _closed_form(
         raise UnsupportedError(f"method {method.value} is known for {needed} only; use exact")
     if any(part.noise_multiplier == 0.0 for part in parts):
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
+    runs = [(part.noise_multiplier, part.sample_rate, part.steps) for part in parts]
     if method is Method.PROVEN:
-        upper = closed_forms.proven_upper(parts, neighbouring)
+        upper = closed_forms.proven_upper(runs, neighbouring)
         return from_advantage(upper), Basis.PROOF, ("RETICENT:hellinger-bracket",), (_LOOSE,)
     if method is Method.PUBLISHED and len(parts) > 1:
         raise UnsupportedError(f"method {method.value} is printed for equal steps only; use exact")
     form, key = MU_FORMS[method]
     notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
-    return GaussianTradeOff(closed_forms.added_mu(form, parts, neighbouring)), Basis.APPROXIMATION, (key,), notes
+    return GaussianTradeOff(closed_forms.added_mu(form, runs, neighbouring)), Basis.APPROXIMATION, (key,), notes
