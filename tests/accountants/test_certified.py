@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
-from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import sampled_gaussian

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from reticent.accountants import _power, affinity, bounds, cut_moments, lattice, advantage_alone
+from reticent.accountants import _power, advantage_alone, affinity, bounds, cut_moments, lattice
 from reticent.accountants._power import GridStep, Tilted
 from reticent.accountants.cut_moments import SampledStep
 from reticent.curves import GaussianTradeOff, Subsampled

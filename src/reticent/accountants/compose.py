@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
+from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.enclose import CURVE, enclose
 from reticent.accountants.steps import Release, Step, steps_of
-from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.curves._logs import log1mexp
