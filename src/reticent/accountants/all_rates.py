@@ -24,6 +24,8 @@ def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, 
     Both ends agree for Gaussian noise, sampled or not (replacement at rates above 1/2: the upper end is at most
     twice the lower), and for one Laplace release. Infinite where a step without noise may show the target.
 
+    By RETICENT:all-rates-mu.
+
     Args:
         mechanism: what was released.
         neighbouring: between which data sets.

@@ -44,6 +44,8 @@ def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Enclosure:
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
     certifies, the enclosure is wide but holds, and ``notes`` say why; ``routes`` say what was asked.
 
+    By DONG2022:Theorem 3.2 and RETICENT:composition-enclosure.
+
     Args:
         mechanism: what was released.
         neighbouring: between which data sets.

@@ -215,6 +215,8 @@ def worst_mask_term(change: ArrayLike, noise_multiplier: float) -> np.ndarray:
     F is convex in each e^{s |.|^2/2}, so the extremes are a chord of the unit sphere and, on a line through 0, a
     unit vector and its shortened copy. docs/attribute.md.
 
+    By RETICENT:attribute-clt.
+
     Args:
         change: in [0, 2], any shape; over the clip norm.
         noise_multiplier: > 0.
@@ -228,6 +230,8 @@ def log_affinity(total: float, largest: float, rate: float) -> float:
     """Lower bound on log rho of all steps, given the sum of F and the largest F of a step.
 
     Each step has rho >= 1 - p^2 F/(8 (1 - p)); log(1 - x) >= x log(1 - x_max)/x_max for 0 <= x <= x_max.
+
+    By RETICENT:attribute-affinity.
 
     Args:
         total: sum of F over the steps, >= 0.
@@ -316,6 +320,7 @@ class _Constant:
         return _gaussian(math.sqrt(sum(squares)))
 
     def published(self) -> TradeOff:
+        """By CHERUBIN2024:Corollary 10."""
         squares = [p.steps * _square(p.rate * p.change / p.noise) if p.noise else math.inf for p in self.parts]
         return _gaussian(math.sqrt(sum(squares)))
 

@@ -46,6 +46,8 @@ _DRAWN = (
 class Relaxed(Adversary):
     """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
 
+    By RETICENT:relaxed-meaning.
+
     Knows: every other record, the noise-free result without the target, how far the target moves it.
     Does not know: the direction of that move (for scalars: its sign), which is one and the same in all
     releases; which records were sampled; the noise.
