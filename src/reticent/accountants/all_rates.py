@@ -23,6 +23,8 @@ def mu_limits(release: Release, neighbouring: Neighbouring) -> tuple[float, floa
     Both ends agree for Gaussian noise, sampled or not (replacement at rates above 1/2: the upper end is at most
     twice the lower), and for one Laplace release. Infinite where a step without noise may show the target.
 
+    By RETICENT:all-rates-mu.
+
     Args:
         release: what was released.
         neighbouring: between which data sets.

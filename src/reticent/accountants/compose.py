@@ -43,6 +43,8 @@ def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
     certifies, the enclosure is wide but holds, and ``notes`` say why; ``trace`` says what was asked.
 
+    By DONG2022:Theorem 3.2 and RETICENT:composition-enclosure.
+
     Args:
         release: what was released: a mechanism, or anything that names its dominating pairs.
         neighbouring: between which data sets.

@@ -105,6 +105,8 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
     sampled steps, many kinds of steps) the answer is the worst case above and the two-sided test of the worst case
     below, at most log 2 in epsilon apart, and ``notes`` say why.
 
+    By RETICENT:common-sign.
+
     Args:
         mechanism: one run, or several of one model: the sign is the same in all of them.
 
