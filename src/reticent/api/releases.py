@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reticent import _check
-from reticent.api.names import choice
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Sampler
@@ -40,8 +39,7 @@ def dpsgd(
         max_grad_norm: clip norm (L2).
         num_parameters: trained parameters, if known.
         sampler: how batches are drawn: ``"poisson"``, ``"truncated-poisson"``, ``"fixed-size"``,
-            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/samplers.md says which
-            is which.
+            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/sampling.md.
         records_per_user: the most records of one person; then all of them are protected together.
         unit: ``"record"``, or ``"client"`` for federated learning: then sizes count clients, a step is a round, and
             whole clients are protected.
@@ -58,7 +56,7 @@ def dpsgd(
         (0.01, 1000)
     """
     rate = _rate(sample_rate, batch_size, dataset_size)
-    kind = sampler if isinstance(sampler, Sampler) else choice(Sampler, sampler, "sampler")
+    kind = _check.member(Sampler, sampler=sampler)
     return DPSGD(
         noise_multiplier=noise_multiplier,
         sample_rate=rate,
@@ -69,7 +67,7 @@ def dpsgd(
         dataset_size=dataset_size,
         sampler=kind,
         records_per_user=records_per_user,
-        unit=unit if isinstance(unit, Unit) else choice(Unit, unit, "unit"),
+        unit=_check.member(Unit, unit=unit),
         uses_per_epoch=uses_per_epoch,
         max_batch_size=max_batch_size,
     )

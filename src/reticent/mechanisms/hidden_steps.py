@@ -1,21 +1,13 @@
-"""Pairs of two samplers: random allocation, and Poisson batches that are cut (docs/samplers.md)."""
+"""Pairs of two samplers: random allocation, and Poisson batches that are cut (docs/sampling.md)."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from reticent.mechanisms.base import Neighbouring, Part
+from reticent import pairs
 from reticent.mechanisms.sampling import Sampler
-from reticent.pairs.base import (
-    AllocatedGaussianPair,
-    AntipodalGaussianPair,
-    Disclosure,
-    GaussianPair,
-    MixedPair,
-    Pair,
-    SymmetrisedGaussianPair,
-)
+from reticent.pairs import Neighbouring, Part
 
 if TYPE_CHECKING:
     from reticent.mechanisms.dpsgd import DPSGD
@@ -40,7 +32,7 @@ def allocated_parts(run: DPSGD, batches: int, *, attained: bool) -> tuple[Part, 
     if run.sampler is Sampler.ALLOCATED_ONCE:
         keys, noise, epochs = (*keys, "RETICENT:kept-allocation"), noise / math.sqrt(epochs), 1
     bins = batches // uses
-    pair: Pair = AllocatedGaussianPair(noise, bins) if bins > 1 else GaussianPair(noise, 1.0, 1.0)
+    pair: pairs.Pair = pairs.AllocatedGaussianPair(noise, bins) if bins > 1 else pairs.GaussianPair(noise, 1.0, 1.0)
     return (Part(pair, epochs * uses, keys),)
 
 
@@ -58,21 +50,23 @@ def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -
     replaced = neighbouring is Neighbouring.REPLACE
     used = (1.0 - share) * rate + share * full_rate
     if noise == 0.0:
-        return (Part(Disclosure(used, displaces=True), run.steps, keys),)
+        return (Part(pairs.Disclosure(used, displaces=True), run.steps, keys),)
     if attained:
         return (Part(_sampled(noise, used, replaced), run.steps, keys),)
     below = _sampled(noise, rate, replaced)
     if share == 0.0:
         return (Part(below, run.steps, keys),)
     ordered = neighbouring is Neighbouring.ADD_REMOVE
-    full = GaussianPair(noise, full_rate, 2.0) if ordered else SymmetrisedGaussianPair(noise, full_rate, 2.0)
-    return (Part(MixedPair(below, full, share), run.steps, keys),)
+    full = (
+        pairs.GaussianPair(noise, full_rate, 2.0) if ordered else pairs.SymmetrisedGaussianPair(noise, full_rate, 2.0)
+    )
+    return (Part(pairs.MixedPair(below, full, share), run.steps, keys),)
 
 
-def _sampled(noise: float, rate: float, replaced: bool) -> Pair:
+def _sampled(noise: float, rate: float, replaced: bool) -> pairs.Pair:
     if rate == 1.0:
-        return GaussianPair(noise, 1.0, 2.0 if replaced else 1.0)
-    return AntipodalGaussianPair(noise, rate) if replaced else GaussianPair(noise, rate, 1.0)
+        return pairs.GaussianPair(noise, 1.0, 2.0 if replaced else 1.0)
+    return pairs.AntipodalGaussianPair(noise, rate) if replaced else pairs.GaussianPair(noise, rate, 1.0)
 
 
 def saturation(rate: float, records: int, most: int) -> tuple[float, float]:

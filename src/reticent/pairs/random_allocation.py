@@ -1,4 +1,4 @@
-"""One epoch of random allocation, as two curves that enclose the true one; docs/samplers.md has the proof.
+"""One epoch of random allocation, as two curves that enclose the true one; docs/sampling.md has the proof.
 
 Absent: N(0, s^2 I) in t steps. Present: the same, moved by 1 in one step that is drawn uniformly. The likelihood
 ratio is the mean of t independent log-normals.
@@ -6,6 +6,8 @@ ratio is the mean of t independent log-normals.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -15,9 +17,42 @@ from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
 from reticent.curves._logs import EPS, TINY, log_of
 from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 from reticent.pairs.allocated_sum import COARSE, FINE, Law, Window, sum_of
+from reticent.pairs.base import Pair
 
 _LEAST_NOISE, _MOST = 0.05, 2**20  # below the first and above the second nothing is computed on grids
 _LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
+
+
+@dataclass(frozen=True)
+class AllocatedGaussianPair(Pair):
+    """N(0, noise^2 I) in all steps of an epoch against the same, moved by 1 in one step that is drawn uniformly.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise over the clip norm, > 0.
+        bins: steps of the epoch, at least 2.
+    """
+
+    noise_multiplier: float
+    bins: int
+
+    @property
+    def curve(self) -> TradeOff:
+        """On the safe side."""
+        return random_allocation(self.noise_multiplier, self.bins)[0]
+
+    @property
+    def curve_below(self) -> TradeOff:
+        return random_allocation(self.noise_multiplier, self.bins)[1]
+
+    @property
+    def log_absent(self) -> float:
+        """Each record takes part in every epoch."""
+        return -math.inf
+
+    @property
+    def unsampled_mu(self) -> float:
+        """Of an attacker who sees the step."""
+        return 1.0 / self.noise_multiplier
 
 
 @lru_cache(maxsize=32)  # many numbers are read off one release
