@@ -79,7 +79,8 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enc
         if not enclosed(noisy):
             return Enclosure.exact(symmetrised(noisy[0].curve))
         above, below = noisy[0].curve, weaker(noisy)[0].curve
-        return Enclosure.checked(safest([above, above.reversed]), hull([below, below.reversed]))
+        under = hull([below, below.reversed]) if isinstance(below, Polygon) else symmetrised(below)
+        return Enclosure.checked(safest([above, above.reversed]), under)
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
         above, below = (
