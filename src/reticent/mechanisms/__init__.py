@@ -4,6 +4,7 @@ from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.gradients import Gradients
+from reticent.mechanisms.guarantee import Guarantee
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.matrix import MatrixMechanism
@@ -16,6 +17,7 @@ __all__ = [
     "MECHANISMS",
     "Gaussian",
     "Gradients",
+    "Guarantee",
     "Laplace",
     "Ledger",
     "MatrixMechanism",

@@ -22,7 +22,7 @@ OF_ALL_RELEASES = ("used-once", "public-preparation")
 OF_NOISE = ("unpredictable-noise", "real-numbers")
 """Keys of conditions that nobody can check from parameters alone."""
 
-_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
+_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix", "guarantee")
 
 
 class Mechanism(Short, ABC):

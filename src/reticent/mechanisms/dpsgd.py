@@ -54,6 +54,8 @@ class DPSGD(Mechanism):
             whether the loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
         uses_per_epoch: under ``RANDOM_ALLOCATION``, in how many steps of an epoch a record is used, drawn without
             replacement; None is 1.
+        draws_per_step: under ``POISSON``, how many independent draws, each at ``sample_rate``, are summed before the
+            noise of one step (micro-batches, workers); None is 1.
         max_batch_size: under ``TRUNCATED_POISSON``, the size at which batches are cut; needs ``dataset_size``.
 
     Raises:
@@ -77,6 +79,8 @@ class DPSGD(Mechanism):
     uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
     max_batch_size: int | None = field(default=None, metadata=described("Size at which truncated batches are cut."))
 
+    draws_per_step: int | None = field(default=None, metadata=described("Poisson draws summed before the noise."))
+
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
         Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
@@ -94,6 +98,7 @@ class DPSGD(Mechanism):
             "records_per_user",
             "uses_per_epoch",
             "max_batch_size",
+            "draws_per_step",
         ):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
@@ -114,6 +119,8 @@ class DPSGD(Mechanism):
         if uses is not None and (self.sampler is not Sampler.RANDOM_ALLOCATION or uses > batches_per_epoch(self)):
             wanted = "left out unless the sampler is random-allocation; at most the steps of an epoch"
             raise ParameterError("uses_per_epoch", uses, wanted)
+        if self.draws_per_step is not None and self.sampler is not Sampler.POISSON:
+            raise ParameterError("draws_per_step", self.draws_per_step, "left out unless the sampler is poisson")
         truncated = self.sampler is Sampler.TRUNCATED_POISSON
         if truncated != (most is not None):
             raise ParameterError("max_batch_size", most, "given with the sampler truncated-poisson, and with no other")
@@ -149,8 +156,8 @@ class DPSGD(Mechanism):
 
     @property
     def records(self) -> int:
-        """How many records are protected together: 1 where nothing is stated."""
-        return self.records_per_user or 1
+        """How many coins of one person may come up in a step: records protected together, times draws; usually 1."""
+        return (self.records_per_user or 1) * (self.draws_per_step or 1)
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
