@@ -58,6 +58,7 @@ EPOCHS = "tests/mechanisms/test_epochs.py"
 ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
 BRIDGES = "tests/interop/test_bridges.py"
+BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
 WATCH = "reticent/watching/"
 LOOPS = "tests/watching/test_false_certificates.py"
@@ -94,11 +95,20 @@ MUTANTS = (
     Mutant("claims: whoever knows nothing vouches", "reticent/proofs/conditions.py", "statuses.get(one.key, one.status)", "statuses.get(one.key, Status.CHECKED)", CLAIMS),
     Mutant("claims: a policy need not accept what was declared of the release", "reticent/proofs/conditions.py", "return self.status is not Status.CHECKED and self.bearing is not Bearing.GENERAL", "return self.weakens", CLAIMS),
     Mutant("claims: an approximation is a proof", "reticent/proofs/claims.py", "if basis is Basis.APPROXIMATION:\n        return Claim.ESTIMATE\n", "", CLAIMS),
-    Mutant("relaxed: adaptive queries are one query", "reticent/adversaries/relaxed/adversary.py", "return replace(found, needs=()).saying(_ONE_QUERY) if mechanism.releases == 1 else found", "return replace(found, needs=())", CONDITIONS),
-    Mutant("relaxed: training needs nothing", "reticent/adversaries/relaxed/adversary.py", "symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes, _FIXED)", "symmetrised(RelaxedGaussianTradeOff(lam, dimension))), keys, notes)", CONDITIONS),
-    Mutant("relaxed: sampled training needs nothing", "reticent/adversaries/relaxed/adversary.py", "return Answer(relaxed_in(run, dimension), keys, (), _FIXED)\n    return Answer(relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED), _FIXED)", "return Answer(relaxed_in(run, dimension), keys, ())\n    return Answer(relaxed_dpsgd(run), keys, (_LOG_2, _SUBSAMPLED))", CONDITIONS),
-    Mutant("relaxed: directions of a person need nothing", "reticent/adversaries/relaxed/adversary.py", 'apart = (*_FIXED, "independent-directions")', "apart = _FIXED", CONDITIONS),
-    Mutant("mixed: the relaxed type without its conditions", "reticent/adversaries/mixed.py", "conditions=relaxed.conditions", "conditions=mechanism.conditions", CONDITIONS),
+    Mutant("best: a proof with more conditions counts under fewer", "reticent/proofs/proof.py", "other.needs <= one.needs", "other.needs >= one.needs", BEST),
+    Mutant("best: all conditions are one set", "reticent/proofs/proof.py", "if one.needs not in answers:", "if not answers:", BEST),
+    Mutant("best: the larger upper end", "reticent/proofs/proof.py", "curve = theirs if not _is_below(mine, theirs) else strictest([mine, theirs])", "curve = mine", BEST),
+    Mutant("best: only one of two curves that cross", "reticent/proofs/proof.py", "curve = theirs if not _is_below(mine, theirs) else strictest([mine, theirs])", "curve = theirs", BEST),
+    Mutant("best: a stronger attacker's lower end", "reticent/proofs/proof.py", "enclosure=Enclosure.from_above(self.enclosure.pessimistic), mu=(0.0, self.mu[1])", "mu=(0.0, self.mu[1])", BEST),
+    Mutant("best: theorems of what was intersected are not named", "reticent/proofs/proof.py", "met.citing(*other.theorems).under", "met.under", BEST),
+    Mutant("best: a contradiction goes unsaid", "reticent/proofs/proof.py", "both = Enclosure.checked(curve, known.optimistic,", "both = Enclosure(curve, known.optimistic,", BEST),
+    Mutant("references: a theorem may be cited that nobody listed", "reticent/proofs/references.py", "if key not in THEOREMS:", "if False:", BEST),
+    Mutant("relaxed: what was stated counts as assumed", "reticent/adversaries/relaxed/adversary.py", "dict.fromkeys(found.needs, Status.DECLARED)", "dict.fromkeys(found.needs, Status.ASSUMED)", CONDITIONS),
+    Mutant("relaxed: adaptive queries are one query", "reticent/adversaries/relaxed/fixed_length.py", 'needs = () if count == 1 else ("fixed-length",)', "needs = ()", CONDITIONS),
+    Mutant("relaxed: training needs nothing", "reticent/adversaries/relaxed/fixed_length.py", "found = _common(asked, strength, asked.dimension or 1)", "found = _common(asked, strength, asked.dimension or 1, ())", CONDITIONS),
+    Mutant("relaxed: sampled training needs nothing", "reticent/adversaries/relaxed/fixed_length.py", "return asked.proof(relaxed_in(run, dimension), keys, of_a_sign if dimension == 1 else ())", "return asked.proof(relaxed_in(run, dimension), keys, of_a_sign if dimension == 1 else (), ())", CONDITIONS),
+    Mutant("relaxed: directions of a person need nothing", "reticent/adversaries/relaxed/fixed_length.py", 'found.under(condition("independent-directions")).saying(_APART)', "found.saying(_APART)", CONDITIONS),
+    Mutant("mixed: the relaxed type without its conditions", "reticent/adversaries/mixed.py", "return replace(proof, enclosure=mixed, theorems=theorems)", "return replace(proof, enclosure=mixed, theorems=theorems, conditions=mechanism.conditions)", CONDITIONS),
     Mutant("reacting: a known share needs nothing", "reticent/adversaries/relaxed/reacting_gradients.py", 'needs += ["known-share"] if share else []', "needs += []", CONDITIONS),
     Mutant("reacting: directions of a person need nothing", "reticent/adversaries/relaxed/reacting_gradients.py", 'needs += ["independent-directions"] if person else []', "needs += []", CONDITIONS),
     Mutant("reacting: a network answers as a head", "reticent/adversaries/relaxed/reacting_gradients.py", "gradients in _FORMS and gradients not in form.ensured", "False and gradients not in form.ensured", CONDITIONS),
@@ -381,10 +391,10 @@ MUTANTS = (
     Mutant("attribute: what was measured under a budget", "reticent/adversaries/attribute.py", "largest = largest if record.budget is not None else record.largest_mask_term", "largest = record.largest_mask_term", FACTS + "::test_a_budget_does_not_use_what_was_measured"),
     Mutant("attribute: several records of a person", "reticent/adversaries/attribute.py", 'one_record(part, "attribute inference")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
     Mutant("membership game: several records of a person", "reticent/adversaries/game/adversary.py", 'one_record(mechanism, "the membership game")', "pass", FACTS + "::test_several_records_of_a_person_are_refused_by_name"),
-    Mutant("relaxed: dimension of the largest release", "reticent/adversaries/relaxed/adversary.py", "return min((d for d in map(_coordinates", "return max((d for d in map(_coordinates", FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
-    Mutant("relaxed: two runs that differ are one", "reticent/adversaries/relaxed/adversary.py", "len({replace(run, steps=1) for run in runs}) > 1", "len({replace(run, steps=1) for run in runs}) > 2", FACTS + "::test_runs_that_differ_are_each_counted"),
-    Mutant("relaxed: schedules under replacement", "reticent/adversaries/relaxed/adversary.py", "if size == 1.0 and all(map(_followed, parts))", "if all(map(_followed, parts))", FACTS + "::test_runs_that_differ_are_each_counted"),
-    Mutant("relaxed: ends of a matrix exchanged", "reticent/adversaries/relaxed/adversary.py", "for a in (True, False))", "for a in (False, True))", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
+    Mutant("relaxed: dimension of the largest release", "reticent/adversaries/relaxed/fixed_length.py", "return min((d for d in map(released_coordinates", "return max((d for d in map(released_coordinates", FACTS + "::test_a_direction_is_unknown_in_no_more_dimensions_than_the_smallest_release_has"),
+    Mutant("relaxed: two runs that differ are one", "reticent/adversaries/relaxed/fixed_length.py", "len({replace(run, steps=1) for run in runs}) > 1", "len({replace(run, steps=1) for run in runs}) > 2", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: schedules under replacement", "reticent/adversaries/relaxed/fixed_length.py", "if asked.neighbouring.sensitivity == 1.0 and all(map(_followed, parts))", "if all(map(_followed, parts))", FACTS + "::test_runs_that_differ_are_each_counted"),
+    Mutant("relaxed: ends of a matrix exchanged", "reticent/adversaries/relaxed/fixed_length.py", "for a in (True, False)", "for a in (False, True)", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("matrix: what is attained as the bound", "reticent/mechanisms/matrix.py", "shift = neighbouring.sensitivity * (size.attained if attained else size.proven)", "shift = neighbouring.sensitivity * size.attained", FACTS + "::test_the_sensitivity_that_is_only_bounded_is_the_larger_one"),
     Mutant("whole users: replacement in full batches", "reticent/mechanisms/dpsgd.py", "GaussianPair(noise, 1.0, records * neighbouring.sensitivity)", "GaussianPair(noise, 1.0, float(records))", FACTS + "::test_full_batches_of_a_person_move_by_all_records_of_both_persons"),
     Mutant("opacus: saved repeats", "reticent/interop/opacus.py", 'repeats = _check.count(repeats=state_dict.get("repeats", 1))', "repeats = 1", BRIDGES),
