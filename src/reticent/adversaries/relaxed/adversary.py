@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import mu_limits
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
-from reticent.adversaries.relaxed.fixed_length import fixed_length, released_coordinates
+from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting_gradients import check_reaction, fitted_fields, reacting
 from reticent.adversaries.worst_case import worst_case_proof
@@ -145,11 +145,12 @@ class Relaxed(Adversary):
         if self.directions is not None:
             return self._under(self.directions, mechanism, neighbouring)
         _within(self.dimension, mechanism)
-        worst = worst_case_proof(mechanism, neighbouring)
-        own = self._proof(Question(mechanism, neighbouring, self.dimension, worst.mu))
+        release = mechanism if self.reacts else as_one_run(mechanism)
+        worst = worst_case_proof(release, neighbouring)
+        own = self._proof(Question(release, neighbouring, self.dimension, worst.mu))
         notes = (*_stated(self.dimension, mechanism), *mechanism.notes)
         if own is None:
-            proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(mechanism), *notes)),)
+            proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(release), *notes)),)
         else:
             proofs = best([own.under(*mechanism.conditions).saying(*notes), worst.from_above()])
         epochs = _of_epochs(mechanism)
