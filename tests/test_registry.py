@@ -83,7 +83,7 @@ def _named(verbs, capsys) -> None:
     for verb in verbs:
         shown = said(capsys, *verb, "--help")
         assert "attribute, sleepy" in shown, verb
-        assert "--awake <float> Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
+        assert "--awake FLOAT Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
         assert "and zero-out for sleepy" in shown, verb
 
 

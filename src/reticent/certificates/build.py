@@ -11,13 +11,13 @@ from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
-from reticent.certificates.numbers import Questions
 from reticent.certificates.schema import Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.publication import published
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watched_run import MeasuredChange, WatchedRun
+from reticent.risk.report import Questions
 
 __all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
 

@@ -14,15 +14,9 @@ import numpy as np
 
 from reticent import __version__
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
+from reticent.adversaries.codec import parameters
+from reticent.adversaries.report import assessment_record, measures
 from reticent.adversaries.seen import Witness, assess_seen
-from reticent.certificates.numbers import (
-    Questions,
-    assessment_record,
-    condition_texts,
-    measures,
-    mechanism_record,
-    parameters,
-)
 from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
 from reticent.certificates.schema import (
     Certificate,
@@ -38,6 +32,7 @@ from reticent.certificates.schema import (
 from reticent.certificates.sentences import Protected, headline, persons, sentence
 from reticent.curves import TradeOff
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs.references import PAPERS, THEOREMS
 from reticent.records.publication import published, published_watch
 from reticent.records.rules import portable
@@ -45,6 +40,7 @@ from reticent.records.run_ledger import PublicLedger, RunWarning
 from reticent.records.run_rules import demanded_warnings
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun
+from reticent.risk.report import Questions, condition_texts
 
 NOT_ASKED = "it was not asked for"
 PRIVATE = "its numbers rest on private data and stay in the complete certificate"
