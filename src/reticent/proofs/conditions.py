@@ -185,7 +185,7 @@ def vouched(conditions: Iterable[Condition], statuses: Mapping[str, Status]) -> 
 
     Args:
         conditions: of a number.
-        statuses: by key, from whoever looked; others keep their status.
+        statuses: by key, as observed; others keep their status.
     """
     return tuple(Condition(one.key, statuses.get(one.key, one.status)) for one in conditions)
 

@@ -65,12 +65,12 @@ class Relaxed(Adversary):
             case) need no such condition. None is what the ledger of a run saw, else ``fixed``.
         known_share: with ``one-direction`` and ``linear-head``, how much of a gradient's squared length may lie in
             coordinates that everybody knows (the bias of a layer), in [0, 1].
-        directions: in place of a dimension, inner products of gradients of records that are drawn as the target is. The
+        directions: instead of a dimension, inner products of gradients of records that are drawn as the target is. The
             curve is then an estimate, and private unless the law is declared public.
 
     Raises:
-        ParameterError: ``dimension`` is not a whole number >= 1, ``directions`` stands beside a dimension or another
-            kind of gradients, or ``known_share`` is no share or stands beside ``fixed``.
+        ParameterError: ``dimension`` is not a whole number >= 1, ``directions`` is given with a dimension or with
+            gradients, or ``known_share`` is no share or is given with ``fixed``.
 
     Example:
         >>> import reticent as rt
@@ -192,7 +192,7 @@ class Relaxed(Adversary):
 
 
 def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
-    """What shuffled runs are counted by, whoever attacks."""
+    """What shuffled runs are counted by, for every attacker."""
     keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
     return tuple(dict.fromkeys(keys))
 
