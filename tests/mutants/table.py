@@ -95,6 +95,7 @@ MUTANTS = (
     Mutant("claims: whoever knows nothing vouches", "reticent/proofs/conditions.py", "statuses.get(one.key, one.status)", "statuses.get(one.key, Status.CHECKED)", CLAIMS),
     Mutant("claims: a policy need not accept what was declared of the release", "reticent/proofs/conditions.py", "return self.status is not Status.CHECKED and self.bearing is not Bearing.GENERAL", "return self.weakens", CLAIMS),
     Mutant("claims: an approximation is a proof", "reticent/proofs/claims.py", "if basis is Basis.APPROXIMATION:\n        return Claim.ESTIMATE\n", "", CLAIMS),
+    Mutant("certificates: every attacker is assessed twice", "reticent/certificates/build.py", "progress=progress, found=found)", "progress=progress)", "tests/certificates/test_certificate.py::test_each_attacker_is_assessed_once"),
     Mutant("best: a proof with more conditions counts under fewer", "reticent/proofs/proof.py", "other.needs <= one.needs", "other.needs >= one.needs", BEST),
     Mutant("best: all conditions are one set", "reticent/proofs/proof.py", "if one.needs not in answers:", "if not answers:", BEST),
     Mutant("best: the larger upper end", "reticent/proofs/proof.py", "curve = theirs if not _is_below(mine, theirs) else strictest([mine, theirs])", "curve = mine", BEST),

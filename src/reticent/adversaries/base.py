@@ -19,7 +19,7 @@ import numpy as np
 
 from reticent import risk
 from reticent.curves import TradeOff, from_advantage, no_privacy
-from reticent.curves.enclosure import Enclosure
+from reticent.curves.enclosure import Enclosure, Interval
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
@@ -50,18 +50,6 @@ class Method(StrEnum):
     PROVEN = "proven"
     PUBLISHED = "published"
     """A formula as a paper prints it, for reproduction only; it may be unsafe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A number with its enclosure: ``lower <= truth <= upper``; ``value`` is what is claimed.
-
-    An end is infinite where nothing is proven on that side.
-    """
-
-    lower: float
-    value: float
-    upper: float
 
 
 @dataclass(frozen=True, repr=False)
