@@ -127,7 +127,6 @@ class WorstCaseProfile:
             decayed = _last(log_size, share) < -precision.decay
             if not decayed and log_size[: -len(log_size) // 8].min() < -precision.decay:
                 # It was small and comes back: by aliases of nodes too far apart, or in truth.
-                self.sure = False
                 closer = _Law.of(self._pair, self._steps, precision, _CLOSER)
                 log_size, phase = closer.transform(spacing, start, end - start)
                 decayed = _last(log_size, share) < -precision.decay
