@@ -1,4 +1,7 @@
-"""docs/replace-dominance.md by numbers: no pair of gradients beats the antipodal one, at any threshold."""
+"""docs/replace-dominance.md by numbers: no pair of gradients beats the antipodal one, at any threshold.
+
+Theorems: RETICENT:replace-dominance.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""All records of a person together: the pair of Gaussian mixtures, its dominance, and what is built on it."""
+"""All records of a person together: the pair of Gaussian mixtures, its dominance, and what is built on it.
+
+Theorems: RETICENT:whole-user-dominance, RETICENT:whole-user-sign.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
 from reticent.accountants.compose import compose
-from reticent.accountants.steps import Release, Step, steps_of
+from reticent.accountants.steps import Release, Step, enclosed, steps_of
 from reticent.curves import TradeOff
 from reticent.curves.polygon import Polygon, polygon_above
 from reticent.pairs import Neighbouring
@@ -22,6 +22,8 @@ def mu_limits(release: Release, neighbouring: Neighbouring) -> tuple[float, floa
 
     Both ends agree for Gaussian noise, sampled or not (replacement at rates above 1/2: the upper end is at most
     twice the lower), and for one Laplace release. Infinite where a step without noise may show the target.
+
+    By RETICENT:all-rates-mu.
 
     Args:
         release: what was released.
@@ -53,6 +55,8 @@ def _composed_mu(steps: Iterable[tuple[int, float]]) -> float:
 
 def _sufficient_mu(step: Step) -> float:
     """A mu that holds for one step: that of its curve, or of all laws with such losses."""
+    if enclosed([step]) and step.pair.unsampled_mu is not None:
+        return step.pair.unsampled_mu
     response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(step.pair.largest_losses)))))
     return min(max(step.curve.proven_mu, step.curve.reversed.proven_mu), response)
 

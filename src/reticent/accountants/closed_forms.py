@@ -75,6 +75,8 @@ def published_mu(
 ) -> np.ndarray:
     """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
 
+    By CHERUBIN2024:Corollary 7.
+
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
@@ -105,6 +107,8 @@ def clt_mu(
 ) -> np.ndarray:
     """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
 
+    By RETICENT:clt.
+
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
@@ -132,6 +136,8 @@ def rho_form_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
     """The mu behind ``rho_form``: sqrt(-8 T log rho).
+
+    By RETICENT:rho-form.
 
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
@@ -217,6 +223,8 @@ def proven_bracket(
 
     Status: proven; rho by a quadrature whose error is bounded (``_affinity``), on the safe side of each end.
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
+
+    By RETICENT:hellinger-bracket.
 
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.

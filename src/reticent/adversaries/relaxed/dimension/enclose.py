@@ -32,7 +32,7 @@ from reticent.curves._logs import LOG_2
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 
 _THRESHOLDS = 70  # of a bound, beside 0
@@ -183,12 +183,12 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
     """The answers that need no bounds; None for several sampled steps in more than one dimension."""
     if run.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the direction is seen: use the worst case")
-    if run.sampler is Sampler.FIXED_SIZE or dimension == 1:
+    if run.sampler.tells_all or dimension == 1:
         return relaxed_dpsgd(run)
     if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
         told = relaxed_dpsgd(run)
         return Enclosure.from_above(told.pessimistic, told.notes)
-    if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
+    if run.sample_rate == 1.0 or run.sampler.in_passes:
         epochs = accountable(run)
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
         curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))
@@ -259,6 +259,8 @@ def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds:
 
     From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t),
     and the same from P0 by way of R to P1.
+
+    By RETICENT:norms-and-direction.
     """
     kept = overlaps.over_norms(run.noise_multiplier, run.sample_rate, run.steps, dimension)
     later = thresholds[:, None] * _SPLITS
@@ -287,6 +289,8 @@ def log_norms(
     noise: float, rate: float, steps: int, moment: LogMoment, orders: tuple[float, ...] = second_moment.ORDERS
 ) -> dict[float, float]:
     """Per order q, log of an upper bound on ||LR - 1||_q^2.
+
+    By RETICENT:hypercontractive.
 
     Args:
         noise: noise over the clip norm, > 0.

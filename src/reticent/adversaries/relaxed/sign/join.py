@@ -66,12 +66,12 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
         UnsupportedError: no noise, or a part that is no DP-SGD.
     """
     runs = _runs(mechanism)
-    if any(run.sampler is Sampler.FIXED_SIZE for run in runs):
+    if any(run.sampler.tells_all for run in runs):
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     counted = tuple(map(accountable, runs))
     add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
-    if any(run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 for run in runs):
+    if any(run.sampler.in_passes and run.sample_rate < 1.0 for run in runs):
         return Enclosure.from_above(above, add.notes)  # no data set is known that shows as much
     return Enclosure(above, both_directions(add.optimistic, hull), add.notes)
 
@@ -105,6 +105,8 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
     steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (1e5 rarely
     sampled steps, many kinds of steps) the answer is the worst case above and the two-sided test of the worst case
     below, at most log 2 in epsilon apart, and ``notes`` say why.
+
+    By RETICENT:common-sign.
 
     Args:
         mechanism: one run, or several of one model: the sign is the same in all of them.

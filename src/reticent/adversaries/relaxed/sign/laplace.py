@@ -29,6 +29,8 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Enclosure:
 
     Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below; ``notes`` say why.
 
+    By RETICENT:laplace-sign.
+
     Args:
         mechanism: with noise.
         neighbouring: between which data sets.

@@ -59,6 +59,8 @@ class SignNoise(Protocol):
 class GaussianSign:
     """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate).
 
+    By RETICENT:whole-user-sign.
+
     Attributes:
         rate: p, in (0, 1]; 1 for one record only.
         slope: m, the clip norm over the standard deviation of the noise; > 0.
