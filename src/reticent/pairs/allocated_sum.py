@@ -69,20 +69,20 @@ class Window(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Points: 0, geometric ones, ``count`` of one pitch from index ``start`` on, then ever wider ones.
+    """Points: 0, geometric ones, ``size`` of one pitch from index ``start`` on, then ever wider ones.
 
     Attributes:
         points: increasing.
         start: index of the first point of the uniform stretch.
         first: this point over the pitch, a whole number.
-        count: points of the stretch.
+        size: points of the stretch.
         pitch: their distance.
     """
 
     points: np.ndarray
     start: int
     first: int
-    count: int
+    size: int
     pitch: float
 
 
@@ -224,7 +224,7 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
         above: spread, else collapsed.
     """
     atoms = [part for part in _sums(a, b, effort, above) if len(part[0])]
-    terms = _BLOCK + max(a.grid.count, b.grid.count) // _BLOCK + 2
+    terms = _BLOCK + max(a.grid.size, b.grid.size) // _BLOCK + 2
     grid = _grid(window or _window(atoms), effort)
     kappa = a.kappa + b.kappa + (terms + 8) * _UNIT
     eta = max(a.eta, b.eta) + (0 if above else terms + 8) * _UNIT
@@ -234,7 +234,7 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
 def _sums(a: Law, b: Law, effort: Effort, above: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Atoms of the sum: uniform stretches by convolution, the rest pair by pair."""
     same = a is b
-    ends = [(law.grid.start, law.grid.start + law.grid.count) for law in (a, b)]
+    ends = [(law.grid.start, law.grid.start + law.grid.size) for law in (a, b)]
     (head_a, body_a, tail_a), (head_b, body_b, tail_b) = (
         ((law.at[:i], law.mass[:i]), (law.at[i:j], law.mass[i:j]), (law.at[j:], law.mass[j:]))
         for law, (i, j) in zip((a, b), ends, strict=True)

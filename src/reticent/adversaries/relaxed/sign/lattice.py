@@ -20,6 +20,7 @@ from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
 from reticent.adversaries.relaxed.sign.step import CertifiedRates
 from reticent.curves._logs import EPS, LOG_2, TINY
 from reticent.errors import NumericalError
+from reticent.stopping import checkpoint
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
@@ -187,6 +188,7 @@ def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
+    checkpoint()
     noise = kind.noise
     y, weight, ends = noise.quadrature(kind.cell)
     up, down = noise.loss(ends), noise.loss(-ends)
@@ -238,6 +240,7 @@ def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
 
 def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _PlaneLaw:
     """Masses that share a lattice point, added up."""
+    checkpoint()
     span = int(j.max() - j.min()) + 1
     keys, where = np.unique((i - i.min()) * span + (j - j.min()), return_inverse=True)
     absent, present = np.bincount(where, absent), np.bincount(where, present)

@@ -31,6 +31,7 @@ from reticent.adversaries.relaxed.sign.step import (
 from reticent.curves._logs import EPS, TINY
 from reticent.curves.polygon import mirrored
 from reticent.errors import NumericalError
+from reticent.stopping import checkpoint
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
@@ -240,6 +241,7 @@ def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
     """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
     tau, omega = _decay(plan)
     for _ in range(_BOXES):
+        checkpoint()
         taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
         omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
         if taus * omegas > _MOST_FREQUENCIES:
@@ -259,6 +261,7 @@ def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
 def _decay(plan: _FourierPlan) -> tuple[float, float]:
     """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
     for share in _LOOKED:
+        checkpoint()
         reach = share * plan.ends[0], share * plan.ends[1]
         nodes, found, inside = _coarse_nodes(plan, reach), [], True
         if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
@@ -320,6 +323,7 @@ def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     total = 0.0
     block = max(1, _BLOCK // plan.omegas)
     for start in range(0, plan.taus, block):
+        checkpoint()
         part = slice(start, min(start + block, plan.taus))
         s = plan.line + 1j * tau[part]
         kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]
