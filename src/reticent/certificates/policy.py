@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
@@ -322,10 +322,10 @@ def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
-    kind = MEASURES[limit.measure]
-    stated: Any = getattr(record, kind.field)
-    found: Number | None = stated if kind.place is None else stated.get(repr(limit.at))
-    return found
+    try:
+        return MEASURES[limit.measure].of(record, limit.at)
+    except KeyError:
+        return None
 
 
 def _name(limit: Limit) -> str:
