@@ -16,8 +16,8 @@ from reticent.certificates.page import finalize
 from reticent.certificates.sentences import percent
 from reticent.curves import TradeOff
 from reticent.errors import ArtifactError
+from reticent.io.files import refuse_folder, write_atomic
 from reticent.io.outputs import refuse_existing, refuse_foreign
-from reticent.io.strict import refuse_folder, write_atomic
 from reticent.text import digits
 
 _MARK = "<title>Privacy audit: "

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from reticent.certificates.schema import Certificate, Edition, read_text
+from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError
 from reticent.io.commitments import opens
-from reticent.io.strict import dumps, loads, sha256_file
+from reticent.io.files import sha256_file
+from reticent.io.strict import dumps, load
 from reticent.records.run_ledger import Sha256, first_problem
 from reticent.risk.report import Record
 
@@ -113,7 +114,7 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None = None
 
 def _load(path: Path) -> Opening:
     try:
-        return Opening.model_validate(loads(read_text(path, _LARGEST), str(path)))
+        return Opening.model_validate(load(path, _LARGEST))
     except ValidationError as error:
         raise ArtifactError(f"{path}: {first_problem(error)}") from None
 

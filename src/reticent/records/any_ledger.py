@@ -27,7 +27,7 @@ def read_ledger(path: Path) -> AnyLedger:
     Raises:
         ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
     """
-    return ledger_of(strict.loads(strict.read_bytes(path, _LARGEST), str(path)), str(path))
+    return ledger_of(strict.load(path, _LARGEST), str(path))
 
 
 def ledger_of(document: Any, where: str) -> AnyLedger:

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent.errors import ArtifactError
-from reticent.io import strict
+from reticent.io import files, strict
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
@@ -428,8 +428,8 @@ class WatchedRun(PublicWatchedRun):
         Raises:
             ArtifactError: it cannot be written.
         """
-        with strict.writing(Path(path)):
-            strict.write_atomic(Path(path), self.to_json().encode())
+        with files.writing(Path(path)):
+            files.write_atomic(Path(path), self.to_json().encode())
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
