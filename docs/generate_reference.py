@@ -39,7 +39,7 @@ PACKAGES = (
     "reticent.certificates.store",
     "reticent.certificates.policy",
     "reticent.certificates.signature",
-    "reticent.pairs.base",
+    "reticent.pairs",
     "reticent.adversaries.relaxed.dimension",
     "reticent.tasks",
     "reticent.papers",

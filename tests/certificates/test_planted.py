@@ -59,7 +59,7 @@ def test_nobody_exceeds_the_worst_case(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Relaxed.assess
 
     def as_if(self: Relaxed, *asked: object) -> object:
-        return replace(own(self, *asked), curve=stronger.curve, truth=stronger.truth)  # type: ignore[arg-type]
+        return replace(own(self, *asked), proofs=stronger.proofs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Relaxed, "assess", as_if)
     with pytest.raises(DominanceError, match="exceeds the worst case"):

@@ -71,13 +71,19 @@ class Inputs:
     ledger: PublicLedger | PublicWatchedRun | None = None
 
 
-def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str], None] | None = None) -> Certificate:
+def derive(
+    inputs: Inputs,
+    settle: Settle | None = None,
+    progress: Callable[[str], None] | None = None,
+    found: Sequence[Assessment] | None = None,
+) -> Certificate:
     """The certificate that follows from ``inputs``.
 
     Args:
         inputs: what it follows from; the worst case of each relation is added where it is missing.
         settle: which numbers to state; rounded to the safe side by default.
-        progress: called with the name of each attacker before its numbers are computed.
+        progress: called with the name of each attacker before it is assessed.
+        found: the attackers of ``inputs.asked``, where they are assessed already.
 
     Raises:
         UnsupportedError, ParameterError: an attacker cannot be answered.
@@ -85,7 +91,7 @@ def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str
     """
     reader = _Reader(inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism)))
     records = []
-    for index, assessment in enumerate(_assessments(inputs, progress)):
+    for index, assessment in enumerate(_assessments(inputs, found, progress)):
         records.append(reader.read(index, assessment))
     return assemble(inputs, records)
 
@@ -164,21 +170,22 @@ def assessed(
     return assess_seen(adversary, mechanism, relation, adversary.methods[0], witness)
 
 
-def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
+def _assessments(
+    inputs: Inputs, found: Sequence[Assessment] | None, progress: Callable[[str], None] | None
+) -> list[Assessment]:
     """Each attacker and the worst case of each relation, once, in the order of a certificate."""
-    found: dict[tuple[int, int, bytes], Assessment] = {}
 
-    def add(adversary: Adversary, relation: Neighbouring) -> None:
+    def one(adversary: Adversary, relation: Neighbouring) -> Assessment:
         if progress is not None:
             progress(adversary.name)
-        result = assessed(adversary, inputs.mechanism, relation, inputs.ledger)
-        found[_place(result)] = result
+        return assessed(adversary, inputs.mechanism, relation, inputs.ledger)
 
-    for adversary, relation in inputs.asked:
-        add(adversary, relation)
-    for relation in {result.neighbouring for result in found.values()}:
-        add(WorstCase(), relation)
-    ordered = [found[key] for key in sorted(found)]
+    results = [one(*asked) for asked in inputs.asked] if found is None else list(found)
+    known = {result.neighbouring for result in results if isinstance(result.adversary, WorstCase)}
+    missing = {result.neighbouring for result in results} - known
+    results += [one(WorstCase(), relation) for relation in Neighbouring if relation in missing]
+    by_place = {_place(result): result for result in results}
+    ordered = [by_place[place] for place in sorted(by_place)]
     worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
     for result in ordered:
         check_dominance(result, worst[result.neighbouring])
