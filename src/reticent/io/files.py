@@ -107,6 +107,7 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
     refuse_folder(path)
     with _partial(path, data, private=private) as partial:
         os.replace(partial, path)
+    sync_folder(path.parent)
 
 
 @contextmanager
@@ -122,6 +123,15 @@ def _partial(path: Path, data: bytes, *, private: bool) -> Iterator[Path]:
         yield partial
     finally:
         partial.unlink(missing_ok=True)
+
+
+def sync_folder(path: Path) -> None:
+    """Flush a folder's entries to the disk, so that a rename survives a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def refuse_folder(path: Path) -> None:

@@ -27,8 +27,8 @@ _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def dumps(value: Any, *, indent: bool = True) -> str:
-    """JSON text without NaN or Infinity, keys in the given order, one trailing newline.
+def dumps(value: Any, *, indent: bool = True, ordered: bool = False) -> str:
+    """JSON text without NaN or Infinity, keys in the given order or ``ordered``, one trailing newline.
 
     Without ``indent`` it stands on one line, and millions of numbers are written in seconds.
 
@@ -36,7 +36,7 @@ def dumps(value: Any, *, indent: bool = True) -> str:
         ArtifactError: a number is not finite.
     """
     try:
-        return json.dumps(value, allow_nan=False, indent=1 if indent else None) + "\n"
+        return json.dumps(value, allow_nan=False, indent=1 if indent else None, sort_keys=ordered) + "\n"
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"cannot write as JSON: {error}") from None
 
