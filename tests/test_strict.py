@@ -12,7 +12,7 @@ import pytest
 
 from reticent.errors import ArtifactError
 from reticent.io import files, strict
-from reticent.records.run_ledger import first_problem
+from reticent.io.models import first_problem
 from reticent.text import printable
 
 

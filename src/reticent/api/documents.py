@@ -20,10 +20,11 @@ from reticent.certificates.build import certify_run, certify_watched, run_declar
 from reticent.certificates.derive import expected_warnings
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Claim
-from reticent.records.run_ledger import RunLedger, first_problem
+from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
 from reticent.records.watched_run import WatchedRun
 from reticent.risk.report import MEASURES

@@ -11,14 +11,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from reticent.certificates.text import LONGEST, declarable
 from reticent.errors import ArtifactError
+from reticent.io.models import Sha256, validated
 from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.records.publication import CONSENTS
-from reticent.records.run_ledger import Sha256, first_problem
 from reticent.risk.report import AssessmentRecord, ConditionText, Record
 from reticent.text import Brief
 
@@ -183,10 +183,7 @@ class Certificate(Brief, Record):
         Raises:
             ArtifactError: it is no certificate.
         """
-        try:
-            return cls.model_validate(_normal(document))
-        except ValidationError as error:
-            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+        return validated(cls, _normal(document), where)
 
     @classmethod
     def load(cls, path: Path) -> Certificate:

@@ -31,7 +31,8 @@ from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
-from reticent.records.run_ledger import RunLedger, RunWarning
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_warnings import RunWarning
 
 LARGEST = 8 << 20
 """Bytes of a file that a page may send or open."""

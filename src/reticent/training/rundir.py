@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from safetensors.torch import save as save_tensors
 from torch import nn
 
@@ -25,7 +25,8 @@ from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.io import strict
 from reticent.io.files import read_bytes, sha256_file, write_atomic, writing
-from reticent.records.run_ledger import RunLedger, Sha256, first_problem
+from reticent.io.models import Sha256, validated
+from reticent.records.run_ledger import RunLedger
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
 from reticent.training.config import TrainConfig, parse_config
@@ -313,10 +314,7 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
     content = read_bytes(file, _LARGEST_MANIFEST, follow=False)
     document = strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
-    try:
-        return Manifest.model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(f"{file}: {first_problem(error)}") from None
+    return validated(Manifest, document, str(file))
 
 
 def _refuse_links(path: Path) -> None:
