@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES
@@ -68,19 +68,10 @@ def render_html(certificate: Certificate) -> str:
 
     All text in the document is escaped and made inert, whoever wrote it.
     """
-    environment = Environment(
-        loader=PackageLoader("reticent.certificates", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
     records = persons(certificate.mechanism)
     usual = certificate.assessments[0].neighbouring
     names = [record.label + _relation(record, usual) for record in certificate.assessments]
-    return environment.get_template("certificate.html.j2").render(
+    return template("certificate.html.j2").render(
         c=certificate,
         private=bool(certificate.do_not_publish),
         groups=_groups(certificate),
@@ -110,6 +101,20 @@ def render_html(certificate: Certificate) -> str:
         file_hash=hashlib.sha256(certificate.to_json().encode()).hexdigest(),
         data=Markup(_OPEN + html.escape(_compact(certificate)) + _CLOSE),  # noqa: S704
     )
+
+
+def template(name: str) -> Template:
+    """A page of this package; whatever it is given is made inert and escaped."""
+    environment = Environment(
+        loader=PackageLoader("reticent.certificates", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_inert,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = percent
+    return environment.get_template(name)
 
 
 def is_page(text: str) -> bool:
@@ -145,7 +150,7 @@ def _compact(certificate: Certificate) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def finalize(value: Any) -> Any:
+def _inert(value: Any) -> Any:
     """Foreign text is made inert before it is escaped; markup of our own passes."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
