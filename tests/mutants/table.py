@@ -426,4 +426,8 @@ MUTANTS = (
     Mutant("reacting: overlaps as before anything is learnt", "reticent/adversaries/relaxed/reacting/learnt.py", "(1.0 + gained**2 / d) / d", "1.0 / d", REACTING_ORACLES + "::test_what_is_learnt_bounds_every_tilted_law"),
     Mutant("reacting: chords without the mean", "reticent/adversaries/relaxed/reacting/overlap_law.py", "+ _SHARE, 0.0, 1.0)", "- 0.2, 0.0, 1.0)", REACTING_ORACLES + "::test_exponential_moments_of_overlaps_lie_closely_above"),
     Mutant("reacting: the perceptron acts on all", "reticent/adversaries/relaxed/reacting/frozen.py", "inside if signed else 0.5 * inside", "inside", REACTING + "::test_the_frozen_attack_of_the_enclosure_is_the_exact_one_from_below"),
+    Mutant("final model: the last use is hidden too", "reticent/adversaries/final_model.py", "math.sqrt(1.0 - shrunk *", "math.sqrt(0.0 - shrunk *", "tests/adversaries/test_final_model.py"),
+    Mutant("final model: one shift for replacement", "reticent/adversaries/final_model.py", "once = neighbouring.sensitivity * run.records", "once = 1.0 * run.records", "tests/adversaries/test_final_model.py"),
+    Mutant("final model: an epoch broken off is none", "reticent/adversaries/final_model.py", "epochs = -(-run.steps // batches)", "epochs = max(run.steps // batches, 1)", "tests/adversaries/test_final_model.py"),
+    Mutant("final model: any sampler", "reticent/adversaries/final_model.py", "run.sampler is Sampler.CYCLIC and run.records == 1", "run.sampler.in_passes and run.records == 1", "tests/adversaries/test_final_model.py"),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from reticent.adversaries.attribute import Attribute
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method, everybody
+from reticent.adversaries.final_model import FinalModel
 from reticent.adversaries.game.adversary import MembershipGame
 from reticent.adversaries.membership import Membership
 from reticent.adversaries.mixed import Mixed
@@ -18,6 +19,7 @@ __all__ = [
     "Assessment",
     "Attribute",
     "Claim",
+    "FinalModel",
     "Interval",
     "Membership",
     "MembershipGame",

@@ -177,6 +177,16 @@ CONDITIONS: Mapping[str, Kind] = {
     "bounded-change": Kind(
         "No step changes the record's clipped gradient by more than the stated gradient change.", Bearing.DATA
     ),
+    "contraction": Kind(
+        "Each update without its noise brings any two weight vectors closer together, by the stated factor: the "
+        "clipped loss is convex and smooth, and the step is short. No network does that.",
+        Bearing.DATA,
+    ),
+    "final-model-only": Kind(
+        "Nobody sees the weights between the start and the end, nor anything computed from them: no checkpoint, no "
+        "log, no early stop.",
+        Bearing.ATTACKER,
+    ),
     "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),
 }
 """Every condition by key, in the order in which it is shown."""
