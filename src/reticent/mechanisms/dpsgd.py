@@ -336,8 +336,8 @@ def accountable(run: DPSGD) -> DPSGD:
     if not run.sampler.in_passes:
         return run
     epochs = -(-run.steps // batches_per_epoch(run)) * (run.uses_per_epoch or 1)
-    told = replace(run, sampler=Sampler.SHUFFLED, uses_per_epoch=None)
-    return replace(told, sample_rate=1.0, steps=epochs, sampler=Sampler.POISSON, batches_per_epoch=None)
+    poisson = replace(run, sampler=Sampler.POISSON, batches_per_epoch=None, uses_per_epoch=None)
+    return replace(poisson, sample_rate=1.0, steps=epochs)
 
 
 def one_record(mechanism: Mechanism, what: str) -> None:
