@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeGuard
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.epochs import MOST_STEPS, epochs_to_steps
 from reticent.mechanisms.hidden_steps import allocated_parts, truncated_parts
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
@@ -208,13 +208,18 @@ class DPSGD(Mechanism):
         return (*how, *((MU_NOTE,) if sampled else ()), *person)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = () if self.sample_rate == 1.0 else (DRAWS[self.sampler],)
+        drawn = () if self._whole else (DRAWS[self.sampler],)
         person = () if self.records_per_user is None else ("records-per-person",)
         return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
         public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)
-        return () if self.sample_rate == 1.0 or public else ("hidden-draws",)
+        return () if self._whole or public else ("hidden-draws",)
+
+    @property
+    def _whole(self) -> bool:
+        """Whether every batch is all records."""
+        return self.sample_rate == 1.0 and self.sampler is not Sampler.TRUNCATED_POISSON
 
 
 def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
@@ -226,7 +231,9 @@ def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
     return ("RETICENT:shuffled-epochs",) if run.sampler.in_passes and run.sample_rate < 1.0 else ()
 
 
-def steps_in(epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None) -> int:
+def steps_in(
+    epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None, most: int = MOST_STEPS
+) -> int:
     """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
 
     Args:
@@ -234,13 +241,14 @@ def steps_in(epochs: float, sample_rate: float, sampler: Sampler, batches: int |
         sample_rate: share of the data in one step.
         sampler: how batches are drawn.
         batches: steps per epoch, where they are known.
+        most: steps that are allowed.
 
     Raises:
         ParameterError: as for ``epochs_to_steps``.
     """
     if batches is None and sampler.allocated:
         batches = _whole_batches(sample_rate)
-    return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches)
+    return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches, most)
 
 
 def _whole_batches(sample_rate: float) -> int:
