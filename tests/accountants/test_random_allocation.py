@@ -261,6 +261,8 @@ class TestEpochs:
         assert DPSGD(1.0, 0.03, 33, sampler=Sampler.RANDOM_ALLOCATION).parts_under(ADD)[0].pair.bins == 33
         stated = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION, batches_per_epoch=34)
         assert stated.parts_under(ADD)[0].pair.bins == 34
+        loose = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION)
+        assert loose.parts_under(ADD, attained=True)[0].pair.bins == 34
         few, more = random_allocation(1.0, 33), random_allocation(1.0, 34)
         assert advantage(more[0]) < advantage(few[1])
 

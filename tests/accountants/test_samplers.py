@@ -223,3 +223,13 @@ def test_every_attacker_has_an_answer(sampler: Sampler) -> None:
         found = who.assess(run, ADD)
         assert found.measure(advantage).upper <= worst.measure(advantage).upper * (1.0 + 1e-6)
         assert found.theorems
+
+
+def test_lower_ends_of_a_cyclic_order() -> None:
+    """Rate .6: one batch per epoch or two, and the lower end stands on two."""
+    run = DPSGD(2.0, 0.6, 10, sampler=Sampler.CYCLIC)
+    assert run.parts_under(ADD)[0].count == 10
+    assert run.parts_under(ADD, attained=True)[0].count == 5
+    stated = DPSGD(2.0, 0.6, 9, sampler=Sampler.CYCLIC, batches_per_epoch=2)
+    low, high = ends(stated)
+    assert low == high == pytest.approx(advantage(GaussianTradeOff(math.sqrt(5) / 2)), rel=1e-12, abs=0)

@@ -142,10 +142,12 @@ class DPSGD(Mechanism):
         if self.sampler is Sampler.TRUNCATED_POISSON:
             return truncated_parts(self, neighbouring, attained=attained)
         if self.sampler.allocated and neighbouring is not Neighbouring.REPLACE and self.noise_multiplier > 0.0:
-            return allocated_parts(self, batches_per_epoch(self), attained=attained)
+            return allocated_parts(self, (most_batches if attained else batches_per_epoch)(self), attained=attained)
         shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
         if shift == 0.0:
             return ()
+        if attained and self.sampler is Sampler.CYCLIC:  # a record of the first batch, in epochs that are certain
+            run = replace(run, steps=-(-self.steps // most_batches(self)))
         pair, key = _dominating(run, neighbouring, shift, attained)
         return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
 
@@ -330,6 +332,15 @@ def batches_per_epoch(run: DPSGD) -> int:
         run: with shuffled batches.
     """
     return run.batches_per_epoch or _whole_batches(run.sample_rate)
+
+
+def most_batches(run: DPSGD) -> int:
+    """Noisy updates per pass: as recorded, else the most that there can be, which lower ends stand on.
+
+    Args:
+        run: with one use of each record per pass.
+    """
+    return run.batches_per_epoch or max(1, math.ceil((1.0 - _ONE) / run.sample_rate))
 
 
 def accountable(run: DPSGD) -> DPSGD:
