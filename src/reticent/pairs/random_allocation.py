@@ -62,6 +62,8 @@ def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, Tra
     With next to no noise these are who is told the step, and who looks at the largest observation. More than a million
     bins are no worse than a million: the mean of more variables is smaller in convex order.
 
+    By RETICENT:allocation-enclosure.
+
     Args:
         noise_multiplier: s > 0, in clip norms.
         bins: t >= 2, steps of one epoch.
