@@ -117,7 +117,7 @@ MUTANTS = (
     Mutant("lattice: error of one step", "reticent/accountants/lattice.py", "_STEP_ERROR = 64 * EPS", "_STEP_ERROR = 0.0 * EPS", TERMS + "::test_one_step_of_a_lattice_is_known_to_its_stated_error"),
     Mutant("lattice: errors of all steps", "reticent/accountants/lattice.py", "lost_q + ups.slack + rounding", "lost_q + ups.slack", TERMS + "::test_every_step_adds_its_error_to_a_lattice"),
     Mutant("split: large steps are no small ones", "reticent/accountants/split.py", "small, step.count - most)", "small, step.count)", SPLIT + "::test_steps_that_are_large_are_no_small_ones"),
-    Mutant("split: more large steps than counted", "reticent/accountants/split.py", "_weakened(weaker, _FAILED)", "_weakened(weaker, -700.0)", SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
+    Mutant("split: more large steps than counted", "reticent/accountants/split.py", "_weakened(weaker, self.failed)", "_weakened(weaker, -700.0)", SPLIT + "::test_more_large_steps_than_counted_are_paid_for"),
     Mutant("laws: nodes left out", "reticent/pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", "reticent/pairs/sampled_gaussian.py", "error = rule + steady.rest[0]", "error = 0.0 * rule + steady.rest[0]", LAWS),
     Mutant("laws: what a cut contour leaves", "reticent/pairs/sampled_gaussian.py", "np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]", "np.cumsum(along[:, top:], axis=1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
