@@ -84,7 +84,7 @@ class CheapBounds:
         """On the other side: "reject if the loss exceeds l", with Chernoff bounds on both errors.
 
         P(S > l) <= M(c) e^(-cl) for c > 0, and Q(S <= l) <= M(c) e^((1-c) l) for c < 1. Where a step's loss
-        leaves its grid the test does not reject, which only adds false negatives.
+        is outside of its grid the test does not reject, which only adds false negatives.
         """
         thresholds = mirrored(-_THRESHOLDS, _THRESHOLDS)
         between = self._over_steps(_Grid.log_labelled)

@@ -30,7 +30,7 @@ _TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
-@lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
+@lru_cache(maxsize=64)  # every adversary of a release is compared with the same worst case
 def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
     """Enclose the worst-case trade-off curve of everything that was released.
 

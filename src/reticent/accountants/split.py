@@ -1,7 +1,7 @@
 """Rare large losses apart from the many small ones, each composed on a lattice that fits it.
 
 A step whose loss stays within (-B, B] is small, any other large. Stronger than T steps: T draws of the small loss
-and, beside them, T draws of "small, or which large loss"; each step is one of the two. Weaker: the same with k draws
+and also T draws of "small, or which large loss"; each step is one of the two. Weaker: the same with k draws
 of the small loss fewer, unless more than k steps are large. The small losses are composed in two stages, a small
 share of the steps first: what one stage found is one step of the next, so each grid is as fine as its losses need.
 Every stage is the lattice of ``lattice`` with its error terms; dominance survives composition. Derivation:

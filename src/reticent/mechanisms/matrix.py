@@ -34,7 +34,7 @@ class MatrixMechanism(Mechanism):
     """Sums with correlated noise: DP-FTRL, matrix mechanism.
 
     Step t releases row t of C X + Z: X has the sum of clipped contributions of each step as its rows, C is the
-    strategy, Z is independent normal noise. Whoever trains multiplies by the inverse of C, so the noise of X is C^-1 Z.
+    strategy, Z is independent normal noise. The trainer multiplies by the inverse of C, so the noise of X is C^-1 Z.
 
     Attributes:
         noise_multiplier: standard deviation of Z over the clip norm, >= 0; not over the sensitivity of C.
@@ -121,7 +121,7 @@ class MatrixMechanism(Mechanism):
         """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
 
         Args:
-            attained: by the sensitivity that some pattern of participations has, in place of the proven bound.
+            attained: by the sensitivity that some pattern of participations has, instead of the proven bound.
         """
         size = self.sensitivity()
         noise = self.noise_multiplier / (size.attained if attained else size.proven)
@@ -162,7 +162,7 @@ class MatrixMechanism(Mechanism):
         """The strategy may come from a file.
 
         Args:
-            given: fields as typed; ``strategy_file`` may stand in place of ``strategy``.
+            given: fields as typed; ``strategy_file`` may replace ``strategy``.
 
         Raises:
             ParameterError: both are given, or the file holds no strategy.
