@@ -18,10 +18,7 @@ from scipy.special import ndtr
 
 from reticent.curves._logs import EPS
 
-_LOW, _HIGH = (
-    9.3,
-    8.6,
-)  # deviations of the log-normal up to which grids reach: below; above, once it is weighted by itself
+_LOW, _HIGH = 9.3, 8.6  # deviations up to which grids reach: below; above, of the law weighted by its value
 _LEFT_OUT_BELOW, _LEFT_OUT_ABOVE = 1e-18, 1e-17  # masses that need no point of their own
 _PORTION, _BLOCK = 8192, 80  # terms that are summed at a time: of lists of atoms; of convolutions
 _HEAD = 64  # steps of the pitch below which points are geometric
@@ -225,6 +222,7 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
     """
     atoms = [part for part in _sums(a, b, effort, above) if len(part[0])]
     terms = _BLOCK + max(a.grid.size, b.grid.size) // _BLOCK + 2
+    terms += max(2 * len(law.at) // effort.few + law.grid.start for law in (a, b))  # of laws that few points stand for
     grid = _grid(window or _window(atoms), effort)
     kappa = a.kappa + b.kappa + (terms + 8) * _UNIT
     eta = max(a.eta, b.eta) + (0 if above else terms + 8) * _UNIT

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
-from reticent.adversaries.relaxed.sign.step import Bounds
+from reticent.adversaries.relaxed.sign.step import CertifiedRates
 from reticent.curves._logs import EPS, LOG_2, TINY
 from reticent.errors import NumericalError
 from reticent.stopping import checkpoint
@@ -35,7 +35,7 @@ _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the wind
 _OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how often pitches are fitted to them
 _COARSEST = 50.0  # distance of two points, in nats: losses are a small part of that, and e^700 is no number
 _ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
-_MARGIN, _WALK = 8, 6.0  # cells beside it; and standard deviations of the walk to lattice points
+_MARGIN, _WALK = 8, 6.0  # cells around it; and standard deviations of the walk to lattice points
 _CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 Kinds = Sequence[tuple[SignNoise, int]]
@@ -84,7 +84,7 @@ class _PlaneLaw:
     present: np.ndarray
 
 
-def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
+def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> CertifiedRates:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
@@ -105,7 +105,7 @@ def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
     fpr, fnr = _tests(plan, thresholds, lost + rounding)
-    return Bounds(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
+    return CertifiedRates(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
 
 
 def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from scipy.special import erfc, loggamma
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
-    Bounds,
+    CertifiedRates,
     FoldedNodes,
     TiltedLaw,
     TransformTable,
@@ -122,7 +122,7 @@ class _FourierPlan:
         return self.line + 1j * self.dtau * np.arange(self.taus)
 
 
-def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
+def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedRates:
     """Certified bounds at ``count`` thresholds per direction.
 
     Args:
@@ -141,7 +141,9 @@ def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
     # Put-call parity where l >= 0; the rounding of what is left is added.
     above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
     delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
-    return Bounds(thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
+    return CertifiedRates(
+        thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
+    )
 
 
 def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
