@@ -1,4 +1,4 @@
-"""What was released: mechanisms as frozen data, their sampling, and the neighbouring relation."""
+"""What was released, as frozen data, and the pairs that dominate it. What follows from a release is not said here."""
 
 from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
