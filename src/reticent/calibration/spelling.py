@@ -30,7 +30,7 @@ def target_of(text: str | None) -> Target:
         allowed = ", ".join(forms)
         raise ParameterError("target", text, f"one of {allowed}{_nearest(name, rest)}")
     if kind.place and len(numbers) == 1:
-        raise ParameterError("target", text, f"told where it is read: write {name}={rest}@{kind.place[1]}")
+        raise ParameterError("target", text, f"stated with its place: write {name}={rest}@{kind.place[1]}")
     try:
         values = [float(number) for number in numbers]
     except ValueError:
