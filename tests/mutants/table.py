@@ -357,7 +357,7 @@ MUTANTS = (
     Mutant("certificates: any reason to leave an attacker out", "reticent/certificates/inputs.py", "return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism)", "return True", PLANTED + "::test_an_attacker_is_left_out_for_a_reason_that_can_be_true"),
     Mutant("certificates: dominance is not checked", "reticent/certificates/derive.py", "        check_dominance(result, worst[result.neighbouring])", "        pass", PLANTED + "::test_nobody_exceeds_the_worst_case"),
     Mutant("certificates: more digits than are stated", "reticent/certificates/rounding.py", "return low <= stated <= high and len(Decimal(repr(stated)).normalize().as_tuple().digits) <= digits", "return low <= stated <= high", PLANTED + "::test_more_digits_than_a_certificate_states_are_no_rounding"),
-    Mutant("certificates: work is not estimated", "reticent/certificates/inputs.py", "    if mechanism.work > _MOST_WORK:", "    if mechanism.work < 0.0:", HOSTILE + "::test_many_parts_together_are_too_much"),
+    Mutant("certificates: work is not estimated", "reticent/mechanisms/codec.py", "    if mechanism.work > _MOST_WORK:", "    if mechanism.work < 0.0:", HOSTILE + "::test_many_parts_together_are_too_much"),
     Mutant("files are written in place", "reticent/io/files.py", "        os.replace(partial, path)", "        path.write_bytes(data)", "tests/test_strict.py::TestWriting"),
     Mutant("private files can be read by others", "reticent/io/files.py", "0o600 if private else 0o666", "0o666", "tests/test_strict.py::TestWriting"),
     Mutant("a link in the way is followed", "reticent/io/files.py", "os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC", "os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC", "tests/test_strict.py::TestWriting"),
