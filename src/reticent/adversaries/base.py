@@ -35,8 +35,8 @@ _FILES = (
     "membership",
     "game.adversary",
     "relaxed.norm_only",
-    "attribute",
     "final_model",
+    "attribute",
 )
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
