@@ -315,7 +315,7 @@ def test_audit_judges_a_claim():
     draw = np.random.default_rng(5)
     found = rt.audit(draw.normal(2, 1, 200), draw.normal(0, 1, 200), claim=rt.Gaussian(5.0))
     assert "claim worst-case: inconsistent" in repr(found)
-    assert json.loads(found.to_json())["schema"] == "reticent.auditing/1"
+    assert json.loads(found.to_json())["schema"] == "reticent.audit/1"
     assert found.rows()[0][1] == found.report.auc.value
     with pytest.raises(ParameterError, match="non_member_scores"):
         rt.audit([1.0, 2.0])

@@ -435,7 +435,7 @@ def test_report_is_small_strict_json_without_single_scores() -> None:
     document = audit(scores, {"worst-case": GaussianTradeOff(2.0)}).to_json()
     text = json.dumps(document, allow_nan=False)
     assert len(text) < 20_000
-    assert document["schema"] == "reticent.auditing/1"
+    assert document["schema"] == "reticent.audit/1"
     assert document["design"] == "population"
     assert all("share one training run" in bound["notes"][-1] for bound in document["bounds"])
     assert json.loads(text) == document

@@ -79,7 +79,7 @@ def edited(document: Document, edits: list[Edit]) -> Document:
 
 def read(document: Document, *, complete: bool, sealed: bool) -> AnyLedger | None:
     """The ledger that whoever certifies it gets, or None where it is refused; ``sealed`` by the forger if asked."""
-    watched = document.get("schema") == "reticent.watching/1"
+    watched = document.get("schema") == "reticent.watch/1"
     kinds = (WatchedRun, PublicWatchedRun) if watched else (RunLedger, PublicLedger)
     try:
         ledger: AnyLedger = kinds[0 if complete else 1].model_validate(document)

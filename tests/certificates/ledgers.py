@@ -7,7 +7,7 @@ from typing import Any
 from reticent.records.watched_run import WatchedRun
 
 PLAIN = {
-    "schema": "reticent.watching/1",
+    "schema": "reticent.watch/1",
     "created": "2026-11-22T02:10:18+00:00",
     "num_parameters": 44,
     "mixing_layers": [],

@@ -51,7 +51,7 @@ def test_json_has_the_promised_shape(capsys, scores: Path) -> None:
     document = audit(
         capsys, scores, "--noise-multiplier", "1", "--delta", "1e-3", "--fpr", "0.05", "--against-mu", "0.2"
     )
-    assert document["schema"] == "reticent.auditing/1"
+    assert document["schema"] == "reticent.audit/1"
     assert (document["members"], document["non_members"]) == (200, 200)
     assert (document["design"], document["meta"]) == ("independent", {"attack": "canary"})
     assert {b["quantity"] for b in document["bounds"]} == {"epsilon", "mu", "advantage"}
@@ -227,7 +227,7 @@ def test_scores_are_audited_without_torch(scores: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["schema"] == "reticent.auditing/1"
+    assert json.loads(done.stdout)["schema"] == "reticent.audit/1"
 
 
 @pytest.fixture(scope="module")

@@ -179,7 +179,7 @@ def test_lint_names_each_fault_with_reason_and_mend(tmp_path, capsys):
     good.save(tmp_path / "good.json")
     assert command("lint", str(tmp_path / "good.json"), "--json") == 0
     assert {row["severity"] for row in json.loads(capsys.readouterr().out)["faults"]} <= {"warning", "note"}
-    (tmp_path / "bad.json").write_text('{"schema": "reticent.watching/1"}')
+    (tmp_path / "bad.json").write_text('{"schema": "reticent.watch/1"}')
     assert command("lint", str(tmp_path / "bad.json")) == 2
 
 
@@ -228,7 +228,7 @@ def test_certify_a_ledger_or_an_event_from_a_file(ledger, tmp_path, capsys, name
         ({"class_name": "GaussianDpEvent", "noise_multiplier": -1.0}, ArtifactError),
         ({"class_name": "ZCDpEvent", "rho": 1.0}, UnsupportedError),
         ({"class_name": "ComposedDpEvent", "events": [3]}, UnsupportedError),
-        ({"schema": "reticent.watching/2"}, ArtifactError),
+        ({"schema": "reticent.watch/2"}, ArtifactError),
         ({}, ArtifactError),
         ([], ArtifactError),
     ],

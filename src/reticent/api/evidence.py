@@ -88,7 +88,7 @@ class Audited(Table):
         return [linear, logarithmic]
 
     def to_json(self) -> str:
-        """The document ``reticent.auditing/1`` as strict JSON text."""
+        """The document ``reticent.audit/1`` as strict JSON text."""
         return json.dumps(self.report.to_json(), indent=2, allow_nan=False)
 
 

@@ -22,7 +22,7 @@ from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
 from reticent.curves import TradeOff
 from reticent.errors import UnsupportedError
 
-SCHEMA = "reticent.auditing/1"
+SCHEMA = "reticent.audit/1"
 DEFAULT_FPRS = (0.001, 0.01, 0.1)
 _EACH = "Each statement holds by itself at the stated confidence, not all of them together."
 
@@ -52,7 +52,7 @@ class AuditReport:
     verdicts: Mapping[str, Verdict]
 
     def to_json(self) -> dict[str, object]:
-        """The document ``reticent.auditing/1``: strict JSON, aggregates only, no single score."""
+        """The document ``reticent.audit/1``: strict JSON, aggregates only, no single score."""
         subject = self.scores.meta.get("subject")
         return {
             "schema": SCHEMA,

@@ -24,7 +24,7 @@ from reticent.records.rules import LARGEST_INTEGER
 from reticent.records.run_ledger import Sha256, first_problem
 from reticent.text import Brief
 
-CERTIFICATE_SCHEMA: Literal["reticent.certificates/3"] = "reticent.certificates/3"
+CERTIFICATE_SCHEMA: Literal["reticent.certificate/3"] = "reticent.certificate/3"
 LARGEST_FILE = 64 * 2**20
 _MOST_ASSESSMENTS = 32
 _MOST_QUESTIONS = 16
@@ -147,7 +147,7 @@ class Certificate(Brief, Record):
         signatures: embedded, one for each key.
     """
 
-    schema_: Literal["reticent.certificates/3"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    schema_: Literal["reticent.certificate/3"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
     edition: Edition
     declared: Declaration
     reticent_version: str

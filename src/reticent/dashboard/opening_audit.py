@@ -43,7 +43,7 @@ class _Verdict(_Read):
 
 
 class Report(_Read):
-    """What the page shows of ``reticent.auditing/1``."""
+    """What the page shows of ``reticent.audit/1``."""
 
     design: _Text
     members: Annotated[int, Field(ge=1)]

@@ -45,7 +45,7 @@ def ledger_of(document: Any, where: str) -> AnyLedger:
         match schema:
             case "reticent.ledger/1":
                 return RunLedger.model_validate(document)
-            case "reticent.watching/1":
+            case "reticent.watch/1":
                 return (WatchedRun if "diagnostics" in document else PublicWatchedRun).model_validate(document)
     except ValidationError as error:
         raise ArtifactError(f"{where}: {first_problem(error)}") from None

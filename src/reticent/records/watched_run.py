@@ -35,7 +35,7 @@ from reticent.records.watch_source import Source as Source
 from reticent.records.watch_start import MOST_EARLIER, StartRecord
 from reticent.text import Brief
 
-WATCH_SCHEMA: Literal["reticent.watching/1"] = "reticent.watching/1"
+WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
 
 _MOST_SEGMENTS = 4096
 _MOST_PARTS = 32
@@ -247,7 +247,7 @@ class PublicWatchedRun(Brief, _Frozen):
         unit: what is drawn, clipped and protected as one; left out of the file where it is a record.
     """
 
-    schema_: Literal["reticent.watching/1"] = Field(default=WATCH_SCHEMA, alias="schema")
+    schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
     created: Date
     sampler: SamplerRecord
     clipping: ClippingRecord
