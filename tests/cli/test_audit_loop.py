@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.attacks import audit_mechanics
+from reticent.attacks.mechanics import audit_mechanics
 from reticent.attacks.loop import as_trainer
 from reticent.cli import main
 from reticent.cli.audit_loop import read_claim

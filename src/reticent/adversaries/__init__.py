@@ -1,4 +1,9 @@
-"""Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""
+"""Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim.
+
+A file here is one attacker: what they know, and the proof of what they can learn. Mathematics that one attacker alone
+needs is in a folder of its own (``relaxed``, ``game``). The composition of the worst case is in
+``reticent.accountants``; attacks that run on a trained model are in ``reticent.attacks``.
+"""
 
 from reticent.adversaries.attribute import Attribute
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody
@@ -10,6 +15,9 @@ from reticent.adversaries.relaxed.norm_only import NormOnly
 from reticent.adversaries.side_by_side import assess, assess_answerable, check_dominance
 from reticent.adversaries.worst_case import WorstCase
 from reticent.proofs import Claim
+
+for _kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, NormOnly, Attribute):
+    ADVERSARIES.add(_kind)
 
 __all__ = [
     "ADVERSARIES",

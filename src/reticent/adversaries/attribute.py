@@ -20,7 +20,7 @@ from reticent.adversaries._envelope import (
     revealed_mask_log_delta,
     total_square_log_delta,
 )
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError, UnsupportedError
@@ -97,7 +97,6 @@ class SensitivityRecord:
             raise ParameterError("mask_term", self.mask_term, f"at most the budget {self.budget!r}")
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Attribute(Adversary):
     """Knows a record but for one field, and wants that field.

@@ -1,8 +1,8 @@
 """What an adversary is, what an assessment of one says, and the one list of adversaries that all others are made from.
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
-carries. Adding one takes a file in this folder, with ``@ADVERSARIES.add`` above the class, and its name in ``_FILES``;
-docs/extending.md shows how. An adversary of your own is listed by the same decorator.
+carries. Adding one takes a file in this folder and its line in ``__init__``. An adversary of your own takes a file and
+an entry point of your package; docs/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -27,15 +27,6 @@ from reticent.proofs import Basis, Claim, Condition, Status, claim_of, vouched, 
 from reticent.registry import Parameter, Registry, parameters_of, typed
 from reticent.text import Brief, digits, one_of
 
-_FILES = (
-    "worst_case",
-    "relaxed.adversary",
-    "mixed",
-    "membership",
-    "game.adversary",
-    "relaxed.norm_only",
-    "attribute",
-)
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
 
@@ -259,7 +250,7 @@ class Adversary(ABC):
         """
 
 
-ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", _FILES)
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary)  # type: ignore[type-abstract]
 """In the order in which certificates and tables show them."""
 
 ALL = "all"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.accountants import closed_forms, mu_limits, worst_case
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.errors import UnsupportedError
@@ -28,7 +28,6 @@ MU_FORMS: dict[Method, tuple[closed_forms.MuForm, str]] = {
 """Closed forms that state a mu, with the key of what each stands on."""
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Membership(Adversary):
     """Tells two candidate records (or presence from absence) apart, at the prior that suits it best.

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import compose, worst_case
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.adversary import Relaxed, in_short
 from reticent.adversaries.relaxed.reacting_gradients import fitted_fields
 from reticent.curves import Mixture, TradeOff
@@ -19,7 +19,6 @@ from reticent.proofs.references import cite
 from reticent.registry import described
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Mixed(Adversary):
     """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.accountants import mu_limits, worst_case
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Basis
 from reticent.proofs.references import cite
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class WorstCase(Adversary):
     """Chooses both data sets, sees every noisy sum, has no time limit.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +25,7 @@ from reticent.cli._audit_input import (
     read_scores,
 )
 from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
-from reticent.cli._options import JsonOption, adversary_option, adversary_options, choice, curve_options, takes
+from reticent.cli._options import JsonOption, adversary_option, adversary_options, choice, curve_options, option, takes
 from reticent.cli._progress import progress_bar, told
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
@@ -37,15 +38,14 @@ ConfidenceOption = Annotated[float, typer.Option("--confidence", help="Confidenc
 
 
 @app.command("audit")
-@takes(lambda: [adversary_option("worst-case", flag="--against"), *adversary_options(), *curve_options()])
+@takes(
+    lambda: [_attack_option(), adversary_option("worst-case", flag="--against"), *adversary_options(), *curve_options()]
+)
 def audit_command(
     source: Annotated[
         Path,
         typer.Argument(metavar="RUN|SCORES", help="A run, a score file, a LiRA folder or a Privacy Meter log folder."),
     ],
-    attack: Annotated[
-        str, typer.Option("--attack", help="For a run: loss, confidence, lira, rmia, canary, ...")
-    ] = "loss",
     against_mu: Annotated[
         list[float] | None, typer.Option("--against-mu", help="Gaussian curve to test; repeatable.")
     ] = None,
@@ -98,6 +98,7 @@ def audit_command(
     """Bound from below what the release gives away, and judge the claims made for it."""
     if private and html is None:
         raise ParameterError("private", private, "left out unless --html is given")
+    attack: str = given.pop("attack")
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
     check_before_work(confidence, delta, rates, against_mu or (), seed, save, html)
     check_fit(
@@ -166,6 +167,12 @@ def plan_command(
     strict_json({"schema": "reticent.plan/1", **plan.to_json()}) if json else print_plan(plan)
 
 
+def _attack_option() -> inspect.Parameter:
+    from reticent.attacks import ATTACKS
+
+    return option("attack", str, f"For a run: {', '.join(ATTACKS)}.", "loss")
+
+
 def _attack(
     source: Path,
     name: str,
@@ -180,7 +187,7 @@ def _attack(
     *,
     quiet: bool,
 ) -> Scores:
-    from reticent.attacks.registry import AttackSettings, find_attack
+    from reticent.attacks.base import AttackSettings, find_attack
 
     found = find_attack(name)
     with progress_bar(f"attack {name}") as bar:

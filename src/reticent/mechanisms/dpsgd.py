@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
@@ -31,7 +31,6 @@ _DRAWS = {
 _WORK_OF_A_RECORD = 1e4
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class DPSGD(Mechanism):
     """DP-SGD: noisy sums of clipped gradients over batches.

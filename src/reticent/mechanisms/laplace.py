@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.errors import UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.pairs.base import Disclosure, LaplacePair
 from reticent.registry import described
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Mechanism):
     """A scalar sum released with Laplace noise.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, Neighbouring, Part, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.pairs.base import AntipodalGaussianPair, Disclosure, GaussianPair
@@ -28,7 +28,6 @@ _ONCE = "It is assumed that each record is used in at most one step."
 _LOOSE = "The sensitivity of this strategy is known between {} and {}; the larger is used."
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class MatrixMechanism(Mechanism):
     """Sums with correlated noise: DP-FTRL, matrix mechanism.

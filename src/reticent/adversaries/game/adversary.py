@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import compose, mu_limits
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
@@ -30,7 +30,6 @@ _CLT = (
 )
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class MembershipGame(Adversary):
     """Plays the membership inference game: does not choose the data, and the target is a random record.

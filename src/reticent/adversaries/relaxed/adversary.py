@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import mu_limits
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed._answer import Answer, no_relaxed_curve
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_in, relaxed_replace, relaxed_under
 from reticent.adversaries.relaxed.reacting_gradients import check_reaction, fitted_fields, reacting
@@ -69,7 +69,6 @@ _ONE_QUERY = (
 _NEITHER = "Replacement: the attacker knows the direction of neither record; each is compared with its absence."
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Relaxed(Adversary):
     """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from reticent import _check
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
@@ -20,7 +20,6 @@ _TOO_WEAK = (
 )
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class NormOnly(Adversary):
     """Keeps only the norm of each release: the pipeline that the papers on relaxed attackers publish.

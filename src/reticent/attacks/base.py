@@ -1,22 +1,22 @@
-"""Attacks by name: what ``reticent audit RUN --attack NAME`` can run.
+"""What an attack is, and the list of those that ``reticent audit RUN --attack NAME`` can run.
 
-An attack turns a finished run into scores; what the scores prove is the business of ``reticent.auditing``. The list of
-names can be had without torch.
+An attack turns a finished run into scores; what the scores prove is the business of ``reticent.auditing``. The list
+can be had without torch: a file of an attack imports torch when the attack starts.
 """
 
 from __future__ import annotations
 
-import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from reticent import _check
 from reticent.auditing.scores import Scores
 from reticent.errors import ParameterError
+from reticent.registry import Registry
 from reticent.tasks import Engine, Local, Progress
-from reticent.text import one_of
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,18 @@ class AttackSettings:
             raise ParameterError("seed", self.seed, "a whole number >= 0")
 
 
-class Attack(Protocol):
-    """An attack on a finished run."""
+class Attack(ABC):
+    """An attack on a finished run.
+
+    Attributes:
+        name: as the command line spells it.
+        summary: a few words for people: what is scored.
+    """
 
     name: ClassVar[str]
     summary: ClassVar[str]
 
+    @abstractmethod
     def scores(self, run: Path, settings: AttackSettings) -> Scores:
         """Attack the run.
 
@@ -82,21 +88,9 @@ class Attack(Protocol):
             ParameterError: a setting does not fit the run.
             UnsupportedError: the run lacks something that the attack needs.
         """
-        ...
 
 
-_ATTACKS = {
-    "loss": "black_box:LossAttack",
-    "confidence": "black_box:ConfidenceAttack",
-    "lira": "black_box:LiraOnline",
-    "lira-offline": "black_box:LiraOffline",
-    "rmia": "black_box:Rmia",
-    "rmia-offline": "black_box:RmiaOffline",
-    "canary": "gradient:CanaryAttack",
-    "glir": "glir:GlirAttack",
-}
-
-NAMES: tuple[str, ...] = tuple(_ATTACKS)
+ATTACKS: Registry[Attack] = Registry("attack", "reticent.attacks", Attack)  # type: ignore[type-abstract]
 """Every attack that has a name."""
 
 
@@ -106,8 +100,4 @@ def find_attack(name: str) -> Attack:
     Raises:
         ParameterError: there is none; the message lists those there are.
     """
-    if name not in _ATTACKS:
-        raise ParameterError("attack", name, one_of(name, _ATTACKS))
-    module, _, attack = _ATTACKS[name].partition(":")
-    found: Attack = getattr(importlib.import_module(f"reticent.attacks.{module}"), attack)()
-    return found
+    return ATTACKS.find(name, "attack")()
