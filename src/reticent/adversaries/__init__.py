@@ -6,7 +6,7 @@ needs is in a folder of its own (``relaxed``, ``game``). The composition of the 
 """
 
 from reticent.adversaries.attribute import Attribute
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody, style_of
 from reticent.adversaries.game.adversary import MembershipGame
 from reticent.adversaries.membership import Membership
 from reticent.adversaries.mixed import Mixed
@@ -37,4 +37,5 @@ __all__ = [
     "assess_answerable",
     "check_dominance",
     "everybody",
+    "style_of",
 ]

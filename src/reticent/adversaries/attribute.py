@@ -30,6 +30,7 @@ from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis, Condition, Status, condition
 from reticent.proofs.references import cite
 from reticent.registry import described
+from reticent.styles import Style
 
 LARGEST_CHANGE = 2.0
 """Two clipped gradients are never further apart than this, in units of the clip norm."""
@@ -120,6 +121,8 @@ class Attribute(Adversary):
 
     name: ClassVar[str] = "attribute"
     title: ClassVar[str] = "Attacker who wants one field"
+    short: ClassVar[str] = "wants one field"
+    style: ClassVar[Style] = Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d")
     methods: ClassVar[tuple[Method, ...]] = (Method.PROVEN, Method.CLT, Method.PUBLISHED)
     unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE

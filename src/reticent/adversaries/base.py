@@ -25,6 +25,7 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Status, claim_of, vouched, worst_first
 from reticent.registry import Parameter, Registry, parameters_of, typed
+from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, one_of
 
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
@@ -189,6 +190,8 @@ class Adversary(ABC):
     Attributes:
         name: as the command line and documents spell it.
         title: in people's words.
+        short: a few words for a chip below the name; the title where nothing is stated.
+        style: how its curve is drawn; one of ``reticent.styles.SPARE`` where nothing is stated.
         averaged: whether the numbers are averages over what the attacker does not know.
         relation: the neighbouring relation that is meant where none is stated.
         methods: how it can be evaluated; the first is meant where none is stated.
@@ -196,6 +199,7 @@ class Adversary(ABC):
         lacks: completes "does not know ...", beside draws and noise; empty where there is nothing else.
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
+        counts_parameters: it needs the number of released coordinates, where the release states it.
         by_name_only: not among "all": a published formula that is kept for reproduction.
     """
 
@@ -203,11 +207,14 @@ class Adversary(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    short: ClassVar[str] = ""
+    style: ClassVar[Style | None] = None
     averaged: ClassVar[bool] = False
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
+    counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
 
     def fitted(self, form: GradientsRecord) -> Self:
@@ -331,3 +338,11 @@ def standard_adversaries() -> tuple[Adversary, ...]:
 def everybody() -> dict[str, type[Adversary]]:
     """What "all" stands for: every attacker but those that are kept for reproduction, by name."""
     return {name: kind for name, kind in ADVERSARIES.items() if not kind.by_name_only}
+
+
+def style_of(attacker: str) -> Style:
+    """How the curve of the attacker with this name is drawn; of one that is not known, as the first without a style."""
+    if (kind := ADVERSARIES.get(attacker)) is not None and kind.style is not None:
+        return kind.style
+    unstyled = [name for name, kind in ADVERSARIES.items() if kind.style is None]
+    return SPARE[unstyled.index(attacker) % len(SPARE) if attacker in unstyled else 0]

@@ -15,6 +15,7 @@ from reticent.mechanisms.dpsgd import one_record, singly_sampled
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis
 from reticent.proofs.references import cite
+from reticent.styles import Style
 
 _SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
 _UNSAFE = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
@@ -45,6 +46,8 @@ class Membership(Adversary):
 
     name: ClassVar[str] = "membership"
     title: ClassVar[str] = "Attacker with two candidates"
+    short: ClassVar[str] = "two candidates"
+    style: ClassVar[Style] = Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5")
     methods: ClassVar[tuple[Method, ...]] = tuple(Method)
     knows: ClassVar[str] = "all other records and both candidates for this one"
     lacks: ClassVar[str] = ""

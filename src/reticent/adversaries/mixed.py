@@ -17,6 +17,7 @@ from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.proofs import Basis
 from reticent.proofs.references import cite
 from reticent.registry import described
+from reticent.styles import Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Mixed(Adversary):
 
     name: ClassVar[str] = "mixed"
     title: ClassVar[str] = "Attacker who may know the direction"
+    short: ClassVar[str] = "direction may be known"
+    style: ClassVar[Style] = Style("#2b83ba", (3, 3), "#0067a8", "#6bb8f2")
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 

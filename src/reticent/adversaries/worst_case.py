@@ -10,6 +10,7 @@ from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Basis
 from reticent.proofs.references import cite
+from reticent.styles import Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class WorstCase(Adversary):
 
     name: ClassVar[str] = "worst-case"
     title: ClassVar[str] = "Any attacker (worst case)"
+    short: ClassVar[str] = "any attacker"
+    style: ClassVar[Style] = Style("#7f7f7f", (), "#111111", "#f2f2f2")
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record was used"

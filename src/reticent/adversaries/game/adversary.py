@@ -19,6 +19,7 @@ from reticent.mechanisms.dpsgd import one_record
 from reticent.proofs import Basis
 from reticent.proofs.references import cite
 from reticent.registry import described
+from reticent.styles import Style
 
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
@@ -59,6 +60,9 @@ class MembershipGame(Adversary):
 
     name: ClassVar[str] = "membership-game"
     title: ClassVar[str] = "Attacker who knows people in general"
+    short: ClassVar[str] = "knows the population"
+    style: ClassVar[Style] = Style("#b0578f", (2, 2), "#98467a", "#e59ac8")
+    counts_parameters: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PROVEN, Method.PUBLISHED)
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"

@@ -22,6 +22,7 @@ from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis, Status, condition
 from reticent.proofs.references import cite
 from reticent.registry import described
+from reticent.styles import Style
 
 _AVERAGE = (
     "The attacker does not know in which direction this record moves the result; it is the same direction in all "
@@ -121,6 +122,8 @@ class Relaxed(Adversary):
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
+    short: ClassVar[str] = "direction unknown"
+    style: ClassVar[Style] = Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c")
     knows: ClassVar[str] = "all other records and how far this one can move the result"
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"

@@ -13,6 +13,7 @@ from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.proofs import Basis
 from reticent.proofs.references import cite
 from reticent.registry import described
+from reticent.styles import Style
 
 _TOO_WEAK = (
     "This attacker looks at nothing but one norm per release. The direction of a record's effect is the same in all "
@@ -40,6 +41,7 @@ class NormOnly(Adversary):
 
     name: ClassVar[str] = "norm-only"
     title: ClassVar[str] = "Attacker who looks at norms only (published)"
+    style: ClassVar[Style] = Style("#c44a55", (5, 2), "#a3202f", "#ff8f98")
     averaged: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.PUBLISHED,)
     knows: ClassVar[str] = "all other records and how far this one can move the result, but looks at norms only,"
