@@ -18,6 +18,7 @@ PACKAGES = (
     "reticent.risk",
     "reticent.curves",
     "reticent.accountants",
+    "reticent.accountants.mixture_as_gaussian",
     "reticent.calibration",
     "reticent.auditing",
     "reticent.attacks",
