@@ -32,7 +32,7 @@ PACKAGES = (
     "reticent.attacks.white_box",
     "reticent.training",
     "reticent.training.randomness",
-    "reticent.training.recorder",
+    "reticent.sensitivity.recorder",
     "reticent.sensitivity",
     "reticent.training.sweep",
     "reticent.data",

@@ -96,7 +96,7 @@ def _constraints() -> Iterator[str]:
     yield (
         "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
         "`verify`, and so `gate`, refuse it. The rules are data: `records/run_rules.py`, `records/watch_rules.py`, "
-        "`certificate/ledger_rules.py`."
+        "`certificates/ledger_rules.py`."
     )
     tables = (
         ("A run of `reticent train`", RUN_RULES),

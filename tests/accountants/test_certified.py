@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from reticent.accountants.advantage import enclose_advantage
+from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.lattice import compose_lattice
 from reticent.accountants.steps import steps_of
 from reticent.errors import NumericalError

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from reticent.accountants import _power, advantage, bounds, cut_moments, lattice
+from reticent.accountants import _power, advantage_alone, affinity, bounds, cut_moments, lattice
 from reticent.accountants._power import GridStep, Tilted
 from reticent.accountants.cut_moments import SampledStep
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.mechanisms import Neighbouring
-from reticent.pairs import AntipodalPair, affinity
+from reticent.pairs import AntipodalPair
 from reticent.pairs.sampled_gaussian import SampledGaussian
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
@@ -89,18 +89,18 @@ def test_nodes_left_out_are_paid_for(antipodal):
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     """Few digits: images of the payoff are far above every other error."""
-    exact = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
-    monkeypatch.setattr(advantage, "_DIGITS", 3.0)
-    monkeypatch.setattr(advantage, "_MOST_FREQUENCIES", 10**5)
+    exact = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    monkeypatch.setattr(advantage_alone, "_DIGITS", 3.0)
+    monkeypatch.setattr(advantage_alone, "_MOST_FREQUENCIES", 10**5)
     sums = []
-    whole = advantage._sum
+    whole = advantage_alone._sum
 
     def longer(law, real, decay, spacing, last):
         sums.append(whole(law, real, decay, spacing, 12 * last))
         return sums[-1]
 
-    monkeypatch.setattr(advantage, "_sum", longer)
-    lower, upper = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    monkeypatch.setattr(advantage_alone, "_sum", longer)
+    lower, upper = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
     assert lower <= exact[0] <= exact[1] <= upper
     assert upper - lower > 1e-4
     assert sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of the width is the sum's error
@@ -109,10 +109,10 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
     """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
-    exact = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
-    monkeypatch.setattr(advantage, "_NEGLIGIBLE", 1e-4)
-    monkeypatch.setattr(advantage, "_MANY_SINES", 0)
-    lower, upper = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    exact = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    monkeypatch.setattr(advantage_alone, "_NEGLIGIBLE", 1e-4)
+    monkeypatch.setattr(advantage_alone, "_MANY_SINES", 0)
+    lower, upper = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
     assert lower <= exact[0] <= exact[1] <= upper
     assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
     assert upper - lower < 0.1
@@ -121,10 +121,10 @@ def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monkeypatch):
     """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
-    exact = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    exact = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
     rule = SampledGaussian.rule
     monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t: rule(law, c, t) + 1e-7)
-    lower, upper = advantage.enclose_advantage(1.0, 0.3, 30, antipodal)
+    lower, upper = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
     assert lower <= exact[0] <= exact[1] <= upper
     assert 5e-7 < upper - lower < 1e-4
 

@@ -44,7 +44,7 @@ def test_the_rest_runs_again_without_drift(name: str) -> None:
 
 def test_kept_results_and_pictures_are_what_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result, picture = papers.run_entry(papers.load_entry("gaussian-mip/table-3"))
-    (tmp_path / "src" / "reticent" / "gallery" / "results").mkdir(parents=True)
+    (tmp_path / "src" / "reticent" / "papers" / "results").mkdir(parents=True)
     monkeypatch.setattr("reticent.papers.run.checkout", lambda: tmp_path)
     papers.keep(result, picture)
     written = json.loads((tmp_path / "src/reticent/papers/results/gaussian-mip--table-3.json").read_text())

@@ -37,7 +37,7 @@ def test_every_figure_and_every_table_with_numbers_is_there() -> None:
 def test_each_has_a_verdict_that_follows_from_its_numbers(name: str) -> None:
     """``agrees`` means that each published number lies within its stated tolerance, here written out once more."""
     result = papers.stored(name)
-    file = ROOT / "src" / "reticent" / "gallery" / "results" / (name.replace("/", "--") + ".json")
+    file = ROOT / "src" / "reticent" / "papers" / "results" / (name.replace("/", "--") + ".json")
     row = json.loads(file.read_text(encoding="utf-8"))
     assert row == json.loads(json.dumps(papers.document(result)))
     for printed in row["published"]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.accountants.advantage import enclose_advantage
+from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.enclose import enclose
 from reticent.accountants.steps import Step, steps_of
 from reticent.accountants.transform import SpectralComposition, transform_of

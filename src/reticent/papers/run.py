@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = Path("docs") / "figures" / "gallery"
-RESULTS = Path("src") / "reticent" / "gallery" / "results"
+RESULTS = Path("src") / "reticent" / "papers" / "results"
 LARGEST_PICTURE = 150_000
 """Bytes; a picture above is refused, so that the documentation stays light."""
 

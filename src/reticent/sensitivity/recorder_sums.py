@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from reticent.adversaries.attribute import worst_mask_term
-from reticent.sensitivity import Diameter, Distances, diameters
+from reticent.sensitivity.diameter import Diameter, diameters
+from reticent.sensitivity.meter import Distances
 
 
 class Sums(Protocol):

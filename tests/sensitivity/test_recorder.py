@@ -15,10 +15,11 @@ from reticent.attacks.attribute_simulation import PairTrace, simulate
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, SensitiveAttribute, diameters
+from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.hooks import RunContext
 from reticent.training.loop import Settings, fit
 from reticent.training.randomness import SeededSource, Stream
-from reticent.training.recorder import AttributeHook, AttributeRecorder, AuditSet
+from reticent.training.sensitive import AttributeHook
 
 NOISE, CLIP, RATE, STEPS = 1.3, 0.4, 0.2, 12
 AGE = SensitiveAttribute.number(1, -1.0, 2.0, 5)
