@@ -6,7 +6,6 @@ import threading
 
 import pytest
 
-from reticent import _check
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 
 
@@ -26,31 +25,6 @@ def test_a_newer_question_ends_the_older_one() -> None:
             pytest.fail("the older question was never told")
     asked.join(timeout=5)
     with pytest.raises(SupersededError), turns.turn("page", 1):
-        pass
-
-
-def test_a_newer_question_ends_a_computation_that_never_asks() -> None:
-    turns, began = Turns(), threading.Event()
-    ended: list[type] = []
-
-    def endless() -> None:
-        try:
-            with turns.turn("page", 1):
-                while True:
-                    _check.positive(noise=1.0)
-                    began.set()
-        except SupersededError as error:
-            ended.append(type(error))
-
-    computing = threading.Thread(target=endless, daemon=True)
-    computing.start()
-    assert began.wait(5)
-    turns.note("other", 9)
-    assert computing.is_alive(), "another page does not end it"
-    turns.note("page", 2)
-    computing.join(timeout=5)
-    assert ended == [SupersededError]
-    with turns.turn("page", 3):
         pass
 
 
