@@ -12,7 +12,7 @@ import pytest
 
 from reticent import registry
 from reticent.accountants import compose
-from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Claim, Method, WorstCase
+from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method, WorstCase
 from reticent.adversaries.base import adversaries_named
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
@@ -21,9 +21,10 @@ from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.curves import GaussianTradeOff, Mixture
+from reticent.curves.enclosure import Enclosure
 from reticent.errors import ExtensionError, ParameterError
 from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.proofs import references
+from reticent.proofs import Proof, references
 from reticent.proofs.references import Paper, Theorem, add_paper
 from reticent.registry import Registry, described, parameters_of
 
@@ -50,7 +51,8 @@ class Sleepy(Adversary):
     def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method = Method.EXACT) -> Assessment:
         truth = compose(mechanism, neighbouring)
         curve = Mixture([truth.pessimistic, GaussianTradeOff(0.0)], [self.awake, 1.0 - self.awake])
-        return Assessment(self, neighbouring, method, Claim.BOUND, curve, None, ("RETICENT:public-coin",))
+        proof = Proof(Enclosure.from_above(curve), theorems=("RETICENT:public-coin",))
+        return Assessment(self, neighbouring, method, (proof,))
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def _named(verbs, capsys) -> None:
     for verb in verbs:
         shown = said(capsys, *verb, "--help")
         assert "attribute, sleepy" in shown, verb
-        assert "--awake <float> Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
+        assert "--awake FLOAT Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
         assert "and zero-out for sleepy" in shown, verb
 
 

@@ -5,14 +5,15 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from reticent.accountants import enclose
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
+from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
+from tests.accountants.one_kind import steps
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 NET = np.concatenate([np.linspace(0.0, 60.0, 601), np.geomspace(61.0, 3000.0, 200)])
@@ -108,7 +109,7 @@ def test_no_privacy_is_said_at_once(monkeypatch):
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a route was run")
 
-    monkeypatch.setattr(enclose, "compose_lattice", never)
+    monkeypatch.setattr(Lattice, "answer", never)
     monkeypatch.setattr(SpectralComposition, "polygons", never)
     compose.cache_clear()
     bracket = compose(DPSGD(0.2, 0.01, 10_000), ADD)
@@ -119,7 +120,7 @@ def test_no_privacy_is_said_at_once(monkeypatch):
 def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
     """With 1 - alpha rounded to 1 it claimed false positive rate 0 at rates that attain 1e-20."""
     step = Subsampled(GaussianTradeOff(3.0), 1e-3)
-    curve = loudest_step([(step, 10)])
+    curve = loudest_step(steps(step, 10))
     for epsilon in (5.0, 15.0, 25.0):
         assert float(curve.delta(epsilon)) <= 10 * float(step.delta(epsilon)) * (1 + 1e-9)
     assert float(curve.delta(25.0)) > 0.0
@@ -139,7 +140,7 @@ def test_cheap_bounds_enclose(noise, rate, steps, relation):
     """From moments alone: above and below what composition encloses, and within a factor where it matters."""
     run = DPSGD(noise, rate, steps)
     kinds, _ = steps_of(run, relation)
-    cheap = CheapBounds([(step.curve(), step.count) for step in kinds], [step.pair.largest_losses for step in kinds])
+    cheap = CheapBounds(kinds)
     bracket = compose(run, relation)
     truth = bracket.optimistic.log_delta(NET[:400])
     for curve in cheap.above():

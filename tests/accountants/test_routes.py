@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from reticent.accountants import advantage, certified_advantage, compose, enclose
+from reticent.accountants import advantage, certified_advantage, compose
+from reticent.accountants.lattice import Lattice
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
 from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
@@ -19,23 +20,21 @@ def no_room(*_: object, **__: object) -> None:
 
 
 def test_every_route_is_told_with_its_width():
-    bounds, transform = compose(DPSGD(2.0, 0.05, 500), ADD).routes
+    bounds, transform = compose(DPSGD(2.0, 0.05, 500), ADD).trace
     assert (bounds.name, transform.name) == ("bounds", "transform")
     assert transform.width < 1e-6 < bounds.width
     assert transform.failure == bounds.failure == ""
-    nearly_atomic = compose(DPSGD(0.2, 1e-3, 20), ADD).routes
+    nearly_atomic = compose(DPSGD(0.2, 1e-3, 20), ADD).trace
     assert "too close to atomic" in nearly_atomic[1].failure
     assert nearly_atomic[1].width == math.inf
     assert "lattice of 65536 points" in [route.name for route in nearly_atomic]
 
 
 def test_a_route_that_fails_says_why(monkeypatch):
-    monkeypatch.setattr(enclose, "compose_lattice", no_room)
+    monkeypatch.setattr(Lattice, "answer", no_room)
     compose.cache_clear()
     bracket = compose(Laplace(2.0, 8), ADD)
-    assert [route.failure for route in bracket.routes if route.name.startswith("lattice")] == [
-        "no room on the grid"
-    ] * 2
+    assert [route.failure for route in bracket.trace if route.name.startswith("lattice")] == ["no room on the grid"] * 2
     assert len(bracket.notes) == 1
     assert "no room on the grid" in bracket.notes[0]
     compose.cache_clear()
@@ -43,7 +42,7 @@ def test_a_route_that_fails_says_why(monkeypatch):
 
 def test_tails_that_are_left_out_are_told():
     """Next to the smallest loss, 50 log(1 - rate), contours need ever more nodes."""
-    routes = compose(DPSGD(1.0, 0.02, 50), ADD).routes
+    routes = compose(DPSGD(1.0, 0.02, 50), ADD).trace
     assert routes[1].width < 1e-6
     assert "thresholds -" in routes[1].failure
     assert "nodes would be needed" in routes[1].failure

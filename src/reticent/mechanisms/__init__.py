@@ -4,7 +4,7 @@ A file here gives the pairs that dominate a release, and the theorems that say s
 ``reticent.adversaries``; what really ran is in ``reticent.records``.
 """
 
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part
+from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.gradients import Gradients
@@ -13,6 +13,7 @@ from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.matrix import MatrixMechanism
 from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
+from reticent.pairs import Neighbouring, Part
 
 for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism):
     MECHANISMS.add(_kind)

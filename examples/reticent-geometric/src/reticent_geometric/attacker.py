@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from reticent.accountants import mu_limits, worst_case
 from reticent.adversaries import Adversary, Assessment, Method
+from reticent.adversaries.worst_case import worst_case_proof
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.proofs import Basis
 from reticent.registry import described
 from reticent_geometric.theorems import THINNED
 
@@ -46,17 +45,5 @@ class EveryKth(Adversary):
         if not hasattr(mechanism, "releases"):
             raise UnsupportedError("every-kth is known for independent releases; steps of training are none")
         seen = replace(mechanism, releases=-(-mechanism.releases // self.stride))
-        truth = worst_case(seen, neighbouring)
-        keys = (THINNED, *(key for part in seen.parts_under(neighbouring) for key in part.theorems))
-        return Assessment(
-            adversary=self,
-            neighbouring=neighbouring,
-            method=method,
-            basis=Basis.PROOF,
-            curve=truth.pessimistic,
-            truth=truth,
-            theorems=tuple(dict.fromkeys(keys)),
-            conditions=mechanism.conditions,
-            notes=mechanism.notes,
-            mu_limits=mu_limits(seen, neighbouring),
-        )
+        proof = worst_case_proof(seen, neighbouring).citing(THINNED)
+        return Assessment(self, neighbouring, Method.EXACT, (proof,))

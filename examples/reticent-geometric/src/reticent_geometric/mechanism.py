@@ -11,7 +11,7 @@ import numpy as np
 from reticent.curves import LogErrors, PolygonTradeOff
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring, Part
-from reticent.pairs.base import CurvePair
+from reticent.pairs import CurvePair
 from reticent.proofs import Condition, condition
 from reticent.registry import Search, described
 from reticent_geometric.theorems import GEOMETRIC
