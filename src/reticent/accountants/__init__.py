@@ -1,4 +1,7 @@
-"""Accountants: many releases, one curve, with a bound on each numerical error. One file a route; no attacker here."""
+"""Accountants: many releases, one curve, with a bound on each numerical error. One file a route.
+
+A file here knows dominating pairs and how many there are. It knows no mechanism and no attacker.
+"""
 
 from reticent.accountants.all_rates import mu_limits
 from reticent.accountants.compose import Composed, certified_advantage, compose, worst_case
