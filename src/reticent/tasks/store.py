@@ -29,8 +29,17 @@ from typing import Any
 import numpy as np
 
 from reticent.errors import ArtifactError
-from reticent.tasks.readers import DATA_LIMIT, inside, read_bytes, read_json, read_tensors
-from reticent.tasks.writers import canonical_json, sync_folder, tensors_bytes, write_bytes, write_json
+from reticent.tasks.files import (
+    canonical_json,
+    inside,
+    read_bytes,
+    read_json,
+    read_tensors,
+    sync_folder,
+    tensors_bytes,
+    write_bytes,
+    write_json,
+)
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"
 _TASK_SCHEMA = "reticent.task/1"
@@ -246,7 +255,7 @@ class Store:
         for entry in inside(self.root, "partial").glob("task-*"):
             if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
                 shutil.rmtree(entry, ignore_errors=True)
-        for entry in [*self.root.glob(".manifest.json-*"), *(self.root / "blobs").glob(".*.safetensors-*")]:
+        for entry in [*self.root.glob(".manifest.json.partial-*"), *(self.root / "blobs").glob(".*.partial-*")]:
             entry.unlink(missing_ok=True)
 
 
@@ -259,13 +268,12 @@ def _just_begun(path: Path) -> bool:
     """Whether an entry is what a process leaves that was killed before it could write the manifest."""
     if path.name == "lock":
         return path.is_file() and not path.is_symlink() and path.stat().st_size == 0
-    return re.fullmatch(r"\.manifest\.json-\w{8}", path.name) is not None
+    return re.fullmatch(r"\.manifest\.json\.partial-\w+", path.name) is not None
 
 
 def _of_a_task(path: Path) -> bool:
-    return (
-        re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)-\w{8}", path.name) is not None
-    )
+    name = r"(result\.safetensors|task\.json)"
+    return re.fullmatch(rf"{name}|\.{name}\.partial-\w+", path.name) is not None
 
 
 def _is_finished_run(folder: Path) -> bool:
@@ -288,6 +296,6 @@ def _one_line(root: Path) -> Iterator[None]:
 
 
 def _verify(path: Path, digest: object) -> None:
-    found = hashlib.sha256(read_bytes(path, DATA_LIMIT)).hexdigest()
+    found = hashlib.sha256(read_bytes(path)).hexdigest()
     if found != digest:
         raise ArtifactError(f"{path}: its SHA-256 is {found[:12]}..., not the recorded one; delete it and resume")
