@@ -90,7 +90,7 @@ class Update:
 
 @runtime_checkable
 class StepHook(Protocol):
-    """What ``train(..., hooks=[...])`` calls."""
+    """What ``train(..., hooks=[...])`` calls. A subclass states what it needs; the rest does nothing."""
 
     def start(self, context: RunContext) -> None:
         """Called once, before the first step."""

@@ -14,13 +14,15 @@ from reticent.io import strict
 from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
 from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig
-from reticent.training.hooks import RunContext, Step, StopTraining, Update
+from reticent.training.hooks import RunContext, Step, StepHook, StopTraining
 
 SENSITIVITY = "sensitivity.json"
 
 
-class AttributeHook:
+class AttributeHook(StepHook):
     """An ``AttributeRecorder`` as a hook of ``reticent.training``; stops the run when the budget is spent.
+
+    What it records is private and stays in memory.
 
     Attributes:
         recorder: the recorder, once the run has started.
@@ -74,12 +76,6 @@ class AttributeHook:
         """Measure; raises ``StopTraining`` when the step would exceed the budget."""
         if self.recorder is not None and not self.recorder.observe(step.features, step.labels, step.indices):
             raise StopTraining("the attribute budget is spent")
-
-    def after_step(self, step: Step, update: Update) -> None:
-        """Nothing to do."""
-
-    def finish(self) -> None:
-        """Nothing to write: what was recorded is private and stays in memory."""
 
 
 def _audited(chosen: np.ndarray, records: int) -> np.ndarray:
