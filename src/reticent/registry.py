@@ -145,7 +145,7 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         name: str = kind.name  # type: ignore[attr-defined]
         if self._listed.setdefault(name, kind) is not kind:
             raise ParameterError("name", name, f"a name that no other {self._what} has")
-        kind.__init__ = hinting(kind.__init__)  # type: ignore[misc]
+        kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
         return kind
 
     def remove(self, name: str) -> None:
@@ -206,4 +206,4 @@ def _entry_points() -> EntryPoints:
     """Of every installed package, read once: that takes milliseconds, and so does the import of their reader."""
     from importlib.metadata import entry_points
 
-    return entry_points()
+    return entry_points()  # type: ignore[return-value]

@@ -81,5 +81,5 @@ class Route(ABC):
             return Unanswered(str(error))
 
 
-ROUTES: Registry[Route] = Registry("route", "reticent.routes", Route)  # type: ignore[type-abstract]
+ROUTES: Registry[Route] = Registry("route", "reticent.routes", Route)
 """Of other packages; each is made without arguments. ``enclose`` asks them where its own leave the advantage wide."""

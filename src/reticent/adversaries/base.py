@@ -287,7 +287,7 @@ class Adversary(ABC):
         """
 
 
-ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary)  # type: ignore[type-abstract]
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary)
 """In the order in which certificates and tables show them."""
 
 ALL = "all"

@@ -90,7 +90,7 @@ class Attack(ABC):
         """
 
 
-ATTACKS: Registry[Attack] = Registry("attack", "reticent.attacks", Attack)  # type: ignore[type-abstract]
+ATTACKS: Registry[Attack] = Registry("attack", "reticent.attacks", Attack)
 """Every attack that has a name."""
 
 

@@ -64,7 +64,7 @@ class Statistic(ABC):
         """
 
 
-STATISTICS: Registry[Statistic] = Registry("statistic", "reticent.statistics", Statistic)  # type: ignore[type-abstract]
+STATISTICS: Registry[Statistic] = Registry("statistic", "reticent.statistics", Statistic)
 """In the order in which a report shows them."""
 
 

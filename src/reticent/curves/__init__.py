@@ -1,4 +1,7 @@
-"""Trade-off curves and their algebra: the mathematics, one file per curve."""
+"""Trade-off curves, their algebra, polygons and enclosures: the mathematics, one file per curve.
+
+Nothing here knows a release, a theorem or an attacker.
+"""
 
 from reticent.curves import ncx2, published
 from reticent.curves.algebra import Mixture, Subsampled, subsampled

@@ -98,7 +98,7 @@ class Mechanism(Short, ABC):
         return given
 
 
-MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism)  # type: ignore[type-abstract]
+MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism)
 """Every single mechanism by name; a ``Ledger`` is a list of them."""
 
 
