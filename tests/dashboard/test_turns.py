@@ -7,6 +7,7 @@ import threading
 import pytest
 
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
+from reticent.stopping import checkpoint
 
 
 def test_a_newer_question_ends_the_older_one() -> None:
@@ -25,6 +26,31 @@ def test_a_newer_question_ends_the_older_one() -> None:
             pytest.fail("the older question was never told")
     asked.join(timeout=5)
     with pytest.raises(SupersededError), turns.turn("page", 1):
+        pass
+
+
+def test_a_newer_question_ends_a_computation_at_its_next_checkpoint() -> None:
+    turns, began = Turns(), threading.Event()
+    ended: list[type] = []
+
+    def endless() -> None:
+        try:
+            with turns.turn("page", 1):
+                while True:
+                    checkpoint()
+                    began.set()
+        except SupersededError as error:
+            ended.append(type(error))
+
+    computing = threading.Thread(target=endless, daemon=True)
+    computing.start()
+    assert began.wait(5)
+    turns.note("other", 9)
+    assert computing.is_alive(), "another page does not end it"
+    turns.note("page", 2)
+    computing.join(timeout=5)
+    assert ended == [SupersededError]
+    with turns.turn("page", 3):
         pass
 
 

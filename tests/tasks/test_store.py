@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from reticent.errors import ArtifactError
+from reticent.io.strict import canonical
 from reticent.tasks import Progress, Store, Task, execute, read_json, write_json
-from reticent.tasks.files import canonical_json, tensors_bytes
+from reticent.tasks.files import tensors_bytes
 
 ARRAYS = {"x": np.arange(6.0).reshape(2, 3), "flag": np.array([True, False]), "n": np.array([1, 2], dtype=np.int64)}
 
@@ -136,9 +137,9 @@ def test_a_manifest_makes_a_round_trip(tmp_path):
 
 
 def test_canonical_json_is_strict_and_sorted(tmp_path):
-    assert canonical_json({"b": 1, "a": [1.5, None]}) == b'{"a":[1.5,null],"b":1}'
+    assert canonical({"b": 1, "a": [1.5, None]}) == b'{"a":[1.5,null],"b":1}'
     for bad in (float("nan"), {"x": float("inf")}, {1, 2}, object()):
         with pytest.raises(ArtifactError):
-            canonical_json(bad)
+            canonical(bad)
     write_json(tmp_path / "a.json", {"x": 1})
     assert read_json(tmp_path / "a.json") == json.loads((tmp_path / "a.json").read_text()) == {"x": 1}

@@ -6,7 +6,8 @@ needs is in a folder of its own (``relaxed``, ``game``). The composition of the 
 """
 
 from reticent.adversaries.attribute import Attribute
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody, style_of
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method, everybody, style_of
+from reticent.adversaries.final_model import FinalModel
 from reticent.adversaries.game.adversary import MembershipGame
 from reticent.adversaries.membership import Membership
 from reticent.adversaries.mixed import Mixed
@@ -14,9 +15,10 @@ from reticent.adversaries.relaxed.adversary import Relaxed
 from reticent.adversaries.relaxed.norm_only import NormOnly
 from reticent.adversaries.side_by_side import assess, assess_answerable, check_dominance
 from reticent.adversaries.worst_case import WorstCase
+from reticent.curves.enclosure import Interval
 from reticent.proofs import Claim
 
-for _kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, NormOnly, Attribute):
+for _kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, NormOnly, Attribute, FinalModel):
     ADVERSARIES.add(_kind)
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Assessment",
     "Attribute",
     "Claim",
+    "FinalModel",
     "Interval",
     "Membership",
     "MembershipGame",

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from reticent.errors import ReticentError
+from reticent.stopping import Stopped, stoppable
 
 _PATIENCE = 120.0
 
@@ -30,8 +31,8 @@ class _Page:
 class Turns:
     """Lets one computation of a page run at a time, and only ever the newest.
 
-    Threads cannot be stopped from outside. A computation ends where it looks, between two attackers, once its page has
-    asked something else. What one attacker takes is seconds, because the inputs are limited.
+    A computation that runs ends at its next ``stopping.checkpoint`` once its page has asked something else; nothing of
+    it is kept. Checkpoints lie tenths of a second apart, mostly less.
 
     Args:
         at_once: computations of all pages together that may run.
@@ -59,7 +60,8 @@ class Turns:
                 self._check(entry, number)
                 with _held(self._slots):
                     self._check(entry, number)
-                    yield Turn(entry, number)
+                    with _ending(entry, number):
+                        yield Turn(entry, number)
         finally:
             with self._mutex:
                 self._queued -= 1
@@ -110,6 +112,20 @@ class Turn:
             SupersededError: it has.
         """
         Turns._check(self.entry, self.number)
+
+
+@contextmanager
+def _ending(entry: _Page, number: float) -> Iterator[None]:
+    """Ends what this thread computes once the page has asked something else.
+
+    Raises:
+        SupersededError: it has.
+    """
+    try:
+        with stoppable(lambda: number < entry.newest):
+            yield
+    except Stopped:
+        raise SupersededError("the page has asked something else since") from None
 
 
 @contextmanager

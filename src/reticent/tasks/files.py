@@ -6,8 +6,6 @@ wrong ends in one ``ArtifactError`` that names the file. A reader sees an old fi
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
+from reticent.io.files import read_bytes, write_atomic
 
 JSON_LIMIT = 64 * 2**20
 """Largest JSON file in bytes."""
@@ -25,6 +24,7 @@ HEADER_LIMIT = 2**20
 DATA_LIMIT = 8 * 2**30
 """Largest safetensors file in bytes."""
 
+_MOST = 1_000_000  # keys and objects
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
@@ -53,22 +53,13 @@ def inside(root: Path, *names: str) -> Path:
     return path
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of a plain file that is no link.
-
-    Raises:
-        ArtifactError: there is no such file, or it is something else, or too long.
-    """
-    return strict.read_bytes(path, DATA_LIMIT, follow=False)
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """A strict JSON object: no NaN, no Infinity, no number that overflows, no key twice.
 
     Raises:
         ArtifactError: it is missing, too long, or anything else than that.
     """
-    value = strict.loads(strict.read_bytes(path, JSON_LIMIT, follow=False), str(path))
+    value = strict.loads(read_bytes(path, JSON_LIMIT, follow=False), str(path), keys=_MOST, objects=_MOST)
     if not isinstance(value, dict):
         raise ArtifactError(f"{path}: is not a JSON object")
     return value
@@ -83,7 +74,7 @@ def read_tensors(path: Path) -> dict[str, np.ndarray]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    data = read_bytes(path)
+    data = read_bytes(path, DATA_LIMIT, follow=False)
     if not 2 <= int.from_bytes(data[:8], "little") <= min(HEADER_LIMIT, len(data) - 8):
         raise ArtifactError(f"{path}: is truncated or no safetensors file")
     try:
@@ -100,21 +91,9 @@ def _require_finite(arrays: Mapping[str, np.ndarray], where: str = "") -> None:
             raise ArtifactError(f"{where}{name!r} holds a number that is not finite")
 
 
-def canonical_json(value: Any) -> bytes:
-    """Strict JSON with sorted keys and no spaces: equal values have equal bytes.
-
-    Raises:
-        ArtifactError: ``value`` holds NaN, an infinity, or something that JSON has no form for.
-    """
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
-        raise ArtifactError(f"cannot be written as strict JSON: {error}") from None
-
-
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write a JSON object atomically (indented, keys sorted)."""
-    write_bytes(path, strict.dumps(json.loads(canonical_json(value))).encode())
+    write_atomic(path, strict.dumps(dict(value), ordered=True).encode(), private=True)
 
 
 def tensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -127,18 +106,3 @@ def tensors_bytes(arrays: Mapping[str, np.ndarray]) -> bytes:
 
     _require_finite(arrays)
     return save({name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)})
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write ``data`` atomically and flush it to the disk."""
-    strict.write_atomic(path, data)
-    sync_folder(path.parent)
-
-
-def sync_folder(path: Path) -> None:
-    """Flush a folder's entries to the disk, so that a rename survives a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
