@@ -102,6 +102,8 @@ def test_pickles_links_devices_and_folders_are_refused_and_nothing_runs(tmp_path
         path.write_bytes(pickle.dumps(Bomb(trace), protocol=protocol))
         with pytest.raises(ArtifactError):
             reader(path)
+    path.write_bytes(b"{}" if reader is read_json else tensors_bytes({"x": np.arange(8.0)}))
+    assert len(reader(path)) == (reader is read_tensors)
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe")
     for name in ("link", "pipe", ".", "absent"):
