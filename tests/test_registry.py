@@ -85,7 +85,7 @@ def test_help_names_it_with_its_parameter(capsys) -> None:
 def _named(verbs, capsys) -> None:
     for verb in verbs:
         shown = said(capsys, *verb, "--help")
-        assert "final-model, sleepy" in shown, verb
+        assert "attribute, sleepy" in shown, verb
         assert "--awake FLOAT Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
         assert "and zero-out for sleepy" in shown, verb
 

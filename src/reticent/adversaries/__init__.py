@@ -18,7 +18,7 @@ from reticent.adversaries.worst_case import WorstCase
 from reticent.curves.enclosure import Interval
 from reticent.proofs import Claim
 
-for _kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, NormOnly, Attribute, FinalModel):
+for _kind in (WorstCase, Relaxed, Mixed, Membership, MembershipGame, NormOnly, FinalModel, Attribute):
     ADVERSARIES.add(_kind)
 
 __all__ = [
