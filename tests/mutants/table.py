@@ -24,7 +24,7 @@ ADVERSARIES = "tests/adversaries/test_adversaries.py"
 GAME = "tests/adversaries/game/test_membership_game.py"
 ATTRIBUTE = "tests/adversaries/test_attribute.py"
 CALIBRATE = "tests/calibration/test_calibrate.py"
-RECORDER = "tests/training/test_recorder.py"
+RECORDER = "tests/sensitivity/test_recorder.py"
 TRUST = "tests/sensitivity/test_sensitivity_trust.py"
 SENSITIVITY = "tests/sensitivity/test_sensitivity.py"
 CUT = "tests/accountants/test_cut_moments.py"
@@ -44,6 +44,7 @@ WHITE_BOX = "tests/attacks/test_white_box.py"
 REACTING = "tests/adversaries/relaxed/test_reacting.py"
 REACTING_ORACLES = "tests/adversaries/relaxed/test_reacting_oracles.py"
 SCREEN = "tests/dashboard/test_screen.py"
+REGISTRY = "tests/test_registry.py"
 FORM = "tests/training/test_model_form.py"
 NORMALISE = "tests/training/test_normalise.py"
 VOUCHED = "tests/records/test_vouched.py"
@@ -187,9 +188,9 @@ MUTANTS = (
     Mutant("Corollary 10 as printed", "reticent/adversaries/attribute.py", "squares = [p.steps * _square(p.rate * p.change / p.noise)", "squares = [p.steps * _square(p.change / p.noise)", ATTRIBUTE + "::test_corollary_10_is_reproduced"),
     Mutant("calibration: the unsafe end", "reticent/calibration/solve.py", "best, gap = edge.safe\n", "best, gap = edge.unsafe or edge.safe\n", CALIBRATE + "::test_worst_case_targets_are_met_and_tight"),
     Mutant("calibration of whole numbers: one more", "reticent/calibration/solve.py", "return safe, self.claim(safe), 0.0 if safe >= high else 1.0 / safe", "return safe + 1, self.claim(safe), 0.0 if safe >= high else 1.0 / safe", CALIBRATE + "::test_whole_numbers_stop_just_before_the_edge"),
-    Mutant("recorder: slack of changes", "reticent/training/recorder.py", "slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))", "slack = 0.0", RECORDER + "::test_every_step_adds_its_slack"),
-    Mutant("recorder: slack of mask terms", "reticent/training/recorder.py", "mask_slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)) * max(self.steps, 1))", "mask_slack = 0.0", RECORDER + "::test_every_step_adds_its_slack"),
-    Mutant("recorder: slack under a budget", "reticent/training/recorder.py", "            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))", "            slack = 0.0", RECORDER + "::test_a_budget_pays_the_slack_of_each_step_beforehand"),
+    Mutant("recorder: slack of changes", "reticent/sensitivity/recorder.py", "slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))", "slack = 0.0", RECORDER + "::test_every_step_adds_its_slack"),
+    Mutant("recorder: slack of mask terms", "reticent/sensitivity/recorder.py", "mask_slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)) * max(self.steps, 1))", "mask_slack = 0.0", RECORDER + "::test_every_step_adds_its_slack"),
+    Mutant("recorder: slack under a budget", "reticent/sensitivity/recorder.py", "            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))", "            slack = 0.0", RECORDER + "::test_a_budget_pays_the_slack_of_each_step_beforehand"),
     Mutant("sensitivity: clip norm", "reticent/sensitivity/meter.py", "self._engine.measure(features, labels, self._clip)", "self._engine.measure(features, labels, 1.0)", TRUST + "::test_equal_to_brute_force"),
     Mutant("sensitivity: reach of the triangle inequality", "reticent/sensitivity/dense.py", "radii.topk(2, dim=1).values.sum(1)", "radii.topk(1, dim=1).values.sum(1)", SENSITIVITY + "::test_pruning_is_exact"),
     Mutant("whole users: replacement by nobody", "reticent/pairs/whole_user.py", "absent = -1.0 if self.antipodal else 0.0", "absent = 0.0", WHOLE_USERS + "::test_one_step_by_quadrature"),
@@ -433,4 +434,14 @@ MUTANTS = (
     Mutant("final model: one shift for replacement", "reticent/adversaries/final_model.py", "once = neighbouring.sensitivity * run.records", "once = 1.0 * run.records", "tests/adversaries/test_final_model.py"),
     Mutant("final model: an epoch broken off is none", "reticent/adversaries/final_model.py", "epochs = -(-run.steps // batches)", "epochs = max(run.steps // batches, 1)", "tests/adversaries/test_final_model.py"),
     Mutant("final model: any sampler", "reticent/adversaries/final_model.py", "run.sampler is Sampler.CYCLIC and run.records == 1", "run.sampler.in_passes and run.records == 1", "tests/adversaries/test_final_model.py"),
+    Mutant("lists: a broken package is left out", "reticent/registry.py", "        except Exception as error:\n", "        except Exception as error:\n            return\n", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
+    Mutant("lists: a broken package is named once", "reticent/registry.py", "            self._searched = False\n", "", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
+    Mutant("lists: any class is an attacker", "reticent/registry.py", "not (isinstance(kind, type) and issubclass(kind, self._base))", "not isinstance(kind, type)", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
+    Mutant("lists: a name is taken over", "reticent/registry.py", "if self._listed.setdefault(name, kind) is not kind:", "if False:", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
+    Mutant("lists: a theorem of another says something else", "reticent/proofs/references.py", " or THEOREMS.setdefault(theorem.key, theorem) != theorem", " or not THEOREMS.setdefault(theorem.key, theorem)", REGISTRY + "::test_theorems_of_other_packages_are_said_once"),
+    Mutant("routes: those of other packages are not asked", "reticent/accountants/enclose.py", "for kind in ROUTES.values() if found.width > accuracy.width else ():", "for kind in ():", "tests/accountants/test_routes.py::test_routes_of_other_packages_are_asked_where_ours_are_wide"),
+    Mutant("audit: no statistics of one run", "reticent/auditing/report.py", "if kind.design in (None, scores.design)", "if kind.design is None", "tests/auditing/test_one_run.py"),
+    Mutant("screen: attackers without a sign wait for the proof", "reticent/dashboard/exploring.py", "for who in everybody if (drawn", "for who in everybody[:1] if (drawn", SCREEN + "::test_it_is_an_estimate_until_the_proven_curve_replaces_it"),
+    Mutant("tasks: tensors that are not finite", "reticent/tasks/files.py", "    _require_finite(arrays, f\"{path}: \")\n", "", "tests/tasks/test_hostile.py::test_bad_tensors"),
+    Mutant("tasks: links are followed", "reticent/tasks/files.py", "JSON_LIMIT, follow=False", "JSON_LIMIT", "tests/tasks/test_hostile.py::test_pickles_links_devices_and_folders_are_refused_and_nothing_runs"),
 )  # fmt: skip

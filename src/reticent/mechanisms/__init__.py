@@ -11,6 +11,9 @@ from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
 from reticent.pairs import Neighbouring, Part
 
+for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism):
+    MECHANISMS.add(_kind)
+
 __all__ = [
     "DPSGD",
     "MECHANISMS",

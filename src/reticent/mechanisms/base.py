@@ -1,6 +1,6 @@
 """What a mechanism is: frozen data that knows, for each neighbouring relation, the pairs that dominate its releases.
 
-Adding one takes a file in this folder and its name in ``_FILES``; docs/extending.md shows how.
+Adding one takes a file in this folder and its line in ``__init__``; docs/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ SMALLEST, LARGEST = 1e-30, 1e30
 OF_ALL_RELEASES = ("used-once", "public-preparation")
 OF_NOISE = ("unpredictable-noise", "real-numbers")
 """Keys of conditions that nobody can check from parameters alone."""
-
-_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
 
 
 class Mechanism(Short, ABC):
@@ -100,7 +98,7 @@ class Mechanism(Short, ABC):
         return given
 
 
-MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", _FILES)
+MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism)
 """Every single mechanism by name; a ``Ledger`` is a list of them."""
 
 

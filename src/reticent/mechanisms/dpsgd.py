@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.hidden_steps import allocated_parts, truncated_parts
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
@@ -31,7 +31,6 @@ _WORK_OF_A_RECORD = 1e4
 _ONE = 1e-12  # by which a rate may miss that of a whole number of batches
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class DPSGD(Mechanism):
     """DP-SGD: noisy sums of clipped gradients over batches.

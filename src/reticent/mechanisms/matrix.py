@@ -11,7 +11,7 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError
 from reticent.mechanisms import _strategies
 from reticent.mechanisms._strategies import Sensitivity
-from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.pairs import Neighbouring, Part
@@ -27,7 +27,6 @@ _ONCE = "It is assumed that each record is used in at most one step."
 _LOOSE = "The sensitivity of this strategy is known between {} and {}; the larger is used."
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class MatrixMechanism(Mechanism):
     """Sums with correlated noise: DP-FTRL, matrix mechanism.
