@@ -31,8 +31,8 @@ GOAL, STEPS, REPEATS, TURNS, BATCH = 0.03, 64, 5, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); repeats."""
 
 CALLS: dict[type, tuple[str, ...]] = {
-    Watch: ("_on_clip", "_on_noise"),
-    Moves: ("noise_added", "_before_any", "_just_before", "_just_after", "_after_any"),
+    Watch: ("_ask", "_on_clip", "_on_noise", "_after_noise"),
+    Moves: ("_before_any", "_just_before", "_just_after", "_after_any"),
     NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
 }

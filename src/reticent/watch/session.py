@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -35,9 +36,9 @@ from reticent.mechanism.watched_run import (
 )
 from reticent.provenance import sealed, signature_of
 from reticent.threat.attribute import SensitivityRecord
-from reticent.watch import declared, models, optimisers, seeds
+from reticent.watch import declared, generators, models, optimisers, seeds
 from reticent.watch.alone import AloneInFirstStep
-from reticent.watch.draws import Draws
+from reticent.watch.draws import Draws, Used
 from reticent.watch.layouts import look_at_layouts
 from reticent.watch.live import BudgetSpent, Live, LiveRisk, Log
 from reticent.watch.model_form import FormWatch
@@ -54,6 +55,12 @@ _MEASURE_EVERY = 64
 
 _NOISE_FIRST = 8
 """Steps at the start in which the length of the noise is measured; afterwards with the norms."""
+
+_PICK, _LOOKED_AT = random.Random(), 0.125  # noqa: S311  (of its own: nobody's noise comes from it)
+"""In which later steps the state of the generator is looked at, so that nobody can tell before."""
+
+_Piece = tuple[int | None, int, int | None, float]
+"""A batch that was clipped: records, batches, how many were clipped if that was counted, and the clip norm."""
 
 
 class Watch(Brief):
@@ -129,10 +136,10 @@ class Watch(Brief):
         self._begin = (start, continues, trainer_step)
         self._start: Start | None = None
         self._steps, self._faults = Steps(), set[Fault]()
-        self._pieces: list[tuple[int | None, int, int | None, float]] = []
+        self._pieces: list[_Piece] = []
         self._undo: list[Callable[[], None]] = []
         self._moves = Moves(self._optimizer, self._faults.add)
-        self._measures = False
+        self._measures = self._looks = False
         self._draws: Draws | None = None
         self._seconds = 0.0
         self._unit = unit_of(unit, private=self._private, records_per_user=records_per_user)
@@ -156,16 +163,16 @@ class Watch(Brief):
         if self._private and not self._pieces and optimisers.is_pending(self._optimizer):
             self._faults.add(Fault.STEPS_BEFORE)
         before = 0 if self._draws is None else self._draws.passes
-        drawn = self._on_draw if self._sampler.drawn is Drawn.POISSON else None
+        drawn = self._draw_seeds.coins if self._sampler.drawn is Drawn.POISSON else None
         sampler = observed_sampler(self._loader)
         self._draws = Draws(self._loader, sampler, ahead=self._ahead, passes=before, drawn=drawn)
         self._undo.append(self._draws.close)
         if self._sensitive is not None:
             self._undo += self._sensitive.attach(self._draws)
         self._undo += [register_optimizer_step_pre_hook(self._ask).remove, *self._moves.attach(self._model)]
-        for generators in (self._noise_seeds, self._draw_seeds):
-            generators.arrive()
-            self._undo.append(generators.watch_torch())
+        self._undo.append(generators.watch())
+        self._noise_seeds.arrive()
+        self._draw_seeds.arrive()
         self._undo.append(AloneInFirstStep(models.bare(self._model), self._faults.add).attach())
         if self._form is not None:
             self._undo += self._form.attach()
@@ -181,6 +188,7 @@ class Watch(Brief):
         self._mixing = models.mixing_layers(self._model)
         device = models.trained(self._model)[:1]
         default = [seeds.default(p.device) for p in device] or [torch.default_generator]
+        self._generator = getattr(self._optimizer, "generator", None)
         self._noise_seeds = seeds.Seeds(seeds.of_noise(self._optimizer) if self._private else default)
         self._draw_seeds = seeds.Seeds(seeds.of_draws(self._loader), use="draws")
 
@@ -254,7 +262,7 @@ class Watch(Brief):
         part = None if divisor is None else _check.positive(divisor=divisor)
         draws = self._open_draws()
         skipped = draws.skipped
-        used = draws.take(size)
+        used = self._used(size)
         if self._optimizer is None:
             self._moves.update_by_hand(draws.skipped > skipped)
         if self._noise_seeds.public():
@@ -381,34 +389,43 @@ class Watch(Brief):
     def _on_noise(self) -> None:
         """The last moment before noise: what was clipped since the last step is what is released now."""
         pieces, self._pieces = self._pieces, []
-        self._measures = len(self._steps) < _NOISE_FIRST or len(self._steps) % _MEASURE_EVERY == 0
-        size = _total([piece[0] for piece in pieces])
-        release = optimisers.release_of(self._optimizer, max((p[3] for p in pieces), default=1.0), size)
+        steps = len(self._steps)
+        self._measures = steps < _NOISE_FIRST or steps % _MEASURE_EVERY == 0
+        self._looks = self._measures or _PICK.random() < _LOOKED_AT
+        size, batches, clipped, norm = pieces[0] if len(pieces) == 1 else _together(pieces)
+        added = pieces[-1][1] if pieces else 1
+        release = optimisers.release_of(self._optimizer, norm, size, added)
         if release.differ:
             self._faults.add(Fault.CLIP_AND_NOISE_DIFFER)
+        used = self._used(size)
         self._look_at_seeds(release.noise_multiplier)
-        used = self._open_draws().take(size)
-        batches = max(1, sum(piece[1] for piece in pieces))
-        clipped = _total([piece[2] for piece in pieces])
-        noise, norm, divisor = release.noise_multiplier, release.clip_norm, release.divisor
-        self._add(SeenStep(noise, norm, divisor, self._rate(None), size, clipped, batches, used))
+        noise = release.noise_multiplier
+        self._add(SeenStep(noise, norm, release.divisor, self._rate(None), size, clipped, batches, used))
         if self._sensitive is not None:
             drawn = batches if used is None else used.batches
             self._looking(lambda watch: watch.noisy(noise, norm, release.differ, drawn))
 
-    def _on_draw(self) -> None:
-        """A batch of coins was drawn; from a state that was seen after another one, they are the same coins."""
-        if self._draw_seeds.public() or self._draw_seeds.repeated():
-            self._faults.add(Fault.PUBLIC_DRAWS)
+    def _used(self, size: int | None) -> Used | None:
+        """The draws of the step that was just taken. Coins from where others that a step used came are the same."""
+        draws = self._open_draws()
+        used = draws.take(size)
+        for coins in draws.coins:
+            if self._draw_seeds.shown(coins):
+                self._faults.add(Fault.PUBLIC_DRAWS)
+        return used
 
     def _look_at_seeds(self, noise: float) -> None:
+        if self._optimizer.generator is not self._generator:
+            self._generator = self._optimizer.generator
+            self._noise_seeds.exchange(seeds.of_noise(self._optimizer))
         if self._noise_seeds.public():
             self._faults.add(Fault.PUBLIC_SEED)
-        if self._noise_seeds.repeated() and noise > 0.0:
+        if noise > 0.0 and self._noise_seeds.repeated(look=self._looks):
             self._faults.add(Fault.REPEATED_NOISE)
 
     def _after_noise(self) -> None:
-        self._noise_seeds.drawn()
+        if self._looks:
+            self._noise_seeds.arrive()
         self._moves.noise_added(self._measures)
 
     def _looking(self, look: Callable[[SensitiveWatch], None]) -> None:
@@ -540,6 +557,12 @@ class Watch(Brief):
             return ()
         inner = getattr(self._optimizer, "original_optimizer", None)
         return tuple(word(type(one).__name__) for one in (self._optimizer, inner) if one is not None)
+
+
+def _together(pieces: list[_Piece]) -> _Piece:
+    """Several batches that were clipped for one step, or none: records, batches, clipped ones, and the largest norm."""
+    batches, norm = max(1, sum(piece[1] for piece in pieces)), max((piece[3] for piece in pieces), default=1.0)
+    return _total([piece[0] for piece in pieces]), batches, _total([piece[2] for piece in pieces]), norm
 
 
 def _total(counts: list[int | None]) -> int | None:

@@ -9,7 +9,7 @@ from reticent.mechanism.watched_run import Segment, Tally
 from reticent.watch.draws import Used
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SeenStep:
     """One noisy update.
 
@@ -59,6 +59,7 @@ class Steps:
 
     def __init__(self) -> None:
         self._open: list[_Open] = []
+        self._used: Used | None = None  # whose passes the last segment has
         self._batches, self._mixed, self._inverse = 0, 0, 0.0
         self._coins, self._usual = 0.0, 0
         self.batch_sizes: list[int | None] = []
@@ -73,13 +74,15 @@ class Steps:
     def add(self, step: SeenStep) -> None:
         """Count one step."""
         used = step.used
-        batches = step.batches if used is None else used.batches
-        mixed = 1 if used is None else used.mixed
+        batches, mixed = (step.batches, 1) if used is None else (used.batches, used.mixed)
         key = (step.noise_multiplier, step.sample_rate, batches, mixed, used is not None)
         if not self._open or self._open[-1].key != key:
             self._open.append(_Open(key))
-        self._open[-1].steps += 1
-        self._open[-1].passes.update(() if used is None else used.passes)
+        segment = self._open[-1]
+        segment.steps += 1
+        if used is not None and used is not self._used:
+            segment.passes.update(used.passes)
+        self._used = used if segment.steps > 1 else None
         self._batches, self._mixed = self._batches + batches, self._mixed + mixed
         self._inverse += step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
         self._coins += step.sample_rate or 0.0
@@ -90,7 +93,8 @@ class Steps:
         self.rates.add(step.sample_rate)
         if step.clip_norm is not None:
             low, high = self.clip_norms or (step.clip_norm, step.clip_norm)
-            self.clip_norms = min(low, step.clip_norm), max(high, step.clip_norm)
+            if not low < step.clip_norm < high:
+                self.clip_norms = min(low, step.clip_norm), max(high, step.clip_norm)
 
     def segments(self, usual_rate: float | None) -> tuple[Segment, ...]:
         """Equal steps in order; equal ones that lie apart are put together where there are very many."""
