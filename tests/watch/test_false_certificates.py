@@ -740,11 +740,11 @@ class TestReplaced:
     def test_records_listed_once_are_not_repeated(self):
         data = records()
         for listed in (Subset(data, range(60)), ConcatDataset([data, records(1)]), list(range(60))):
-            assert rt.watch(network(), None, DataLoader(listed))._sampler.copies is None
+            assert rt.watch(network(), None, DataLoader(listed))._recorder.sampler.copies is None
 
     def test_a_list_that_holds_one_record_often(self):
         one, other = (torch.zeros(4), 0), (torch.ones(4), 1)
-        assert rt.watch(network(), None, DataLoader([one, one, other]))._sampler.copies == 2
+        assert rt.watch(network(), None, DataLoader([one, one, other]))._recorder.sampler.copies == 2
 
     def test_a_learning_rate_that_follows_a_metric(self):
         made = private()

@@ -304,6 +304,6 @@ def test_more_than_one_kind_of_loop_in_a_chain_is_merged_with_care():
     for p in list(made[0].parameters())[:2]:
         p.requires_grad_(False)
     with rt.watch(*made[:3]) as second:
-        second._steps.add(SeenStep(NOISE, 1.0, None, 1 / 6, None, None, 1, None))
+        second._recorder.steps.add(SeenStep(NOISE, 1.0, None, 1 / 6, None, None, 1, None))
     assert [part.num_parameters for part in second.mechanism().parts] == [44, 14]
     assert first.ledger.steps == 6

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import torch
@@ -75,22 +74,16 @@ def _replaced(optimizer: Any) -> bool:
 
 def is_ghost(optimizer: Any) -> bool:
     """Whether clipping happens in the backward pass, without gradients of single records."""
-    kind: Any = type(optimizer)
-    return _clips_in_backward(kind)
-
-
-@lru_cache(maxsize=64)  # asked in every step
-def _clips_in_backward(kind: type) -> bool:
     from opacus.optimizers import DPOptimizerFastGradientClipping
 
-    return issubclass(kind, DPOptimizerFastGradientClipping)
+    return isinstance(optimizer, DPOptimizerFastGradientClipping)
 
 
-def clip_norm(optimizer: Any, model: Any) -> float:
+def clip_norm(optimizer: Any, model: Any, ghost: bool) -> float:
     """The L2 norm over all parameters to which this optimizer brings each record's gradient now."""
     if hasattr(optimizer, "max_grad_norms"):
         return math.sqrt(sum(float(norm) ** 2 for norm in optimizer.max_grad_norms))
-    owner = model if is_ghost(optimizer) and hasattr(model, "max_grad_norm") else optimizer
+    owner = model if ghost and hasattr(model, "max_grad_norm") else optimizer
     return float(owner.max_grad_norm)
 
 
@@ -112,16 +105,16 @@ def release_of(optimizer: Any, clipped_to: float, size: int | None, batches: int
     return Release(noise if same else noise * scale / clipped_to, not same, divisor)
 
 
-def batch_of(optimizer: Any) -> tuple[int | None, int]:
+def batch_of(optimizer: Any, ghost: bool) -> tuple[int | None, int]:
     """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
     for group in optimizer.param_groups:
         for p in group["params"]:
             if p.requires_grad:
-                return _waiting(p, ghost=is_ghost(optimizer))
+                return _waiting(p, ghost)
     return None, 1
 
 
-def _waiting(p: Any, *, ghost: bool) -> tuple[int | None, int]:
+def _waiting(p: Any, ghost: bool) -> tuple[int | None, int]:
     if ghost:
         found = getattr(p, "_norm_sample", None)
         return (None if found is None else found.shape[0]), 1
