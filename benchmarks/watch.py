@@ -25,14 +25,14 @@ from benchmarks._rows import Row, main, spread
 from reticent.watch.draws import Draws
 from reticent.watch.moves import Moves
 from reticent.watch.noise import NoisyGradients
-from reticent.watch.session import Watch
+from reticent.watch.private_loop import PrivateLoop
 
 GOAL, STEPS, REPEATS, TURNS, BATCH = 0.03, 64, 5, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); repeats."""
 
 CALLS: dict[type, tuple[str, ...]] = {
-    Watch: ("_ask", "_on_clip", "_on_noise", "_after_noise"),
-    Moves: ("_before_any", "_just_before", "_just_after", "_after_any"),
+    PrivateLoop: ("on_clip", "on_noise", "after_noise"),
+    Moves: ("given", "_before_any", "_just_before", "_just_after", "_after_any"),
     NoisyGradients: ("keep",),
     Draws: ("_begin", "_remember"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -237,6 +238,17 @@ class Watch(Brief):
         recorder.add(SeenStep(noise, norm, part, recorder.rate(rate), size, clipped, 1, used))
         if self._optimizer is None:
             self._live.before_step()  # nobody can be asked before the next one
+
+    def evaluation(self) -> AbstractContextManager[None]:
+        """Other weights may be put in inside, such as their running mean, if they come back as they were.
+
+        Of small tensors this is seen anyway; of large ones all values are compared here.
+
+        Example:
+            >>> with ledger.evaluation():  # doctest: +SKIP
+            ...     evaluate(with_mean_weights(model))
+        """
+        return self._moves.lent()
 
     @property
     def ledger(self) -> WatchedRun:

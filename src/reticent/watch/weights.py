@@ -29,8 +29,8 @@ class Weights:
     """The parameters of one model, as they were when somebody last said ``keep``."""
 
     def __init__(self, model: Any) -> None:
-        self._model = bare(model)
-        slots = list(_slots(self._model))
+        self.model = bare(model)
+        slots = list(_slots(self.model))
         self._where = [(where, name) for where, name, _ in slots]
         self.parameters = [p for _, _, p in slots]
         self._turn, self._places = 0, list[int]()
@@ -45,17 +45,26 @@ class Weights:
         self._versions, self._values = [p._version for p in self.parameters], self._seen()
 
     def written(self) -> bool:
-        """Whether somebody wrote to them since; a write to few values of a large tensor may be missed."""
+        """Whether they are others now; a write that torch does not count, to few values, may be missed."""
         return (
-            [p._version for p in self.parameters] != self._versions
-            or [p.data_ptr() for p in self.parameters] != self._places
+            [p.data_ptr() for p in self.parameters] != self._places
             or any(map(is_not, [where.get(name) for where, name in self._where], self.parameters))
             or self._seen() != self._values
+            or self.counted()
         )
+
+    def counted(self) -> bool:
+        """Whether torch counted writes since; where all values of a tensor can be seen to be back, it is as it was."""
+        now = [p._version for p in self.parameters]
+        if now == self._versions:
+            return False
+        wrote = [at for at, (version, before) in enumerate(zip(now, self._versions, strict=True)) if version != before]
+        seen = self._seen()
+        return any(self._windows[at][1] > 1 or seen[at] != self._values[at] for at in wrote)
 
     def exchanged(self) -> bool:
         """Whether the model has other parameters than at the start."""
-        return [id(p) for _, _, p in _slots(self._model)] != [id(p) for p in self.parameters]
+        return [id(p) for _, _, p in _slots(self.model)] != [id(p) for p in self.parameters]
 
     def writes(self) -> tuple[tuple[int, bool], ...]:
         """For each parameter how often torch counted a write since ``keep``, and whether it moved in memory."""
