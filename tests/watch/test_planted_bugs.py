@@ -281,7 +281,8 @@ def test_draws_that_are_public_amplify_nothing():
     assert (run_.mechanism().sample_rate, public.mechanism().sample_rate) == (0.1, 1.0)
 
 
-def test_a_loop_that_ended_with_an_error_is_not_continued():
+@pytest.mark.parametrize("wrote", [False, True])
+def test_a_loop_that_ended_with_an_error_is_continued_where_its_last_step_left_it(wrote):
     made = private()
     watch = rt.watch(*made[:3])
 
@@ -291,9 +292,16 @@ def test_a_loop_that_ended_with_an_error_is_not_continued():
 
     with pytest.raises(KeyboardInterrupt), watch:
         run(*made, after=stop)
+    if wrote:
+        next(made[0].parameters()).data.add_(1.0)
     with rt.watch(*made[:3]) as second:
         run(*made, epochs=1)
-    assert Fault.STEPS_BEFORE in second.ledger.faults
+    assert (Fault.STEPS_BEFORE in second.ledger.faults) == wrote
+    if not wrote:
+        assert sum(one.steps for one in (*second.ledger.earlier, second.ledger)) == 8
+        assert not second.mechanism().noise_multiplier == 0.0
+        assert list(second.ledger.contradictions()) == []
+    assert Fault.ENDED_EARLY in watch.ledger.faults
 
 
 def test_more_than_one_kind_of_loop_in_a_chain_is_merged_with_care():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from reticent.mechanism.watch_faults import Fault
 from reticent.watch import optimisers, seeds
@@ -28,6 +29,9 @@ _PICK, _LOOKED_AT = random.Random(), 0.125  # noqa: S311  (of its own: nobody's 
 _Piece = tuple[int | None, int, int | None, float]
 """A batch that was clipped: records, batches, how many were clipped if that was counted, and the clip norm."""
 
+_WAITING: WeakKeyDictionary[Any, list[_Piece]] = WeakKeyDictionary()
+"""Of each optimizer the batches that were clipped in a watch and released in none."""
+
 
 class PrivateLoop:
     """Looks at the methods of one optimizer while it is watched."""
@@ -46,7 +50,9 @@ class PrivateLoop:
 
     def attach(self) -> list[Callable[[], None]]:
         """Begin to look; what is returned puts everything back."""
-        if not self._pieces and optimisers.is_pending(self._optimizer):
+        waits = optimisers.is_pending(self._optimizer)
+        self._pieces = _WAITING.pop(self._optimizer, []) if waits else []
+        if waits and not self._pieces:
             self._recorder.found(Fault.STEPS_BEFORE)
         noisy = self._moves.noisy
         undo = [
@@ -56,7 +62,12 @@ class PrivateLoop:
         if noisy is not None:
             undo.append(self._around("scale_grad", after=lambda: noisy.keep(values=self._measures)))
         layouts = look_at_layouts(self._model, ghost=self._ghost, found=self._recorder.found)
-        return undo + [handle.remove for handle in layouts] + self._form.attach()
+        return undo + [handle.remove for handle in layouts] + [self._leave, *self._form.attach()]
+
+    def _leave(self) -> None:
+        """Batches that wait for their noise count in the first step of the next watch."""
+        if self._pieces:
+            _WAITING[self._optimizer] = self._pieces
 
     def on_clip(self) -> None:
         """Gradients of a batch are about to be clipped."""

@@ -27,7 +27,7 @@ from reticent.watch import declared, models, optimisers, seeds
 from reticent.watch.draws import Draws, Used
 from reticent.watch.live import Live
 from reticent.watch.model_form import FormWatch
-from reticent.watch.samplers import look_at, observed_sampler
+from reticent.watch.samplers import logical_batches, look_at, observed_sampler
 from reticent.watch.sensitive import SensitiveWatch
 from reticent.watch.starts import Start
 from reticent.watch.steps import SeenStep, Steps
@@ -70,7 +70,7 @@ class Recorder:
         self._model, self._optimizer, self._loader = model, optimizer, loader
         self._private = optimisers.is_private(optimizer)
         self._clipping = declared.clipping(clipping, optimizer if self._private else None)
-        self.sampler = look_at(loader)
+        self.sampler, self._batches = look_at(loader), logical_batches(loader)
         self._said = declared.sampler(sampler, self.sampler)
         self._faults = set[Fault]()
         self.found = self._faults.add
@@ -81,7 +81,7 @@ class Recorder:
         """The loop begins: what is looked at once, before its first step."""
         self._buffers = Buffers(self._model)
         self._mixing = models.mixing_layers(self._model)
-        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._loader), use="draws")
+        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
 
     def follow(self, ahead: bool) -> Draws:
         """Watch the sampler from now on.
@@ -136,7 +136,7 @@ class Recorder:
         """
         if self.sampler.drawn is not Drawn.POISSON:
             return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
-        seen = float(self._loader.batch_sampler.sample_rate)
+        seen = float(self._batches.sample_rate)
         if said is not None and abs(said - seen) > 1e-9 * seen:
             raise ParameterError("sample_rate", said, f"that of the loader, {seen:g}, or left out")
         return seen

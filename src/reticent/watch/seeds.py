@@ -166,9 +166,9 @@ def of_noise(optimizer: Any) -> list[Any]:
     return [default(device) for device in devices]
 
 
-def of_draws(loader: Any) -> list[Any]:
+def of_draws(sampler: Any) -> list[Any]:
     """The generator from which a Poisson sampler draws."""
-    own = getattr(getattr(loader, "batch_sampler", None), "generator", None)
+    own = getattr(sampler, "generator", None)
     return [torch.default_generator if own is None else own]
 
 

@@ -178,11 +178,12 @@ class Watch(Brief):
         self._recorder.seconds += time.perf_counter() - self._started
         stopped = kind is BudgetSpent
         kind = None if stopped else kind
-        self._left = models.fingerprint(self._model) if kind is None or self._moves.settled() else None
+        settled = kind is None or self._moves.settled()  # the weights are those of the last step, also after an error
+        self._left = models.fingerprint(self._model) if settled else None
         if len(self):
             self._moves.end(len(self), complete=kind is None)
             run = self._recorder.written(ended=kind is None)
-            self._ledger = run if self._recorder.start is None else self._recorder.start.close(run)
+            self._ledger = run if self._recorder.start is None else self._recorder.start.close(run, self._left)
             if self._key is not None:
                 self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
         elif kind is None:
