@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Subset
 
 import reticent as rt
 from reticent.mechanism.watch_faults import Fault
-from reticent.mechanism.watched_run import SamplerRecord, Segment, Source, WatchedRun
+from reticent.mechanism.watched_run import Drawn, SamplerRecord, Segment, Source, WatchedRun
 from reticent.watch import optimisers, weights
 from reticent.watch.repeats import copies
 from reticent.watch.seeds import Seeds, guessable
@@ -279,6 +280,53 @@ def test_draws_that_are_public_amplify_nothing():
     run_ = ledger(segment, drawn="poisson", sample_rate=0.1)
     public = run_.model_copy(update={"faults": (*run_.faults, Fault.PUBLIC_DRAWS)})
     assert (run_.mechanism().sample_rate, public.mechanism().sample_rate) == (0.1, 1.0)
+
+
+def in_small_batches(made, loader=None, stop=None):
+    model, optimizer, own, criterion = made
+    with BatchMemoryManager(data_loader=loader or own, max_physical_batch_size=8, optimizer=optimizer) as small:
+        for index, (features, labels) in enumerate(small):
+            if index == stop:
+                raise KeyboardInterrupt
+            optimizer.zero_grad()
+            criterion(model(features), labels).backward()
+            optimizer.step()
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook")
+def test_small_batches_that_were_broken_off_count_in_the_next_watch():
+    made = private(DataLoader(records(), batch_size=30), poisson_sampling=False)
+    with pytest.raises(KeyboardInterrupt), rt.watch(*made[:3]):
+        in_small_batches(made, stop=3)
+    with rt.watch(*made[:3]) as second:
+        in_small_batches(made)
+    assert Fault.STEPS_BEFORE not in second.ledger.faults
+    assert [segment.batches > 1 for segment in second.ledger.segments] == [True, False]
+    assert not any(fault.voids for fault in second.ledger.faults)
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook")
+def test_the_loader_of_a_memory_manager_is_looked_through():
+    made = private(DataLoader(records(), batch_size=30))
+    small = BatchMemoryManager(data_loader=made[2], max_physical_batch_size=8, optimizer=made[1]).__enter__()
+    with rt.watch(made[0], made[1], small) as seen:
+        for features, labels in small:
+            made[1].zero_grad()
+            made[3](made[0](features), labels).backward()
+            made[1].step()
+    assert seen.ledger.sampler.drawn is Drawn.POISSON
+    assert (seen.mechanism().noise_multiplier, seen.mechanism().sample_rate) == (NOISE, 0.5)
+
+
+def test_the_watch_warns_of_nothing():
+    made = private()
+    with warnings.catch_warnings(record=True) as found, rt.watch(*made[:3]):
+        warnings.simplefilter("always")
+        for features, labels in made[2]:
+            made[1].zero_grad()
+            made[3](made[0](features), labels).backward()
+            made[1].step()
+    assert not [one for one in found if "reticent" in one.filename]
 
 
 @pytest.mark.parametrize("wrote", [False, True])

@@ -105,21 +105,21 @@ def release_of(optimizer: Any, clipped_to: float, size: int | None, batches: int
     return Release(noise if same else noise * scale / clipped_to, not same, divisor)
 
 
-def batch_of(optimizer: Any, ghost: bool) -> tuple[int | None, int]:
-    """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            if p.requires_grad:
-                return _waiting(p, ghost)
-    return None, 1
+def first_of(optimizer: Any) -> Any:
+    """A parameter that this optimizer moves; the first where it moves none."""
+    own = [p for group in optimizer.param_groups for p in group["params"]]
+    return next((p for p in own if p.requires_grad), own[0])
 
 
-def _waiting(p: Any, ghost: bool) -> tuple[int | None, int]:
+def waiting(p: Any, ghost: bool) -> tuple[int | None, int]:
+    """(records, batches) whose gradients wait to be clipped, seen at one parameter; None where that cannot be seen."""
     if ghost:
         found = getattr(p, "_norm_sample", None)
         return (None if found is None else found.shape[0]), 1
-    grads = p.grad_sample
-    return (sum(map(len, grads)), len(grads)) if isinstance(grads, list) else (grads.shape[0], 1)
+    grads = getattr(p, "grad_sample", None)
+    if isinstance(grads, list):
+        return sum(map(len, grads)), len(grads)
+    return (None if grads is None else grads.shape[0]), 1
 
 
 def is_pending(optimizer: Any) -> bool:

@@ -41,7 +41,7 @@ class PrivateLoop:
         self._moves, self._form = moves, form
         self.sensitive: SensitiveWatch | None = None
         self._ghost = optimisers.is_ghost(optimizer)
-        self._generator = optimizer.generator
+        self._generator, self._first = optimizer.generator, optimisers.first_of(optimizer)
         self.noise_seeds = seeds.Seeds(seeds.of_noise(optimizer))
         self._pieces: list[_Piece] = []
         self._facts: tuple[Any, ...] = ()
@@ -74,7 +74,9 @@ class PrivateLoop:
         if not self._pieces:
             self._recorder.live.before_step()
         optimizer = self._optimizer
-        size, batches = optimisers.batch_of(optimizer, self._ghost)
+        if not self._first.requires_grad:
+            self._first = optimisers.first_of(optimizer)
+        size, batches = optimisers.waiting(self._first, self._ghost)
         norm = optimisers.clip_norm(optimizer, self._model, self._ghost)
         measure = len(self._recorder.steps) % _MEASURE_EVERY == 0 and size != 0
         clipped = optimisers.count_clipped(optimizer, norm) if measure else None if size else 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,8 @@ class Weights:
 
     def __init__(self, model: Any) -> None:
         self.model = bare(model)
-        slots = list(_slots(self.model))
-        self._where = [(where, name) for where, name, _ in slots]
-        self.parameters = [p for _, _, p in slots]
+        self._slots = list(_slots(self.model))
+        self.parameters = [p for _, _, p in self._slots]
         self._turn, self._places = 0, list[int]()
         self.keep()
 
@@ -48,7 +46,7 @@ class Weights:
         """Whether they are others now; a write that torch does not count, to few values, may be missed."""
         return (
             [p.data_ptr() for p in self.parameters] != self._places
-            or any(map(is_not, [where.get(name) for where, name in self._where], self.parameters))
+            or any([where.get(name) is not p for where, name, p in self._slots])
             or self._seen() != self._values
             or self.counted()
         )
