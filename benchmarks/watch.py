@@ -1,9 +1,9 @@
 """What ``rt.watch`` costs, in CPU seconds of training steps of Opacus: ``python -m benchmarks.watch``.
 
 Two rows for each model and mode. The first is CPU time inside the calls of the watch during 256 steps, over that of
-the same steps without those calls. The second is the whole cost: two loops that are alike, one of them watched, take turns
-step by step, so that a machine that slows down slows both; the spread is the machine's. Entering and leaving happen
-once and are not counted.
+the same steps without those calls. The second is the whole cost: two loops that are alike, one of them watched,
+take turns step by step, so that a machine that slows down slows both; the spread is the machine's. Entering and leaving
+happen once and are not counted.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from benchmarks._rows import Row, main, spread
-from reticent.watch.draws import Draws
-from reticent.watch.moves import Moves
-from reticent.watch.noise import NoisyGradients
-from reticent.watch.private_loop import PrivateLoop
+from reticent.watching.draws import Draws
+from reticent.watching.moves import Moves
+from reticent.watching.noise import NoisyGradients
+from reticent.watching.private_loop import PrivateLoop
 
 GOAL, STEPS, PASSES, REPEATS, TURNS, BATCH = 0.03, 64, 4, 5, 3, 128
-"""Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); passes in one
-watch, of which the first eight steps cost more; repeats."""
+"""Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); passes
+in one watch, of which the first eight steps cost more; repeats."""
 
 CLOCK = 20_000
 """Calls of nothing that tell what the clock costs."""

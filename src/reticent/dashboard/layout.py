@@ -10,7 +10,7 @@ from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLAC
 from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
-from reticent.mechanism import Neighbouring, Sampler
+from reticent.mechanisms import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", *PARAMETERS))
@@ -30,7 +30,10 @@ _RELATIONS = {
 _SAMPLERS = {
     Sampler.POISSON.value: "Poisson",
     Sampler.FIXED_SIZE.value: "fixed size",
+    Sampler.RANDOM_ALLOCATION.value: "random allocation",
+    Sampler.ALLOCATED_ONCE.value: "allocated once",
     Sampler.SHUFFLED.value: "shuffled",
+    Sampler.CYCLIC.value: "cyclic",
 }
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}

@@ -1,0 +1,192 @@
+"""Which batches a loader drew, seen at its sampler: sizes in order, and where passes over the data begin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch.utils.data import DataLoader
+
+from reticent.watching.seeds import Coins
+
+_LONGEST_WAIT = 256
+
+
+@dataclass(slots=True)
+class Draw:
+    """One batch that was drawn.
+
+    Attributes:
+        size: records in it.
+        number: which pass over the data, from 1.
+        coins: of a Poisson sampler, from where its generator drew.
+    """
+
+    size: int
+    number: int
+    coins: Coins | None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """The draws that one step used; no draws where they could not be told.
+
+    Attributes:
+        batches: how many draws were added up.
+        mixed: from how many passes over the data they came.
+        passes: numbers of the passes that had begun, from that of the first of these draws.
+    """
+
+    batches: int
+    mixed: int
+    passes: tuple[int, ...]
+
+
+class Draws:
+    """Watches a batch sampler while it is iterated.
+
+    The class of the sampler is exchanged for one that also remembers what it yields; what it yields, and the order
+    of random numbers, stay the same. ``close`` puts the class back.
+    """
+
+    def __init__(
+        self,
+        loader: Any,
+        sampler: Any,
+        *,
+        ahead: bool = False,
+        passes: int = 0,
+        drawn: Callable[[], Coins] | None = None,
+    ) -> None:
+        self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
+        self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
+        self.passes = passes
+        """Passes over the data that have begun."""
+        self._drawn = drawn
+        self.skipped = 0
+        """Batches that were drawn and belong to no step."""
+        self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
+        self.repeats = False
+        """Whether one batch held a record more than once."""
+        self.coins: tuple[Coins, ...] = ()
+        """Of the draws that were taken last."""
+        self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
+        self._positions: deque[int] | None = None
+        if sampler is not None:
+            self._exchange(sampler)
+
+    @property
+    def seen(self) -> bool:
+        """Whether draws can be seen at all."""
+        return self._sampler is not None
+
+    def close(self) -> None:
+        """Put the sampler's own class back."""
+        if self._sampler is not None and self._own is not None:
+            self._sampler.__class__ = self._own
+
+    def keep_positions(self) -> None:
+        """Remember the positions that are drawn, for ``next_positions``."""
+        self._positions = deque() if self.seen else None
+
+    def next_positions(self, count: int) -> np.ndarray | None:
+        """The next ``count`` positions in the order in which they were drawn; None where they cannot be told."""
+        if self._positions is None or len(self._positions) < count:
+            self._positions = None
+            return None
+        return np.array([self._positions.popleft() for _ in range(count)], dtype=np.int64)
+
+    def take(self, size: int | None) -> Used | None:
+        """The draws of the step that was just taken, or None where they cannot be told.
+
+        Args:
+            size: realised number of records, if it is known: draws that add up to it are those of the step.
+        """
+        self.coins = ()
+        if size is None and not self._exact:
+            return None
+        if self._exact and self._waiting and self._waiting[-1].size == size:  # as nearly always
+            draw = self._waiting.pop()
+            if self._waiting:
+                self.skipped += len(self._waiting)
+                self._waiting.clear()
+            self.coins = () if draw.coins is None else (draw.coins,)
+            if self._alone[:2] != (draw.number, self.passes):
+                used = Used(1, 1, tuple(range(draw.number, self.passes + 1)))
+                self._alone = (draw.number, self.passes, used)
+            return self._alone[2]
+        waiting = list(self._waiting)
+        count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
+        if not count:
+            return None
+        self.skipped += end - count
+        for _ in range(end):
+            self._waiting.popleft()
+        used = waiting[end - count : end]
+        numbers = [draw.number for draw in used]
+        self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
+        return Used(count, len(set(numbers)), tuple(range(min(numbers), self.passes + 1)))
+
+    def _matching(self, waiting: list[Draw], size: int) -> tuple[int, int]:
+        """(how many draws, where they end) of neighbours that hold ``size`` records together; (0, 0) if there are none.
+
+        A loader that draws nothing ahead used its newest draws; another one its oldest.
+        """
+        if self._exact:
+            ends = range(len(waiting), 0, -1)
+            return next(((n, end) for end in ends if (n := _adding_up(waiting[:end][::-1], size))), (0, 0))
+        return next(((n, at + n) for at in range(len(waiting)) if (n := _adding_up(waiting[at:], size))), (0, 0))
+
+    def _exchange(self, sampler: Any) -> None:
+        own, watcher = type(sampler), self
+
+        def watched(this: Any) -> Iterator[Any]:
+            number = 0
+            for batch in own.__iter__(this):
+                number = number or watcher._begin()
+                watcher._remember(batch, number)
+                yield batch
+
+        try:
+            sampler.__class__ = type(own.__name__, (own,), {"__iter__": watched, "reticent_watches": own})
+        except TypeError:  # a class without a dictionary, or not of Python
+            self._sampler = None
+
+    def _begin(self) -> int:
+        """A pass over the data begins; what a loader drew ahead in the pass before is lost."""
+        self.passes += 1
+        if self._positions is not None:
+            self._positions.clear()
+        if not self._exact:
+            self._waiting.clear()
+        return self.passes
+
+    def _remember(self, batch: Any, number: int) -> None:
+        positions = batch if type(batch) is list else list(batch)
+        coins = None if self._drawn is None else self._drawn()
+        self.repeats = self.repeats or (coins is None and len(set(positions)) < len(positions))
+        if self._positions is not None:
+            self._positions.extend(map(int, positions))
+        self._waiting.append(Draw(len(positions), number, coins))
+
+
+def _adding_up(draws: list[Draw], size: int) -> int:
+    """How many of the first draws hold ``size`` records together; 0 if no number does."""
+    total = 0
+    for count, draw in enumerate(draws, 1):
+        total += draw.size
+        if total >= size:
+            return count if total == size else 0
+    return 0
+
+
+def _known_loaders() -> set[type]:
+    """Loaders that draw a batch when it is asked for, none ahead."""
+    try:
+        from opacus.data_loader import DPDataLoader
+    except ImportError:
+        return {DataLoader}
+    return {DataLoader, DPDataLoader}

@@ -1,0 +1,327 @@
+"""``watch``: look over the shoulder of a training loop and write down what it really did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+from reticent import _check
+from reticent.adversaries.attribute import SensitivityRecord
+from reticent.errors import ArtifactError, ParameterError
+from reticent.io import strict
+from reticent.mechanisms import Mechanism
+from reticent.mechanisms.units import Unit
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import WatchedRun
+from reticent.signing.envelope import LEDGER
+from reticent.signing.provenance import sealed, signature_of
+from reticent.text import Brief
+from reticent.watching import declared, generators, models, optimisers, seeds
+from reticent.watching.alone import AloneInFirstStep
+from reticent.watching.live import BudgetSpent, Live, LiveRisk, Log
+from reticent.watching.model_form import FormWatch
+from reticent.watching.moves import Moves
+from reticent.watching.private_loop import PrivateLoop
+from reticent.watching.recorder import Recorder
+from reticent.watching.sensitive import SensitiveWatch
+from reticent.watching.starts import Start
+from reticent.watching.steps import SeenStep
+from reticent.watching.units import unit_of
+
+
+class Watch(Brief):
+    """A training loop under observation; as a context manager it gives itself.
+
+    Nothing is drawn, changed or delayed that the loop depends on: the trained weights are bit-identical with and
+    without. After the block ``ledger`` holds what was seen.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any = None,
+        loader: Any = None,
+        *,
+        clipping: str | None = None,
+        sampler: str | None = None,
+        sensitive: Any = None,
+        records_per_user: int | None = None,
+        start: str | None = None,
+        continues: Any = None,
+        draws_ahead: bool = False,
+        trainer_step: int = 0,
+        planned_steps: int | None = None,
+        stop_at: str | None = None,
+        log: Log | Sequence[Log] | None = None,
+        log_every: int = 50,
+        unit: str = Unit.RECORD,
+        sign: Any = None,
+    ) -> None:
+        """Prepare; nothing is observed before ``with``.
+
+        Args:
+            model: the module, bare or wrapped by Opacus.
+            optimizer: what moves its weights: Opacus's, or any of torch; None for a loop without one.
+            loader: the loader that the loop reads. Its sampler is looked at.
+            clipping: how the loop clips (``"flat"``, ``"per-layer"``, ``"adaptive"``, ``"automatic"``), where that
+                cannot be seen; it is recorded as declared.
+            sampler: ``"poisson"``, ``"fixed-size"`` or ``"shuffled"``, where it cannot be seen; recorded as declared.
+            sensitive: an attribute whose effect on the clipped gradients is recorded, privately: a
+                ``SensitiveAttribute``, or ``reticent.watching.sensitive.Sensitive`` with a loss of its own.
+            records_per_user: the most records that one person contributed: the numbers then cover all of them
+                together. Nobody can see it in a loop, so None states nothing, and they speak about one record.
+            start: ``"declared"`` states that the weights at the start do not depend on these records, whatever was
+                trained before.
+            continues: the ledger of the loop that ended at these weights, where another process kept it: a watch, a
+                ledger or its file. In one process a second watch of a model continues the first by itself.
+            draws_ahead: the loop asks the loader for a batch before it has used the one before, as Lightning does.
+            trainer_step: steps that a trainer took before, as it says.
+            planned_steps: noisy steps there are to be at most. A loop that stops earlier, for whatever reason, counts
+                as if it had taken them all.
+            stop_at: a risk such as ``"advantage=0.1"``: the loop stops before the step that would exceed it.
+                ``should_stop`` says when; a loop that goes on leaves the block at its next step.
+            log: called with a ``LiveRisk`` once in ``log_every`` steps; see ``reticent.watching.loggers``.
+            log_every: see ``log``.
+            unit: ``"record"``, or ``"client"`` for the server of federated learning, which calls ``step`` once per
+                round: then clients are drawn and clipped, and the numbers are about whole clients.
+            sign: an Ed25519 private key that signs the ledger when the loop ends; ``save`` writes the signature too.
+
+        Raises:
+            ParameterError: what is declared contradicts what is seen, or is not known; the optimizer is not one of
+                this model, or not its private one.
+            UnsupportedError: ``sensitive`` for a loop whose labels or gradients cannot be seen.
+        """
+        self._model, self._optimizer = model, declared.innermost(optimizer)
+        declared.check_together(model, self._optimizer)
+        private = optimisers.is_private(self._optimizer)
+        self._loader, self._ahead, self._key = loader, draws_ahead, sign
+        records = None if records_per_user is None else _check.count(records_per_user=records_per_user)
+        self._recorder = Recorder(
+            model,
+            self._optimizer,
+            loader,
+            clipping=clipping,
+            sampler=sampler,
+            records=records,
+            unit=unit_of(unit, private=private, records_per_user=records_per_user),
+        )
+        self._live = self._recorder.live = Live(self._recorder.so_far, planned_steps, stop_at, log, log_every)
+        self._begin = (start, continues, trainer_step)
+        self._undo: list[Callable[[], None]] = []
+        self._moves = Moves(self._optimizer, self._recorder.found)
+        self._private: PrivateLoop | None = None
+        if private:
+            self._recorder.form = form = FormWatch(model, self._optimizer, loader)
+            self._private = PrivateLoop(model, self._optimizer, self._recorder, self._moves, form)
+        if sensitive is not None:
+            self._recorder.sensitive = SensitiveWatch(sensitive, model, self._optimizer, loader)
+        self._ledger: WatchedRun | None = None
+        self._left: str | None = None
+        self._signature: bytes | None = None
+
+    def __enter__(self) -> Watch:
+        if self._undo:
+            raise ParameterError("watch", "entered twice", "left before it is entered again")
+        self._started = time.perf_counter()
+        if self._recorder.start is None:
+            self._begin_first()
+        else:
+            self._begin_again()
+        draws = self._recorder.follow(self._ahead)
+        self._undo.append(draws.close)
+        if self._private is not None:
+            if self._recorder.sensitive is not None:
+                self._private.sensitive = self._recorder.sensitive
+                self._undo += self._recorder.sensitive.attach(draws)
+        else:
+            self._undo.append(register_optimizer_step_pre_hook(self._ask).remove)
+        self._undo += self._moves.attach(self._model)
+        self._undo.append(generators.watch())
+        self._noise_seeds.arrive()
+        self._recorder.draw_seeds.arrive()
+        self._undo.append(AloneInFirstStep(models.bare(self._model), self._recorder.found).attach())
+        if self._private is not None:
+            self._undo += self._private.attach()
+        return self
+
+    def _begin_first(self) -> None:
+        start = self._recorder.start = Start(self._model, self._optimizer, *self._begin)
+        if start.unseen:
+            self._recorder.found(Fault.STEPS_BEFORE)
+        self._recorder.begin()
+        if self._private is not None:
+            self._noise_seeds = self._private.noise_seeds
+        else:
+            default = [seeds.default(p.device) for p in models.trained(self._model)[:1]]
+            self._noise_seeds = seeds.Seeds(default or [torch.default_generator])
+
+    def _begin_again(self) -> None:
+        """Once more, as for the next pass over the data: numbers go on where they were."""
+        if self._left != models.fingerprint(self._model):
+            self._recorder.found(Fault.WEIGHTS_CHANGED)
+        self._noise_seeds.go_on()
+        self._recorder.draw_seeds.go_on()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        while self._undo:
+            self._undo.pop()()
+        self._recorder.seconds += time.perf_counter() - self._started
+        stopped = kind is BudgetSpent
+        kind = None if stopped else kind
+        settled = kind is None or self._moves.settled()  # the weights are those of the last step, also after an error
+        self._left = models.fingerprint(self._model) if settled else None
+        if len(self):
+            self._moves.end(len(self), complete=kind is None)
+            run = self._recorder.written(ended=kind is None)
+            self._ledger = run if self._recorder.start is None else self._recorder.start.close(run, self._left)
+            if self._key is not None:
+                self._signature = sealed(self._ledger.to_json().encode(), LEDGER, self._key)
+        elif kind is None:
+            hint = "at least one: step the private optimizer, or call ledger.step(noise_multiplier=...) after each step"
+            raise ParameterError("noisy steps", 0, hint)
+        self._live.tell()
+        return stopped
+
+    def _ask(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Before the step of an optimizer that is not private: whether it fits the plan."""
+        if optimizer is self._optimizer:
+            self._live.before_step()
+
+    def step(
+        self,
+        *,
+        noise_multiplier: float,
+        sample_rate: float | None = None,
+        max_grad_norm: float | None = None,
+        batch_size: int | None = None,
+        divisor: float | None = None,
+        clipped: int | None = None,
+    ) -> None:
+        """Record one noisy update of a loop that is not Opacus's; call it once after each step of the optimizer.
+
+        Args:
+            noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
+            sample_rate: probability of one record in this batch; it counts only with Poisson sampling that was seen,
+                where it must agree, or declared to ``watch``.
+            max_grad_norm: norm (L2, all parameters) to which each record's gradient was brought.
+            batch_size: records that were really in the batch.
+            divisor: what the noisy sum was divided by.
+            clipped: how many records were clipped.
+
+        Raises:
+            ParameterError: Opacus's optimizer is watched already, or a number is out of range or contradicts the
+                sampler.
+        """
+        if self._private is not None:
+            raise ParameterError("step", "called", "left out: Opacus's optimizer is watched and counts by itself")
+        noise = _check.non_negative(noise_multiplier=noise_multiplier)
+        rate = None if sample_rate is None else _check.rate(sample_rate=sample_rate)
+        size = None if batch_size is None else batch_size and _check.count(batch_size=batch_size)
+        norm = None if max_grad_norm is None else _check.positive(max_grad_norm=max_grad_norm)
+        part = None if divisor is None else _check.positive(divisor=divisor)
+        recorder = self._recorder
+        skipped = recorder.draws.skipped
+        used = recorder.used(size)
+        if self._optimizer is None:
+            self._moves.update_by_hand(recorder.draws.skipped > skipped)
+        if self._noise_seeds.public():
+            recorder.found(Fault.PUBLIC_SEED)
+        recorder.add(SeenStep(noise, norm, part, recorder.rate(rate), size, clipped, 1, used))
+        if self._optimizer is None:
+            self._live.before_step()  # nobody can be asked before the next one
+
+    def evaluation(self) -> AbstractContextManager[None]:
+        """Other weights may be put in inside, such as their running mean, if they come back as they were.
+
+        Of small tensors this is seen anyway; of large ones all values are compared here.
+
+        Example:
+            >>> with ledger.evaluation():  # doctest: +SKIP
+            ...     evaluate(with_mean_weights(model))
+        """
+        return self._moves.lent()
+
+    @property
+    def ledger(self) -> WatchedRun:
+        """What was seen.
+
+        Raises:
+            ParameterError: the block has not ended, or no noisy step was seen in it.
+        """
+        if self._ledger is None:
+            raise ParameterError("ledger", None, "read after the with block, in which at least one noisy step is taken")
+        return self._ledger
+
+    def risk(self) -> LiveRisk:
+        """What an attacker can have learnt from the steps so far, in milliseconds; it prints as one line.
+
+        Raises:
+            ParameterError: there was no noisy step yet.
+        """
+        return self._live.risk()
+
+    def __len__(self) -> int:
+        """Noisy steps so far."""
+        return len(self._recorder.steps)
+
+    def __bool__(self) -> bool:
+        return True  # also before the first step
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether a further step would exceed ``stop_at``."""
+        return self._live.should_stop
+
+    def mechanism(self) -> Mechanism:
+        """The safe reading of what was seen: see ``WatchedRun.mechanism``."""
+        return self.ledger.mechanism()
+
+    @property
+    def sensitivity(self) -> SensitivityRecord:
+        """What was recorded about the attribute; private.
+
+        Raises:
+            ParameterError: ``sensitive`` was not asked for.
+            UnsupportedError: the loop could not be measured; the text says why.
+        """
+        if self._recorder.sensitive is None:
+            raise ParameterError("sensitive", None, "given to watch")
+        return self._recorder.sensitive.record()
+
+    def save(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
+
+        With ``sign`` its signature lies beside it, in ``NAME.dsse.json``.
+
+        Raises:
+            ArtifactError: something lies there, and ``overwrite`` is not said; or it cannot be written.
+        """
+        path, text = Path(path), self.ledger.to_json().encode()
+        if path.exists() and not overwrite:
+            raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
+        with strict.writing(path):
+            strict.write_atomic(path, text, private=True)
+            if self._signature is not None:
+                strict.write_atomic(signature_of(path), self._signature)
+
+    def to_json(self) -> str:
+        """The ledger as strict JSON text; see ``save``.
+
+        Raises:
+            ParameterError: the block has not ended, or no noisy step was seen in it.
+        """
+        return self.ledger.to_json()
+
+    def _lines(self) -> list[str]:
+        if self._ledger is None:
+            return [f"watched loop: {len(self._recorder.steps)} noisy steps so far"]
+        return self._ledger._lines()
