@@ -204,7 +204,7 @@ MUTANTS = (
     Mutant("watch: a seed of 2^31", "reticent/watching/seeds.py", "_SMALL = 1 << 32", "_SMALL = 1 << 31", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: the seed of a new generator", "reticent/watching/seeds.py", "return seed < _SMALL or seed == _OF_A_NEW_ONE", "return seed < _SMALL", BUGS + "::test_seeds_that_can_be_guessed"),
     Mutant("watch: a seed set during the run", "reticent/watching/seeds.py", "guessable(now) or (now != self._first and not generators.from_the_system(now))", "guessable(now)", BUGS + "::test_a_seed_that_changes_while_it_is_watched_was_set"),
-    Mutant("watch: noise drawn twice", "reticent/watching/seeds.py", "return most is not None and not here and (block != last[1] or at <= most)", "return False", LOOPS + "::TestSeeds"),
+    Mutant("watch: noise drawn twice", "reticent/watching/seeds.py", "return most is not None and not here and (block != last[1] or at <= most)", "return False", BUGS + "::test_a_generator_that_goes_back_is_seen_at_any_offset"),
     Mutant("watch: gradients that wait since before", "reticent/watching/optimisers.py", 'return any(found is not None and not hasattr(found, "_processed") for found in sums)', "return False", LOOPS + "::TestPhases"),
     Mutant("watch: batches drawn again", "reticent/watching/recorder.py", "if self.draw_seeds.shown(coins):", "if coins.public:", LOOPS + "::TestSeeds"),
     Mutant("watch: a generator that went back further", "reticent/watching/seeds.py", "(block != last[1] or at <= most)", "at == most", BUGS + "::test_a_generator_that_goes_back_is_seen_at_any_offset"),

@@ -115,8 +115,8 @@ class Draws:
                 self._waiting.clear()
             self.coins = () if draw.coins is None else (draw.coins,)
             if self._alone[:2] != (draw.number, self.passes):
-                used = Used(1, 1, tuple(range(draw.number, self.passes + 1)))
-                self._alone = (draw.number, self.passes, used)
+                alone = Used(1, 1, tuple(range(draw.number, self.passes + 1)))
+                self._alone = (draw.number, self.passes, alone)
             return self._alone[2]
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)

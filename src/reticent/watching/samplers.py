@@ -79,7 +79,7 @@ def observed_sampler(loader: Any) -> Any:
 
 def logical_batches(loader: Any) -> Any:
     """What draws the batches of a loader; of a ``BatchMemoryManager``'s, those that it splits."""
-    batches = getattr(loader, "batch_sampler", None)
+    batches: Any = getattr(loader, "batch_sampler", None)
     try:
         from opacus.utils.batch_memory_manager import BatchSplittingSampler
     except ImportError:

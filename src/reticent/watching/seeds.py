@@ -147,7 +147,8 @@ def _where(generator: Any) -> _Where:
     """A place in a block of the generator's cycle, and the block."""
     state = generators.read_state(generator).numpy()
     if len(state) > _WHOLE:
-        return _PLACE.unpack_from(state, _HEAD)  # type: ignore[return-value]
+        at, words = _PLACE.unpack_from(state, _HEAD)  # type: ignore[arg-type]  # numpy's arrays are buffers
+        return int(at), bytes(words)
     return int.from_bytes(state[8:].tobytes(), "little"), state[:8].tobytes()  # of CUDA: an offset and a seed
 
 
