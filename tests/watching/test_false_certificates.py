@@ -345,6 +345,17 @@ class TestSeeds:
         seen = watched(*made, how={"after": lambda count: count == 3 and torch.manual_seed(2**60 + 2**30 + 31)})
         assert Fault.REPEATED_NOISE in seen.ledger.faults
 
+    def test_batches_from_a_state_that_was_put_back_between_two_watches(self):
+        """Found by the fuzzer: noise is secure, and nobody saw the generator being set."""
+        found = []
+        for drawn in (0, 7):
+            made = private()
+            rt.secure_noise(made[1])
+            torch.manual_seed(2**60 + 2**29 + 37)
+            torch.rand(drawn)
+            found.append(Fault.PUBLIC_DRAWS in watched(*made).ledger.faults)
+        assert found == [False, True]
+
     def test_evaluation_on_the_private_loader_inside_fork_rng(self):
         """Its coins come again, and no step used them."""
         made = private()

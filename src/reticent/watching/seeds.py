@@ -26,6 +26,9 @@ _HEAD, _PLACE, _WHOLE = 16, struct.Struct("<Q64s"), 5000
 """Bytes of a state of torch's Mersenne twister: the seed and counts; then the place in the block of words, and some of
 these words; and fewer than all."""
 
+_LOOKED_AT = 8
+"""Batches after each entry at whose draw the state is looked at; later the calls that put it tell enough."""
+
 _Where = tuple[int, bytes]
 
 _BEEN: dict[str, dict[bytes, int]] = {"noise": {}, "draws": {}}
@@ -37,7 +40,7 @@ class Coins:
     """The draw of one batch, until it is known whether a step uses it."""
 
     public: bool
-    draws: list[tuple[_Look, Draw]]
+    draws: list[tuple[_Look, Draw, _Where | None]]
 
 
 class _Look:
@@ -84,13 +87,14 @@ class _Look:
         """Whether a draw gives numbers that came before."""
         return draw.repeats() or self._back is draw.stream
 
-    def passed(self, after: bool = False) -> bool:
+    def passed(self, where: _Where | None = None, after: bool = False) -> bool:
         """Whether a look at this place or a later one was taken before; it is remembered.
 
         Args:
+            where: the place; None for that of now.
             after: what was to be drawn is drawn, so that the next draw may begin here.
         """
-        at, block = where = _where(self.generator)
+        at, block = where = where or _where(self.generator)
         been = _BEEN[self._use]
         last, drawn = self.track.looked or (where, True)
         most = been.get(block)
@@ -104,7 +108,7 @@ class Seeds:
     """Looks at one generator, or at several that are used together."""
 
     def __init__(self, generators: list[Any], use: str = "noise") -> None:
-        self._use = use
+        self._use, self._batches = use, 0
         self._looks = [_Look(one, use, seed) for one in generators if (seed := _seed(one)) is not None]
 
     def go_on(self) -> None:
@@ -123,6 +127,7 @@ class Seeds:
 
     def arrive(self) -> None:
         """Remember where the generators are, at the beginning and after noise."""
+        self._batches = 0
         for look in self._looks:
             look.arrive()
 
@@ -136,11 +141,15 @@ class Seeds:
 
     def coins(self) -> Coins:
         """A batch was drawn just now."""
-        return Coins(self.public(), [(look, look.drawn()) for look in self._looks])
+        self._batches += 1
+        see = self._batches <= _LOOKED_AT
+        draws = [(look, look.drawn(), _where(look.generator) if see else None) for look in self._looks]
+        return Coins(self.public(), draws)
 
     def shown(self, coins: Coins) -> bool:
         """Whether somebody can repeat the draw of a batch that a step uses."""
-        return True in [look.went_back(draw) for look, draw in coins.draws] or coins.public
+        back = [one.went_back(draw) | (where is not None and one.passed(where)) for one, draw, where in coins.draws]
+        return True in back or coins.public
 
 
 def _where(generator: Any) -> _Where:
