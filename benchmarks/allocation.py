@@ -1,6 +1,6 @@
 """Random allocation beside ``PLD_accounting`` and ``opake-accounting``: CPU seconds and epsilon at 1e-8.
 
-Each peer is asked where it can be imported (opake's extension runs on Python 3.13); ``python -m benchmarks.allocation``.
+Each peer is asked where it can be imported (opake's extension runs on Python 3.13).
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ def main() -> None:
                 print(f"{library.__name__}: {error.name} is not installed", file=sys.stderr)
                 continue
             spent = time.process_time() - start
-            print(
-                f"noise {run[0]:g}, {run[1]} steps, {run[2]} epochs: {library.__name__} [{low:.6g}, {high:.6g}] {spent:.2f} s"
-            )
+            what = f"noise {run[0]:g}, {run[1]} steps, {run[2]} epochs"
+            print(f"{what}: {library.__name__} [{low:.6g}, {high:.6g}] {spent:.2f} s")
 
 
 if __name__ == "__main__":

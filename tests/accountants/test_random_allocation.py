@@ -1,6 +1,6 @@
 """Random allocation: one epoch against oracles that share no code with it, then epochs, both directions.
 
-FELDMAN2025:Theorem 3.1, RETICENT:allocation-enclosure and RETICENT:kept-allocation.
+Theorems: FELDMAN2025:Theorem 3.1, RETICENT:allocation-enclosure, RETICENT:kept-allocation.
 """
 
 from __future__ import annotations

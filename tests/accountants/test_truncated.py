@@ -1,6 +1,6 @@
 """Poisson batches that are cut: all draws enumerated, both orders; Google's example; what some data set attains.
 
-RETICENT:truncated-dominance.
+Theorems: RETICENT:truncated-dominance.
 """
 
 from __future__ import annotations

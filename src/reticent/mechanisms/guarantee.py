@@ -8,14 +8,13 @@ from typing import ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import MECHANISMS, Mechanism
+from reticent.mechanisms.base import Mechanism
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
 _LARGEST = 600.0  # beyond, e^-epsilon underflows, and no answer means anything
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class Guarantee(Mechanism):
     """A release with a stated epsilon and delta, and nothing else known.
