@@ -228,7 +228,7 @@ MUTANTS = (
     Mutant("watch: no look right after noise", "reticent/watching/private_loop.py", "self.noise_seeds.arrive()", "pass", LOOPS + "::TestSeeds"),
     Mutant("watch: back before a watch began", "reticent/watching/seeds.py", "draw.repeats() or self._back is draw.stream", "draw.repeats()", BUGS + "::test_a_generator_that_went_back_before_the_next_watch_began"),
     Mutant("watch: weights written before an error", "reticent/watching/session.py", "if settled else None", "", "tests/watching/test_opacus_loops.py::test_a_watch_that_is_entered_again_after_an_error_goes_on"),
-    Mutant("watch: torch.seed stays ours", "reticent/watching/generators.py", "        _write(_METHODS)\n", "        pass\n", LOOPS + "::TestSeeds"),
+    Mutant("watch: methods of generators stay ours", "reticent/watching/generators.py", "        _write(_METHODS)\n", "        pass\n", BUGS + "::test_torch_seed_is_put_back"),
     Mutant("watch: public draws amplify", "reticent/records/watched_run.py", "hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults", "hidden = sampler.drawn is Drawn.POISSON", BUGS + "::test_draws_that_are_public_amplify_nothing"),
     Mutant("watch: copies of a record", "reticent/records/watched_run.py", "return records if copies in (None, 1) else (records or 1) * (copies or 1)", "return records if copies in (None, 1) else copies", BUGS + "::test_copies_multiply_the_records_of_a_person"),
     Mutant("watch: seeding as before is no way back", "reticent/watching/generators.py", 'for name in ("graphsafe_set_state", "set_offset", "manual_seed")', 'for name in ("graphsafe_set_state", "set_offset")', LOOPS + "::TestSeeds"),
