@@ -55,3 +55,7 @@ class WorkerError(ReticentError):
 
 class NumericalError(ReticentError):
     """A certified computation could not reach its accuracy; nothing is returned instead."""
+
+
+class ExtensionError(ReticentError):
+    """Another package offers a mechanism, an attacker or an attack that cannot be used; the text names the package."""

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.adversaries import ADVERSARIES, Relaxed, style_of
 from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
+from reticent.styles import SPARE
 from reticent.text import digits
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -188,15 +190,13 @@ def test_to_frame_without_pandas_names_the_remedy(monkeypatch):
 def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
     from matplotlib.figure import Figure
 
-    from reticent.styles import ATTACKER_STYLES
-
     axes = Figure().subplots(1, 3)
     found = rt.assess(RUN, "relaxed")
     drawn = found.plot(axes)
     assert drawn == list(axes)
     for one in drawn:
         lines = {line.get_label(): line for line in one.get_lines()}
-        assert lines["relaxed (add-remove, conditional)"].get_color() == ATTACKER_STYLES["relaxed"].colour
+        assert lines["relaxed (add-remove, conditional)"].get_color() == Relaxed.style.colour
     fpr, fnr = drawn[0].get_lines()[2].get_data()
     assert np.allclose(fnr, found["worst-case"].curve.beta(fpr))
     epsilon, delta = drawn[2].get_lines()[1].get_data()
@@ -227,13 +227,9 @@ def test_a_certificate_draws_the_points_of_its_page():
 
 
 def test_styles_tell_all_attackers_apart():
-    from reticent.adversaries import ADVERSARIES
-    from reticent.styles import ATTACKER_STYLES, OTHER, style_of
-
-    assert set(ATTACKER_STYLES) == set(ADVERSARIES)
-    styles = [*ATTACKER_STYLES.values(), OTHER]
+    styles = [*map(style_of, ADVERSARIES), *SPARE]
     assert len({s.colour for s in styles}) == len({s.dashes for s in styles}) == len(styles)
-    assert style_of("nobody") is OTHER
+    assert style_of("nobody") is SPARE[0]
     assert style_of("worst-case").dash == ""
 
 

@@ -54,11 +54,13 @@ _OF_ATTACK = (
 
 
 def audit() -> click.Command:
-    """The command, with options for the attackers that are known now."""
+    """The command, with options for the attacks and attackers that are known now."""
+    from reticent.attacks import ATTACKS
+
     return command(
         "audit",
         argument("source", Path, "RUN|SCORES", "A run, a score file, a LiRA folder or a Privacy Meter log folder."),
-        option("attack", str, "For a run: loss, confidence, lira, rmia, canary, ...", "loss"),
+        option("attack", str, f"For a run: {', '.join(ATTACKS)}.", "loss"),
         option("against_mu", float, "Gaussian curve to test; repeatable.", many=True),
         CONFIDENCE,
         option("delta", float, "delta for the bounds on epsilon.", 1e-5),
@@ -164,7 +166,7 @@ def plan_audit(claimed_mu: float, true_mu: float, unit: str, power: float, confi
 
 
 def _attack(source: Path, name: str, seed: int, work: dict[str, Any], *, quiet: bool) -> Scores:
-    from reticent.attacks.registry import AttackSettings, find_attack
+    from reticent.attacks.base import AttackSettings, find_attack
 
     found, engine = find_attack(name), engine_of(work.pop("engine"), work.pop("address"), work.pop("workers"))
     with progress_bar(f"attack {name}") as bar:
