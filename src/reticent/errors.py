@@ -6,7 +6,7 @@ from reticent.text import printable
 
 
 class ReticentError(Exception):
-    """Base class; its text is one line that a user can act on, and what a stranger's file put into it is inert."""
+    """Base class; its text is one line that a user can act on, and foreign text in it is safe to show."""
 
     def __str__(self) -> str:
         return printable(super().__str__())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
 import sys
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -48,7 +50,7 @@ def test_import_loads_nothing_and_costs_little():
 def test_an_assessment_loads_no_other_verb():
     code = (
         "import reticent as rt, sys; rt.assess(rt.Gaussian(2.0)).to_json()\n"
-        "others = ('calibrate', 'audit', 'watch', 'certificate.schema', 'api.documents', 'api.noise')\n"
+        "others = ('calibration', 'auditing', 'watching', 'certificates.schema', 'api.documents', 'api.noise')\n"
         "print([m for m in others if f'reticent.{m}' in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -61,6 +63,17 @@ def test_every_verb_of_the_front_door_is_there():
     assert all(getattr(api, name).__name__ == name for name in api.__all__)
     with pytest.raises(AttributeError, match="no attribute 'asess'"):
         _ = api.asess
+
+
+@pytest.mark.parametrize("package", ["reticent", "reticent.api", "reticent.attacks"])
+def test_the_stub_is_the_one_list_of_names(package: str) -> None:
+    """What type checkers read is what is loaded, and nothing is loaded that is not listed."""
+    module = importlib.import_module(package)
+    lines = Path(f"{module.__file__}i").read_text().splitlines()
+    listed = {line.rpartition(" ")[2]: line.split()[1] for line in lines if line.startswith("from ")}
+    assert sorted({*listed, "__version__"} if package == "reticent" else listed) == module.__all__ == dir(module)
+    where = next(iter(listed))
+    assert getattr(module, where) is getattr(importlib.import_module(listed[where]), where)
 
 
 def test_verbs_are_functions_and_packages_are_nouns():

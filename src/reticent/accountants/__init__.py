@@ -1,7 +1,4 @@
-"""Accountants: many releases, one curve, with a bound on each numerical error. One file a route.
-
-A file here knows dominating pairs and how many there are. It knows no mechanism and no attacker.
-"""
+"""Accountants: many pairs, one curve, with a bound on each numerical error. One file per route; no mechanism here."""
 
 from reticent.accountants.all_rates import mu_limits
 from reticent.accountants.compose import Composed, certified_advantage, compose, worst_case

@@ -136,6 +136,8 @@ def _is_covered(run: DPSGD) -> bool:
 def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> float:
     """mu of the last weights: RETICENT:hidden-steps, after Section 4 of BOK2024; docs/final-model.md proves it.
 
+    By BOK2024:Section 4.
+
     Args:
         run: whole batches or cyclic ones, with noise.
         neighbouring: between which data sets; replacement moves a sum by twice the clip norm.

@@ -1,7 +1,4 @@
-"""Trade-off curves, their algebra, polygons and enclosures: the mathematics, one file per curve.
-
-Nothing here knows a release, a theorem or an attacker.
-"""
+"""Trade-off curves, their algebra, polygons and enclosures: one file per curve. No releases, no attackers here."""
 
 from reticent.curves import ncx2, published
 from reticent.curves.algebra import Mixture, Subsampled, subsampled

@@ -1,8 +1,4 @@
-"""What was released: mechanisms as frozen data, their sampling, and the neighbouring relation.
-
-A file here gives the pairs that dominate a release, and the theorems that say so. What an attacker makes of them is in
-``reticent.adversaries``; what really ran is in ``reticent.records``.
-"""
+"""What was released, as frozen data, and the pairs that dominate it. What follows from a release is not said here."""
 
 from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD

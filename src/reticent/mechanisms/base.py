@@ -31,8 +31,8 @@ class Mechanism(Short, ABC):
 
     Attributes:
         name: as the command line and documents spell it.
-        extras: what people may give in place of fields; see ``resolved``.
-        notes: what a reader must know beside the conditions, one sentence or two each.
+        extras: what people may give instead of fields; see ``resolved``.
+        notes: what a reader must know in addition to the conditions, one sentence or two each.
     """
 
     __slots__ = ()
@@ -46,8 +46,8 @@ class Mechanism(Short, ABC):
 
         Args:
             neighbouring: between which data sets.
-            attained: give pairs that some two data sets have, in place of pairs that only dominate; parts of
-                which none is known are left out. Lower ends of enclosures stand on these.
+            attained: give pairs that some two data sets have, instead of pairs that only dominate; parts of
+                which none is known are left out. Lower ends of enclosures follow from these.
 
         Raises:
             UnsupportedError: no dominating pair is proven.
@@ -76,7 +76,7 @@ class Mechanism(Short, ABC):
         return ("clipped",)
 
     def _unseen(self) -> tuple[str, ...]:
-        """Keys of conditions that the fields do not state, beside those of every release."""
+        """Keys of conditions that the fields do not state, in addition to those of every release."""
         return ()
 
     def _repr_html_(self) -> str:
