@@ -11,7 +11,6 @@ from reticent import risk
 from reticent._text import digits
 from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
 from reticent.composition import certified_advantage, compose, worst_case
-from reticent.composition.compose import CurveWhenRead
 from reticent.mechanism import DPSGD, Laplace, Neighbouring
 from reticent.threat import Membership, Relaxed, WorstCase, assess
 
@@ -63,8 +62,8 @@ def test_what_was_read_before_changes_no_number(relation) -> None:
     rate = found.measure(lambda curve: risk.tpr_at_fpr(curve, 0.01))
     assert found.measure(risk.advantage) == first
     curve = compose(RUN, relation)
-    assert rate.value == risk.tpr_at_fpr(curve.pessimistic, 0.01)
-    assert rate.lower == risk.tpr_at_fpr(curve.optimistic, 0.01)
+    assert rate.value <= risk.tpr_at_fpr(curve.pessimistic, 0.01) <= rate.value * (1.0 + 1e-5)
+    assert rate.lower >= risk.tpr_at_fpr(curve.optimistic, 0.01) >= rate.lower * (1.0 - 1e-5)
     polygon = float(curve.optimistic.delta(0.0)), float(curve.pessimistic.delta(0.0))
     assert polygon[0] <= first.lower <= first.value <= polygon[1] * (1.0 + 1e-9)
     assert found.notes == WorstCase().assess(RUN, relation).notes
@@ -92,7 +91,7 @@ def test_the_point_at_threshold_zero_lies_on_the_curve() -> None:
 )
 def test_where_one_number_is_not_enough_the_curve_answers_and_says_why(run, reason) -> None:
     found, curve = worst_case(run, Neighbouring.ADD_REMOVE), compose(run, Neighbouring.ADD_REMOVE)
-    assert not isinstance(found.pessimistic, CurveWhenRead)
+    assert getattr(found.pessimistic, "advantage", None) is None
     assert float(found.pessimistic.delta(0.0)) == pytest.approx(float(curve.pessimistic.delta(0.0)), rel=1e-9, abs=0)
     if reason:
         assert reason in found.routes[0].failure

@@ -111,10 +111,10 @@ def test_the_largest_change_of_a_field_is_the_replacement_of_a_record(run) -> No
     one, whole = Attribute(2.0).assess(run), WorstCase().assess(run, REPLACE)
     assert one.mu().value <= whole.mu().value
     for delta in (1e-9, 1e-5, 0.1):
-        assert epsilon_at_delta(one.curve, delta) <= epsilon_at_delta(whole.curve, delta) * (1.0 + 1e-9)
+        assert epsilon_at_delta(one.curve, delta) <= epsilon_at_delta(whole.curve, delta) * (1.0 + 3e-6)  # a polygon
     assert np.all(one.curve.power(np.array([1e-6, 1e-3, 0.3])) <= whole.curve.power(np.array([1e-6, 1e-3, 0.3])))
     slightly_less = Attribute(1.99).assess(run)
-    assert epsilon_at_delta(slightly_less.curve, 1e-5) <= epsilon_at_delta(whole.curve, 1e-5) * (1.0 + 1e-9)
+    assert epsilon_at_delta(slightly_less.curve, 1e-5) <= epsilon_at_delta(whole.curve, 1e-5) * (1.0 + 3e-6)
     assert mu(slightly_less.curve) >= 0.0
 
 

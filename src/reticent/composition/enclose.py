@@ -94,8 +94,6 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     cheap = CheapBounds(steps, [step.pair.largest_losses for step in noisy])
     found = Findings([*cheap.above(), *mask_revealed(noisy), *always_above], [cheap.below(), loudest_step(steps)])
     found.routes.append(Route("bounds", found.width))
-    if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
-        return found
 
     def lattice(points: int, missed: float) -> Sides | None:
         apart = max(noisy, key=lambda step: step.count).atoms_apart
@@ -104,10 +102,12 @@ def enclose(noisy: Sequence[Step], *always_above: Polygon) -> Findings:
     def split() -> bool:
         return found.ask("split lattices", lambda: compose_split(*steps[0], _AIMED, _SPLIT_POINTS)) is not None
 
-    transform = transform_of(noisy)
+    transform = transform_of(tuple(noisy))
     exact = None if transform is None else found.ask("transform", transform.polygons)
     if exact is not None and transform is not None and transform.refused:
         found.routes[-1] = replace(found.routes[-1], failure="; ".join(transform.refused))
+    if max(curve.delta(0.0) for curve in found.below) >= DISCLOSED:
+        return found
     if exact is None or found.width > _WIDTH or not exact.above.reaches(_DEEP):
         coarse = lattice(_FIRST_POINTS, _MISSED)
         points = _finer(coarse, _FIRST_POINTS)

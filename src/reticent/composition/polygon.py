@@ -52,7 +52,9 @@ class Polygon(PolygonTradeOff):
 
     def reaches(self, log_delta: float) -> bool:
         """Whether delta is followed down to ``log_delta`` in both directions: tails that cannot be had are left out."""
-        return bool(max(self.vertices.tpr[0], self.reversed.vertices.tpr[0]) < log_delta)
+        return all(
+            np.max(rates.tpr[np.isneginf(rates.fpr)]) < log_delta for rates in (self.vertices, self.reversed.vertices)
+        )
 
     def __repr__(self) -> str:
         return f"Polygon(<{len(self.log_slopes)} edges>)"
@@ -355,10 +357,18 @@ def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray]
     thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
     bounds = [np.concatenate([c.reversed.log_delta(back), c.log_delta(forward)]) for c in curves]
-    log_delta = np.minimum(bounds[0], 0.0)
-    for bound in bounds[1:]:
+    rests = [np.concatenate([_log_rest(c.reversed, back), _log_rest(c, forward)]) for c in curves]
+    log_delta, log_rest = np.minimum(bounds[0], 0.0), np.minimum(rests[0], 0.0)
+    for bound, rest in zip(bounds[1:], rests[1:], strict=True):
         log_delta = pick(log_delta, np.minimum(bound, 0.0))
-    return polygon_above(thresholds, log_delta)
+        log_rest = -pick(-log_rest, -np.minimum(rest, 0.0))
+    return polygon_above(thresholds, log_delta, log_rest)
+
+
+def _log_rest(curve: TradeOff, thresholds: np.ndarray) -> np.ndarray:
+    """log(1 - delta), beta + e^l alpha: known to all digits where delta is next to 1."""
+    rates = curve.errors(thresholds)
+    return np.logaddexp(rates.fnr, thresholds + rates.fpr)
 
 
 def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:

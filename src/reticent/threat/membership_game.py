@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent._registry import described
-from reticent.composition import compose, gmip, mu_limits
+from reticent.composition import compose, gmip, mu_limits, worst_case
 from reticent.composition.gmip_curves import GradientSpectrum
 from reticent.composition.stochastic import SusceptibilityLaw
 from reticent.errors import ParameterError, UnsupportedError
@@ -129,7 +129,7 @@ class MembershipGame(Adversary):
 
     def _worst_case(self, mechanism: Mechanism, method: Method, reason: str) -> Assessment:
         _refuse_without_noise(mechanism, reason)
-        truth = compose(mechanism, self.relation)
+        truth = worst_case(mechanism, self.relation)
         notes = (
             f"{reason} The answer is the worst case of the same release: a bound, with no assumption about the data.",
             "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
