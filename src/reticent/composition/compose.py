@@ -184,7 +184,7 @@ class Composed:
         return max(way[0] for way in known), max(way[1] for way in known)
 
     def tests_near(self, epsilon: float, room: float) -> Polygon | None:
-        """Between three tests at thresholds ``room`` apart around ``epsilon``: what they attain, in either direction."""
+        """What three tests attain, at thresholds ``room`` apart around ``epsilon``, in either direction."""
         spectral, around = self._spectral, epsilon + room * np.array([-1.0, 0.0, 1.0])
         if spectral is None or around[0] <= 0.0:
             return None
@@ -404,7 +404,7 @@ def _log(value: float) -> float:
 
 
 def _least(value: Callable[[float], float], middle: float, room: float) -> float:
-    """Where the parabola through three values, ``room`` apart, is least; the best of the three where it is no parabola."""
+    """Where the parabola through three values, ``room`` apart, is least; the best of the three where it bends down."""
     places = [middle - room, middle, middle + room]
     before, at, after = (value(place) for place in places)
     bend = before - 2.0 * at + after

@@ -132,7 +132,7 @@ class Contour:
     def log_overlap(self, thresholds: np.ndarray) -> np.ndarray:
         """log of a lower bound on 1 - delta(l), l >= 0, or on 1 less the reversed delta at -l: 0 < c < 1 only.
 
-        Relative to the scale of the contour, so that it has digits where delta is next to 1; -inf where nothing is known.
+        Relative to the scale of the contour: it has digits where delta is next to 1. -inf where nothing is known.
         """
         c, w = self.c, self.window
         grown = np.maximum(-thresholds, 0.0)
