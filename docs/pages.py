@@ -6,13 +6,13 @@ import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
-from reticent._registry import parameters_of
-from reticent.certificate.ledger_rules import STATED_RULES
-from reticent.mechanism import MECHANISMS
-from reticent.mechanism.run_rules import RUN_RULES
-from reticent.mechanism.watch_rules import WATCH_RULES
-from reticent.references import ERRATA, PAPERS
-from reticent.threat import ADVERSARIES
+from reticent.adversaries import ADVERSARIES
+from reticent.certificates.ledger_rules import STATED_RULES
+from reticent.mechanisms import MECHANISMS
+from reticent.proofs.references import ERRATA, PAPERS
+from reticent.records.run_rules import RUN_RULES
+from reticent.records.watch_rules import WATCH_RULES
+from reticent.registry import parameters_of
 
 HERE = Path(__file__).parent
 _MADE = "<!-- made by docs/pages.py from the code; change that -->"
@@ -95,8 +95,8 @@ def constraints() -> str:
 def _constraints() -> Iterator[str]:
     yield (
         "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
-        "`verify`, and so `gate`, refuse it. The rules are data: `mechanism/run_rules.py`, `mechanism/watch_rules.py`, "
-        "`certificate/ledger_rules.py`."
+        "`verify`, and so `gate`, refuse it. The rules are data: `records/run_rules.py`, `records/watch_rules.py`, "
+        "`certificates/ledger_rules.py`."
     )
     tables = (
         ("A run of `reticent train`", RUN_RULES),

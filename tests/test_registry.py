@@ -9,19 +9,19 @@ from typing import ClassVar
 
 import pytest
 
-from reticent._registry import described, parameters_of
-from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
-from reticent.certificate.build import certify
-from reticent.certificate.page import render_html
-from reticent.certificate.schema import Certificate, Declaration
-from reticent.certificate.verify import verify
+from reticent.accountants import compose
+from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Claim, Method
+from reticent.adversaries.base import adversaries_named
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.certificates.build import certify
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.composition import compose
+from reticent.curves import GaussianTradeOff, Mixture
 from reticent.errors import ParameterError
-from reticent.mechanism import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.threat import ADVERSARIES, Adversary, Assessment, Claim, Method
-from reticent.threat.base import adversaries_named
-from reticent.tradeoff import GaussianTradeOff, Mixture
+from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
+from reticent.registry import described, parameters_of
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 

@@ -18,13 +18,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.composition import WorstCaseProfile
-from reticent.composition import closed_forms as forms
-from reticent.composition.pairs import AntipodalPair
-from reticent.composition.routes.lattice import compose_lattice
+from reticent.accountants import WorstCaseProfile
+from reticent.accountants import closed_forms as forms
+from reticent.accountants.lattice import compose_lattice
+from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.errors import NumericalError
-from reticent.mechanism import Neighbouring
-from reticent.tradeoff import GaussianTradeOff, Subsampled
+from reticent.mechanisms import Neighbouring
+from reticent.pairs import AntipodalPair
 
 ROOT = Path(__file__).parents[2]
 NOISES = (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 10.0)

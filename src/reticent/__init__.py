@@ -1,7 +1,7 @@
 """reticent: how much can this attacker learn about one person from the model we release?
 
 ``import reticent as rt`` is the front door: what was released, who attacks, and the verbs. Nothing is loaded before
-it is used, so the import costs milliseconds. The packages behind it (``reticent.threat``, ``reticent.risk``, ...)
+it is used, so the import costs milliseconds. The packages behind it (``reticent.adversaries``, ``reticent.risk``, ...)
 hold everything else.
 """
 
@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _WHERE = {
-    "DPSGD": "mechanism",
-    "Gaussian": "mechanism",
-    "Gradients": "mechanism",
-    "Laplace": "mechanism",
-    "Ledger": "mechanism",
-    "Neighbouring": "mechanism",
-    "RandomisedResponse": "mechanism",
-    "Sampler": "mechanism",
-    "Attribute": "threat",
-    "Membership": "threat",
-    "MembershipGame": "threat",
-    "Mixed": "threat",
-    "Relaxed": "threat",
-    "WorstCase": "threat",
+    "DPSGD": "mechanisms",
+    "Gaussian": "mechanisms",
+    "Gradients": "mechanisms",
+    "Laplace": "mechanisms",
+    "Ledger": "mechanisms",
+    "Neighbouring": "mechanisms",
+    "RandomisedResponse": "mechanisms",
+    "Sampler": "mechanisms",
+    "Attribute": "adversaries",
+    "Membership": "adversaries",
+    "MembershipGame": "adversaries",
+    "Mixed": "adversaries",
+    "Relaxed": "adversaries",
+    "WorstCase": "adversaries",
     "advantage": "api.measures",
     "bayes_security": "api.measures",
     "delta_at_epsilon": "api.measures",
@@ -35,18 +35,18 @@ _WHERE = {
     "success": "api.measures",
     "tpr_at_fpr": "api.measures",
     "assess": "api",
+    "audit": "api",
     "audit_loop": "api",
+    "calibrate": "api",
     "certify": "api",
     "compare": "api",
     "dpsgd": "api",
     "lint": "api",
     "secure_noise": "api",
     "verify": "api",
+    "watch": "api",
 }
 """Each name of the front door, and where it is read from."""
-
-_VERBS = ("audit", "calibrate", "watch")
-"""Packages that can be called: ``rt.calibrate(...)`` is a verb, ``reticent.calibrate.Mu`` a name inside."""
 
 __all__ = [
     "DPSGD",
@@ -85,6 +85,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from reticent.adversaries import Attribute, Membership, MembershipGame, Mixed, Relaxed, WorstCase
     from reticent.api import (
         assess,
         audit,
@@ -107,7 +108,7 @@ if TYPE_CHECKING:
         success,
         tpr_at_fpr,
     )
-    from reticent.mechanism import (
+    from reticent.mechanisms import (
         DPSGD,
         Gaussian,
         Gradients,
@@ -117,12 +118,9 @@ if TYPE_CHECKING:
         RandomisedResponse,
         Sampler,
     )
-    from reticent.threat import Attribute, Membership, MembershipGame, Mixed, Relaxed, WorstCase
 
 
 def __getattr__(name: str) -> Any:
-    if name in _VERBS:
-        return import_module(f"reticent.{name}")
     if name in _WHERE:
         found = globals()[name] = getattr(import_module(f"reticent.{_WHERE[name]}"), name)
         return found

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from reticent.cli import app
-from reticent.references import ERRATA, PAPERS, THEOREMS
+from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs.follow import BLOCK, ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
@@ -33,7 +33,7 @@ NAME = re.compile(r"`(reticent(?:\.[A-Za-z]\w*)+)`")
 BY_HAND = {"huggingface.md", "lightning.md"}
 """Their callbacks need libraries that the site does not: docs/watch.md describes them."""
 
-INNER = {("reticent", "_check"), ("reticent._registry", "described"), ("reticent.cli", "main")}
+INNER = {("reticent", "_check"), ("reticent.registry", "described"), ("reticent.cli", "main")}
 """What a new mechanism or attacker needs from the inside; docs/extending.md."""
 
 pytestmark = pytest.mark.docs
@@ -181,4 +181,4 @@ def test_a_break_is_seen(tmp_path: Path) -> None:
         "docs/none.md",
     ]
     assert list(unknown_keys("NOBODY2020:Theorem 1 and RETICENT:none")) == ["NOBODY2020", "RETICENT:none"]
-    assert list(unknown_names("`reticent.threat.Nobody`")) == ["reticent.threat.Nobody"]
+    assert list(unknown_names("`reticent.adversaries.Nobody`")) == ["reticent.adversaries.Nobody"]

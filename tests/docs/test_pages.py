@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.references import ERRATA, PAPERS, THEOREMS
+from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 
 ROOT = Path(__file__).parents[2]
 SPEC = importlib.util.spec_from_file_location("pages", ROOT / "docs" / "pages.py")

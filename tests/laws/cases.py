@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.composition.gmip_curves import GaussianGradientTradeOff
-from reticent.composition.pairs.whole_user import WholeUserPair
-from reticent.composition.stochastic import DistributionFreeTradeOff
-from reticent.tradeoff import (
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
+from reticent.adversaries.game.stochastic import DistributionFreeTradeOff
+from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
     MembershipStepTradeOff,
@@ -23,6 +22,7 @@ from reticent.tradeoff import (
     no_privacy,
     symmetrised,
 )
+from reticent.pairs.whole_user import WholeUserPair
 
 _GRID = np.concatenate([[0.0], np.logspace(-3.0, 1.3, 60)])
 

@@ -10,14 +10,11 @@ import pytest
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 from scipy.stats import norm
 
-from reticent.calibrate import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
-from reticent.composition import compose, mu_limits
-from reticent.composition.pairs import AntipodalPair
-from reticent.composition.sign import common_sign
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.risk import epsilon_at_delta, mu, mu_above
-from reticent.threat import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
-from reticent.tradeoff import (
+from reticent.accountants import compose, mu_limits
+from reticent.adversaries import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries.relaxed.sign import common_sign
+from reticent.calibration import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
+from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
     Mixture,
@@ -28,6 +25,9 @@ from reticent.tradeoff import (
     from_advantage,
     symmetrised,
 )
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.pairs import AntipodalPair
+from reticent.risk import epsilon_at_delta, mu, mu_above
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 

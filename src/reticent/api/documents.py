@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent._keywords import hinting
+from reticent.adversaries.seen import Witness, witness_of
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
-from reticent.certificate.build import certify as certify_mechanism
-from reticent.certificate.build import certify_run, certify_watched, run_declaration
-from reticent.certificate.derive import expected_warnings
-from reticent.certificate.schema import Certificate, Declaration
+from reticent.certificates.build import certify as certify_mechanism
+from reticent.certificates.build import certify_run, certify_watched, run_declaration
+from reticent.certificates.derive import expected_warnings
+from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.run_ledger import RunLedger, first_problem
-from reticent.mechanism.watch_start import chained
-from reticent.mechanism.watched_run import WatchedRun
+from reticent.keywords import hinting
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Claim
-from reticent.threat.seen import Witness, witness_of
+from reticent.records.run_ledger import RunLedger, first_problem
+from reticent.records.watch_start import chained
+from reticent.records.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.axes import Axes
 
-    from reticent.certificate.check import Checked
-    from reticent.certificate.store import CertificateFiles
-    from reticent.certificate.verify import Verification
+    from reticent.certificates.check import Checked
+    from reticent.certificates.store import CertificateFiles
+    from reticent.certificates.verify import Verification
 
 
 class Certified(Table):
@@ -112,7 +112,7 @@ class Certified(Table):
         Raises:
             ArtifactError: another certificate lies there, and ``overwrite`` is not said; or it cannot be written.
         """
-        from reticent.certificate.store import write_certificate
+        from reticent.certificates.store import write_certificate
 
         return write_certificate(
             self.certificate, Path(folder), key=key, include_private=include_private, overwrite=overwrite
@@ -253,7 +253,7 @@ def verify(
         ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
         ParameterError: it is neither a certificate nor a path.
     """
-    from reticent.certificate.check import check
+    from reticent.certificates.check import check
 
     what: Certificate | Path
     if isinstance(certificate, (str, Path)):
@@ -324,7 +324,7 @@ def _opened(what: Any) -> Any:
         from reticent.interop.documents import read_release
 
         return read_release(Path(what))
-    from reticent.train import load_run
+    from reticent.training import load_run
 
     return load_run(what)
 
@@ -356,7 +356,7 @@ def _of_run(source: Any, said: dict[str, str | None], publish: tuple[str, ...]) 
 
 
 def _weights_of(run: Any) -> str:
-    from reticent.train.rundir import WEIGHTS
+    from reticent.training.rundir import WEIGHTS
 
     return str(run.manifest.files[WEIGHTS].sha256)
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeVar
 
-from reticent._text import one_of
+from reticent.adversaries import Adversary, Relaxed, WorstCase, everybody
+from reticent.adversaries.base import adversary_called
 from reticent.errors import ParameterError
-from reticent.mechanism import Neighbouring
-from reticent.threat import Adversary, Relaxed, WorstCase, everybody
-from reticent.threat.base import adversary_called
+from reticent.mechanisms import Neighbouring
+from reticent.text import one_of
 
 Who = Adversary | str
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -6,23 +6,23 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from reticent._text import one_of
+from reticent.adversaries import Method
 from reticent.api.names import Who, adversaries, choice, relation
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
-from reticent.calibrate.scale import NoiseScale
-from reticent.calibrate.solve import Calibration, UnreachableError
-from reticent.calibrate.solve import calibrate as solve
-from reticent.calibrate.spelling import MEANT
-from reticent.calibrate.spelling import target_of as spelt
-from reticent.calibrate.targets import TARGETS, Target
-from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.certificate.numbers import mechanism_record
+from reticent.calibration.scale import NoiseScale
+from reticent.calibration.solve import Calibration, UnreachableError
+from reticent.calibration.solve import calibrate as solve
+from reticent.calibration.spelling import MEANT
+from reticent.calibration.spelling import target_of as spelt
+from reticent.calibration.targets import TARGETS, Target
+from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.certificates.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import conditions_by_whom
-from reticent.threat import Method
+from reticent.text import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,7 +166,7 @@ def calibrate(
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
-        target: a target of ``reticent.calibrate`` or its text (``"epsilon=3@1e-5"``, which may stand in the place of
+        target: a target of ``reticent.calibration`` or its text (``"epsilon=3@1e-5"``, which may stand in the place of
             the adversary too), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
             ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
             ``reconstruction=0.2, baseline=0.1``.

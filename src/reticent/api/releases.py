@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from reticent import _check
-from reticent._keywords import hinting
 from reticent.api.names import choice
 from reticent.errors import ParameterError
-from reticent.mechanism import DPSGD, Sampler
-from reticent.mechanism.epochs import epochs_to_steps
-from reticent.mechanism.units import Unit
+from reticent.keywords import hinting
+from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.units import Unit
 
 
 @hinting

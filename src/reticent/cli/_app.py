@@ -16,10 +16,10 @@ import typer
 from typer.core import TyperGroup
 
 from reticent import __version__
-from reticent._keywords import MEANT
-from reticent._text import one_of, printable
 from reticent.cli._limits import own_process
 from reticent.errors import ParameterError, ReticentError
+from reticent.keywords import MEANT
+from reticent.text import one_of, printable
 
 # typer ships its own click in some versions and depends on click in others: ask typer which one it raises.
 _UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reticent import _check
-from reticent._text import one_of
-from reticent.audit import (
+from reticent.adversaries import assess, assess_answerable
+from reticent.auditing import (
     Bonferroni,
     Design,
     Given,
@@ -23,15 +23,15 @@ from reticent.audit import (
     import_privacy_meter,
     load_scores,
 )
-from reticent.audit.files import check_score_path
-from reticent.certificate.audit_page import audit_files
+from reticent.auditing.files import check_score_path
+from reticent.certificates.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
+from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.outputs import refuse_existing
-from reticent.mechanism import DPSGD, Gaussian, Mechanism
-from reticent.threat import assess, assess_answerable
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.text import one_of
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
@@ -175,7 +175,7 @@ def read_scores(source: Path, kind: str, attack: str, target: int, design: Desig
         return load_scores(source, design)
     if kind == "privacy-meter":
         return import_privacy_meter(source, target)
-    from reticent.attack.shadow_scores import lira_offline, lira_online  # keep the statistics free of attacks
+    from reticent.attacks.shadow_scores import lira_offline, lira_online  # keep the statistics free of attacks
 
     shadows = import_lira(source)
     models = len(shadows.keep)
@@ -214,7 +214,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
 def ledger_mechanism(source: Path) -> Mechanism:
     """What a finished run says it ran."""
     try:
-        from reticent.train import load_run
+        from reticent.training import load_run
     except ImportError as error:
         raise UnsupportedError(f"auditing a run needs an extra: pip install 'reticent[train]' ({error})") from None
     return load_run(source).ledger.mechanism()

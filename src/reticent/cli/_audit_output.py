@@ -8,10 +8,10 @@ from pathlib import Path
 
 import typer
 
-from reticent._text import by_whom, digits, printable
-from reticent.audit import AuditReport, Plan, ThresholdRule, Unit
+from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
 from reticent.cli._tables import print_table, say
-from reticent.tradeoff import TradeOff
+from reticent.curves import TradeOff
+from reticent.text import by_whom, digits, printable
 
 
 def strict_json(document: Mapping[str, object]) -> None:
@@ -39,7 +39,7 @@ def write_page(
     path: Path, report: AuditReport, claims: Mapping[str, TradeOff], rule: ThresholdRule, *, private: bool
 ) -> None:
     """The report as a page, and where it lies on standard error."""
-    from reticent.certificate.audit_page import write_audit_page  # matplotlib takes a while to import
+    from reticent.certificates.audit_page import write_audit_page  # matplotlib takes a while to import
 
     files = write_audit_page(path, report, claims, rule=rule, private=private)
     typer.echo(f"open {files.page}", err=True)

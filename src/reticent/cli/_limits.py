@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from reticent._text import printable
+from reticent.text import printable
 
 SECONDS = 120.0
 """Longer than any certificate of ours takes."""

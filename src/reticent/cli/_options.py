@@ -12,11 +12,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import typer
 
 from reticent import _check
-from reticent._registry import Parameter, parameters_of, typed
-from reticent._text import one_of
 from reticent.cli._app import Listing
 from reticent.errors import ParameterError
-from reticent.mechanism import MECHANISMS, Mechanism, Neighbouring
+from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring
+from reticent.registry import Parameter, parameters_of, typed
+from reticent.text import one_of
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -70,7 +70,7 @@ def mechanism_options(kind: type[Mechanism]) -> list[inspect.Parameter]:
 
 def adversary_options(known: Iterable[inspect.Parameter] = ()) -> list[inspect.Parameter]:
     """The parameters of all attackers, each with the names of those that have it."""
-    from reticent.threat.base import adversary_parameters
+    from reticent.adversaries.base import adversary_parameters
 
     takers: dict[str, list[str]] = {}
     found: dict[str, Parameter] = {}
@@ -92,7 +92,7 @@ def _option(p: Parameter, help: str) -> inspect.Parameter:
 
 def adversary_option(default: str, *, many: bool = True, flag: str = "--adversary") -> inspect.Parameter:
     """``--adversary`` with the names of all attackers."""
-    from reticent.threat import ADVERSARIES
+    from reticent.adversaries import ADVERSARIES
 
     names, name = ", ".join(ADVERSARIES), flag.removeprefix("--")
     if not many:
@@ -102,7 +102,7 @@ def adversary_option(default: str, *, many: bool = True, flag: str = "--adversar
 
 def curve_options() -> list[inspect.Parameter]:
     """``--neighbouring`` and ``--method``."""
-    from reticent.threat import ADVERSARIES, Method
+    from reticent.adversaries import ADVERSARIES, Method
 
     others: dict[str, list[str]] = {}
     for name, kind in ADVERSARIES.items():
@@ -196,7 +196,7 @@ def neighbouring_of(text: str | None) -> Neighbouring | None:
 
 def method_of(text: str | None) -> Any:
     """``--method`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    from reticent.threat import Method
+    from reticent.adversaries import Method
 
     return None if text is None else choice(Method, text, "method")
 
@@ -213,7 +213,7 @@ def told_apart(
     ``--dimension`` states in how many dimensions the direction is unknown. Where no attacker asks for that, or the
     membership game asks for the number of trained parameters and nothing states it, it is that number.
     """
-    from reticent.threat.base import ALL, adversary_parameters
+    from reticent.adversaries.base import ALL, adversary_parameters
 
     own = {p.name for p in parameters_of(kind)}
     release, attackers = dict(given), {name: value for name, value in given.items() if name not in own}
@@ -231,7 +231,7 @@ def told_apart(
 
 def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
     """A note on standard error where a dimension was typed and nobody who was asked for looks at it."""
-    from reticent.threat.base import ALL, adversary_parameters
+    from reticent.adversaries.base import ALL, adversary_parameters
 
     takers = [who for who, parameter in adversary_parameters() if parameter.name == "dimension"]
     if dimension is not None and not {*takers, _COUNTS_PARAMETERS, ALL} & set(names):
@@ -246,7 +246,7 @@ def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str =
     Raises:
         ParameterError: a name is unknown, or a parameter is given that no attacker named here takes.
     """
-    from reticent.threat.base import adversaries_named, adversary_parameters
+    from reticent.adversaries.base import adversaries_named, adversary_parameters
 
     known = {parameter.name for _, parameter in adversary_parameters()}
     return adversaries_named(names, {name: value for name, value in given.items() if name in known}, option)

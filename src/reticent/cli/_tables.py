@@ -9,9 +9,9 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 
-from reticent._text import Column, blocks, breadth, by_whom, digits, wrapped
-from reticent.certificate.numbers import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
+from reticent.certificates.numbers import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
 from reticent.proofs import Claim, conditions_by_whom
+from reticent.text import Column, blocks, breadth, by_whom, digits, wrapped
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 

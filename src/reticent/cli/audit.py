@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reticent import _check
-from reticent.audit import Design, Finding, Scores, Unit, audit, plan_audit, save_scores
+from reticent.auditing import Design, Finding, Scores, Unit, audit, plan_audit, save_scores
 from reticent.cli._app import app
 from reticent.cli._audit_input import (
     check_before_work,
@@ -26,8 +26,8 @@ from reticent.cli._audit_input import (
 from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
 from reticent.cli._options import JsonOption, adversary_option, adversary_options, choice, curve_options, takes
 from reticent.cli._progress import progress_bar, told
+from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
-from reticent.tradeoff import GaussianTradeOff
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
@@ -180,7 +180,7 @@ def _attack(
     *,
     quiet: bool,
 ) -> Scores:
-    from reticent.attack.registry import AttackSettings, find_attack
+    from reticent.attacks.registry import AttackSettings, find_attack
 
     found = find_attack(name)
     with progress_bar(f"attack {name}") as bar:

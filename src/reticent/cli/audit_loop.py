@@ -17,10 +17,10 @@ from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import yaml
-from reticent.mechanism import DPSGD
+from reticent.mechanisms import DPSGD
 
 if TYPE_CHECKING:
-    from reticent.attack import MechanicsReport
+    from reticent.attacks import MechanicsReport
 
 SCHEMA = "reticent.loop-audit/1"
 _LARGEST_CLAIM = 4096
@@ -46,7 +46,7 @@ def audit_loop_command(
     """Run a training loop on records with chosen gradients and test what it releases. Exit code 1: claim refuted."""
     settings = read_claim(claim)
     try:
-        from reticent.attack.loop import audit_loop, find_loop
+        from reticent.attacks.loop import audit_loop, find_loop
     except ImportError as error:
         raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
     if seed < 0:

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import typer
 from pydantic import Field
 
-from reticent._text import digits
-from reticent.calibrate import Calibration, NoiseScale, unknowns_of
-from reticent.certificate.numbers import (
+from reticent.adversaries import Adversary, Method, WorstCase
+from reticent.adversaries.base import ALL
+from reticent.calibration import Calibration, NoiseScale, unknowns_of
+from reticent.certificates.numbers import (
     AssessmentRecord,
     ConditionRecord,
     Questions,
@@ -40,9 +41,8 @@ from reticent.cli._options import (
 )
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism
-from reticent.threat import Adversary, Method, WorstCase
-from reticent.threat.base import ALL
+from reticent.mechanisms import Mechanism
+from reticent.text import digits
 
 SCHEMA = "reticent.calibration/1"
 

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from reticent._strict import dumps
-from reticent._text import did_you_mean
 from reticent.api.documents import certify as certify_anything
 from reticent.api.releases import dpsgd
-from reticent.certificate.build import certify_run, run_declaration
-from reticent.certificate.schema import Certificate, Declaration
-from reticent.certificate.text import inert
+from reticent.certificates.build import certify_run, run_declaration
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.text import inert
 from reticent.cli._app import app
 from reticent.cli._keys import consents_of, new_passphrase, private_key, signer_of_file, signer_of_run
 from reticent.cli._ledger import check_run_folder
@@ -23,13 +21,15 @@ from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanism import DPSGD
-from reticent.mechanism.run_ledger import first_problem
+from reticent.io.strict import dumps
+from reticent.mechanisms import DPSGD
+from reticent.records.run_ledger import first_problem
+from reticent.text import did_you_mean
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from reticent.train import Run
+    from reticent.training import Run
 
 
 PARAMETERS = "dpsgd"
@@ -88,8 +88,8 @@ def certify(
     json: JsonOption = False,
 ) -> None:
     """Certify a run, a ledger, or parameters under every adversary; a configuration is trained first."""
-    from reticent.certificate.signature import signed
-    from reticent.certificate.store import write_certificate
+    from reticent.certificates.signature import signed
+    from reticent.certificates.store import write_certificate
 
     typed = {
         "noise_multiplier": noise_multiplier,
@@ -156,7 +156,7 @@ def keygen_command(
     json: JsonOption = False,
 ) -> None:
     """Make an Ed25519 key pair for signing certificates; nothing is overwritten."""
-    from reticent.certificate.signature import write_key_pair
+    from reticent.certificates.signature import write_key_pair
 
     if not private.name:
         raise ParameterError("KEY", str(private), "the name of a file to write")
@@ -180,7 +180,7 @@ def _check_declaration(given: dict[str, str | None]) -> None:
 
 def _load(source: Path, out: Path | None) -> tuple[Run, Path]:
     require_torch()
-    from reticent.train import load_run
+    from reticent.training import load_run
 
     return load_run(source), out or source.resolve().with_name(f"{source.resolve().name}-certificate")
 
@@ -217,7 +217,7 @@ def _of_document(
 
 
 def _certify(run: Run, declared: dict[str, str | None], consents: tuple[str, ...]) -> Certificate:
-    from reticent.train.rundir import WEIGHTS
+    from reticent.training.rundir import WEIGHTS
 
     try:
         declaration = run_declaration(

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 from pydantic import Field
 
-from reticent._text import digits
-from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
-from reticent.certificate.numbers import ConditionRecord, Record, condition_records, mechanism_record
+from reticent.adversaries import Adversary, Method
+from reticent.adversaries.base import ALL
+from reticent.calibration import NoiseMultiplier, Target, UnreachableError
+from reticent.certificates.numbers import ConditionRecord, Record, condition_records, mechanism_record
 from reticent.cli._app import app
 from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, with_status
 from reticent.cli._options import (
@@ -31,9 +32,8 @@ from reticent.cli._options import (
 )
 from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring
-from reticent.threat import Adversary, Method
-from reticent.threat.base import ALL
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.text import digits
 
 SCHEMA = "reticent.comparison/1"
 _NOISE = "noise_multiplier"
@@ -174,6 +174,6 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
 
 
 def _mechanism_of(folder: Path) -> DPSGD:
-    from reticent.train import load_run  # torch is needed for a run only
+    from reticent.training import load_run  # torch is needed for a run only
 
     return load_run(folder).ledger.equal_steps()

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from reticent.certificate.verify import ROUNDING
+from reticent.certificates.verify import ROUNDING
 from reticent.cli._app import app
 from reticent.cli._limits import SECONDS, TimeoutOption, limited
 from reticent.cli._options import JsonOption
@@ -40,11 +40,11 @@ def gate_command(
     json: JsonOption = False,
 ) -> None:
     """Verify a certificate and hold it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
-    from reticent.certificate import gate_report
-    from reticent.certificate.check import Checked, read_document, refuse_without_key, signature_problems
-    from reticent.certificate.check import weights_problems as other_weights
-    from reticent.certificate.policy import Check, Shown, check, load_policy
-    from reticent.certificate.verify import verify
+    from reticent.certificates import gate_report
+    from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
+    from reticent.certificates.check import weights_problems as other_weights
+    from reticent.certificates.policy import Check, Shown, check, load_policy
+    from reticent.certificates.verify import verify
 
     printed = str(markdown) == "-"
     if printed and json:

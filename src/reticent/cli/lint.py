@@ -12,7 +12,7 @@ from reticent.cli._app import app
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import JsonOption
 from reticent.cli._tables import say
-from reticent.mechanism.watch_faults import Severity
+from reticent.records.watch_faults import Severity
 
 
 @app.command("lint")

@@ -25,7 +25,7 @@ from reticent.cli._options import (
     takes,
     told_apart,
 )
-from reticent.mechanism import Mechanism
+from reticent.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from reticent.api.documents import Release
@@ -86,10 +86,10 @@ def _assess(
     given: Mapping[str, Any],
     file: Release | None,
 ) -> None:
-    from reticent.certificate.numbers import Questions, risk_document  # lists of commands are shown without them
+    from reticent.adversaries import assess, assess_answerable
+    from reticent.certificates.numbers import Questions, risk_document  # lists of commands are shown without them
     from reticent.cli._ledger import with_warnings
     from reticent.cli._tables import print_json, print_risk
-    from reticent.threat import assess, assess_answerable
 
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent._strict import read_bytes
 from reticent.cli._app import app
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
@@ -20,14 +19,15 @@ from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanism.run_ledger import RunLedger
+from reticent.io.strict import read_bytes
+from reticent.records.run_ledger import RunLedger
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from reticent.data.own import OwnTable
     from reticent.tasks import Engine
-    from reticent.train import Run, TrainConfig
+    from reticent.training import Run, TrainConfig
 
 _LARGEST_TEXT = 1 << 20
 
@@ -161,7 +161,7 @@ def load_settings(config: Path) -> TrainConfig:
         UnsupportedError: torch or Opacus is not installed.
     """
     require_torch()
-    from reticent.train import load_config
+    from reticent.training import load_config
 
     return load_config(config)
 
@@ -176,9 +176,9 @@ def train_with_bar(
     sign: Ed25519PrivateKey | None = None,
 ) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
-    from reticent.train import train
-    from reticent.train.own import SchemaHook
-    from reticent.train.setup import divided
+    from reticent.training import train
+    from reticent.training.own import SchemaHook
+    from reticent.training.setup import divided
 
     hooks = () if table is None else (SchemaHook(table),)
     records = None if table is None else divided(table.dataset, settings.data)
@@ -200,8 +200,8 @@ def _own(
     with limited(data, option=""):  # before torch is loaded, which takes longer
         table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     require_torch()
-    from reticent.train.config import load_document
-    from reticent.train.own import own_config
+    from reticent.training.config import load_document
+    from reticent.training.own import own_config
 
     document = None if config is None else load_document(config)
     where = config or data
@@ -211,7 +211,7 @@ def _own(
 def require_torch() -> None:
     """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
     try:
-        import reticent.train  # noqa: F401
+        import reticent.training  # noqa: F401
     except ImportError as error:
         raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
 
@@ -230,7 +230,7 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
 
 
 def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:
-    from reticent.train.config import TraceConfig
+    from reticent.training.config import TraceConfig
 
     if every < 1:
         raise ParameterError("trace_every", every, "a whole number >= 1")

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from reticent.certificate.check import Checked, check
-from reticent.certificate.text import inert
-from reticent.certificate.verify import ROUNDING, State
+from reticent.certificates.check import Checked, check
+from reticent.certificates.text import inert
+from reticent.certificates.verify import ROUNDING, State
 from reticent.cli._app import app
 from reticent.cli._limits import SECONDS, TimeoutOption, limited
 from reticent.cli._options import JsonOption

@@ -1,0 +1,413 @@
+"""The worst case of what was run: its enclosed curve, single numbers of it, and a curve composed when it is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from reticent import _check
+from reticent.accountants.advantage_alone import enclose_advantage
+from reticent.accountants.enclose import enclose
+from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.transform import SpectralComposition, transform_of
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff, symmetrised
+from reticent.curves._logs import log1mexp
+from reticent.curves.enclosure import Enclosure, Route
+from reticent.curves.polygon import NO_RISK, Polygon, hull, polygon_through, safest
+from reticent.errors import NumericalError
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import singly_sampled
+from reticent.pairs.base import Disclosure
+
+Ends = tuple[float, float]
+"""(lower, upper) around one number."""
+_WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
+_WIDE_ADVANTAGE = 1e-7
+_ROOMS = (1.0, 2.0)  # of the certified advantage: what its nodes are planned for
+_NEAR = 1.0 / 16.0  # of the distance of a polygon's thresholds: between the tests that are asked for one power
+_KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
+
+
+@lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
+def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Enclosure:
+    """Enclose the worst-case trade-off curve of everything that ``mechanism`` released.
+
+    Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
+    Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
+    composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
+    samplers may claim is decided in ``mechanism.dpsgd``. The other end stands on releases that some data
+    set of the named sampler attains; where none is known it is perfect privacy.
+
+    The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
+    certifies, the enclosure is wide but holds, and ``notes`` say why; ``routes`` say what was asked.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
+    """
+    whole, attained = steps_of(mechanism, neighbouring), steps_of(mechanism, neighbouring, attained=True)
+    replaced = neighbouring is Neighbouring.REPLACE
+    either_shows = replaced or (neighbouring is Neighbouring.ZERO_OUT and _shows_the_displaced(mechanism))
+    enclosed = _composed(*whole, either_shows)
+    if attained == whole and either_shows is replaced:
+        return enclosed
+    least = _composed(*attained, replaced)
+    notes = tuple(dict.fromkeys((*enclosed.notes, *least.notes)))
+    return Enclosure.checked(enclosed.pessimistic, least.optimistic, notes, (*enclosed.routes, *least.routes))
+
+
+def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
+    """The curve of these steps, and of noiseless ones that show nothing with log probability ``unseen``.
+
+    ``either_shows``: without noise, either hypothesis may show itself.
+    """
+    if unseen == -math.inf:
+        return Enclosure.exact(_disclosure_alone(unseen, either_shows))
+    if not noisy and unseen == 0.0:
+        return Enclosure.exact(GaussianTradeOff(0.0))
+    if not noisy:
+        disclosed = _disclosure_alone(unseen, either_shows)
+        return Enclosure.exact(hull([disclosed, disclosed.reversed]))
+    if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
+        return Enclosure.exact(symmetrised(noisy[0].curve()))
+    with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
+        found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
+        above, below = (
+            _with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic)
+        )
+        curves = safest([above, above.reversed]), hull([below, below.reversed])
+        return Enclosure.checked(*curves, found.notes, tuple(found.routes))
+
+
+def _shows_the_displaced(mechanism: Mechanism) -> bool:
+    """Whether a release without noise may show whom the target displaced."""
+    pairs = [part.pair for part in mechanism.parts_under(Neighbouring.ZERO_OUT)]
+    return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
+
+
+def _log_never_drawn(noisy: tuple[Step, ...]) -> float:
+    """log of the probability that the target took no part: who takes part would show without any noise."""
+    return sum(step.count * step.pair.log_absent for step in noisy)
+
+
+def _disclosure_alone(unseen: float, either_shows: bool) -> Polygon:
+    """Nothing but a noiseless look, which shows nothing with log probability ``unseen``."""
+    return _with_disclosure(NO_RISK, unseen, either_shows)
+
+
+def _with_disclosure(curve: Polygon, unseen: float, either_shows: bool) -> Polygon:
+    """``curve``, and the target itself but for log probability ``unseen`` (``either_shows``: under either hypothesis).
+
+    Under add/remove only presence shows itself: beta is multiplied by the probability. Under replacement either
+    value does: the error pairs shrink towards the origin.
+    """
+    if unseen == 0.0:
+        return curve
+    fpr, tnr, fnr, _ = curve.vertices
+    fnr = fnr + unseen
+    if either_shows:
+        return Polygon(LogErrors.of(fpr + unseen, fnr), curve.log_slopes)
+    return Polygon(LogErrors(fpr=fpr, tnr=tnr, fnr=fnr, tpr=log1mexp(fnr)), curve.log_slopes + unseen)
+
+
+class Composed:
+    """The worst case of ``mechanism``, asked for single numbers; the worse direction throughout.
+
+    ``advantage`` and ``delta`` use the characteristic function at the one threshold asked for, so they are
+    tighter than the polygons of ``compose`` (on the five reference runs relative 1e-6 down to delta 1e-12);
+    where that route does not apply they fall back to the polygons. Nothing is computed before it is
+    asked for; all else is read from ``bracket``.
+
+    Attributes:
+        mechanism: what was run.
+        neighbouring: between which data sets.
+        refused: why single thresholds were read off the curve instead.
+    """
+
+    def __init__(self, mechanism: Mechanism, neighbouring: Neighbouring) -> None:
+        self.mechanism, self.neighbouring = mechanism, neighbouring
+        self.refused: list[str] = []
+
+    @cached_property
+    def bracket(self) -> Enclosure:
+        """The enclosed curve."""
+        return compose(self.mechanism, self.neighbouring)
+
+    @cached_property
+    def _spectral(self) -> SpectralComposition | None:
+        noisy, unseen = whole = steps_of(self.mechanism, self.neighbouring)
+        attained = whole == steps_of(self.mechanism, self.neighbouring, attained=True)
+        return transform_of(noisy) if noisy and unseen == 0.0 and attained else None
+
+    def advantage(self) -> Ends:
+        """max over alpha of 1 - alpha - beta, which is delta(0)."""
+        return self.delta(0.0)
+
+    def delta(self, epsilon: float) -> Ends:
+        """The smallest delta at ``epsilon`` >= 0 that holds in both directions.
+
+        Returns:
+            (lower, upper), proven.
+
+        Raises:
+            ParameterError: ``epsilon`` is negative, infinite or NaN.
+            UnsupportedError: as for ``compose``.
+        """
+        epsilon = _check.non_negative(epsilon=epsilon)
+        found = self.certified if epsilon == 0.0 and singly_sampled(self.mechanism) else self._at_threshold(epsilon)
+        if found is not None:
+            return found
+        lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
+        return min(lower, upper), upper  # rounding may exchange equal ends
+
+    def narrowed(self, epsilon: float) -> Ends | None:
+        """delta at ``epsilon`` > 0 by the contours behind the polygons of ``bracket``; None where they do not reach.
+
+        Closer than the polygons, which are exact at their own thresholds only.
+        """
+        spectral = self._spectral
+        if spectral is None:
+            return None
+        signs = (1.0,) if spectral.symmetric else (1.0, -1.0)
+        ways = [spectral.delta_by_polygons(sign * epsilon) for sign in signs]
+        known = [way for way in ways if way is not None]
+        if len(known) < len(ways):
+            return None
+        return max(way[0] for way in known), max(way[1] for way in known)
+
+    def tests_near(self, epsilon: float, room: float) -> Polygon | None:
+        """What three tests attain, at thresholds ``room`` apart around ``epsilon``, in either direction."""
+        spectral, around = self._spectral, epsilon + room * np.array([-1.0, 0.0, 1.0])
+        if spectral is None or around[0] <= 0.0:
+            return None
+        ahead = spectral.points_by_polygons(around)
+        back = ahead if spectral.symmetric else spectral.points_by_polygons(-around[::-1])
+        if ahead is None or back is None:
+            return None
+        return polygon_through(ahead if spectral.symmetric else LogErrors.joined(ahead, back.exchanged))
+
+    def at_once(self) -> Ends | None:
+        """The advantage in milliseconds, proven; None where it takes the whole curve."""
+        return self.certified or self._at_threshold(0.0)
+
+    @cached_property
+    def certified(self) -> Ends | None:
+        """The advantage of a Poisson-sampled run by its own certificate, mostly within 1e-8; None where it gives up."""
+        run = self.mechanism
+        if not singly_sampled(run) or run.noise_multiplier == 0.0 or run.sample_rate == 1.0:
+            return None  # without sampling or noise the curve itself is a formula
+        antipodal = self.neighbouring is Neighbouring.REPLACE
+        for room in _ROOMS:
+            try:
+                lower, upper = enclose_advantage(run.noise_multiplier, run.sample_rate, run.steps, antipodal, room)
+            except NumericalError as error:
+                self.refused.append(str(error))
+                continue
+            if upper - lower < _WIDE_ADVANTAGE:
+                return lower, upper
+            self.refused.append(f"certified advantage: known within {upper - lower:.1g} only")
+        return None
+
+    @property
+    def transformed(self) -> bool:
+        """Whether characteristic functions answer for single thresholds."""
+        return self._spectral is not None and bool(self._spectral.steps)
+
+    def _at_threshold(self, epsilon: float) -> Ends | None:
+        """delta by the characteristic function at this threshold alone; None where it cannot say it."""
+        spectral = self._spectral
+        if spectral is None or not spectral.steps:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                ways = [spectral.delta(epsilon)]
+                if epsilon > 0.0 and not spectral.symmetric:
+                    ways.append(spectral.reversed_delta(epsilon))
+        except NumericalError as error:
+            self.refused.append(f"delta at {epsilon:g}: {error}")
+            return None
+        lower, upper = max(way[0] for way in ways), max(way[1] for way in ways)
+        if min(upper - lower, upper) < _WIDE:
+            return lower, upper
+        self.refused.append(f"delta at {epsilon:g}: known within {upper - lower:.1g} only")
+        return None
+
+
+def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int, neighbouring: Neighbouring) -> Ends:
+    """(lower, upper) around the worst-case advantage of a Poisson-sampled DP-SGD run, proven.
+
+    The width is mostly below 1e-8, never above that of ``compose``. ``Composed.refused`` of the same run says why it
+    is wider where it is.
+
+    Args:
+        noise_multiplier: > 0.
+        sample_rate: in (0, 1].
+        steps: >= 1.
+        neighbouring: between which data sets.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
+    return Composed(DPSGD(noise_multiplier, sample_rate, steps), neighbouring).advantage()
+
+
+@lru_cache(maxsize=64)  # as ``compose``
+def worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> Enclosure:
+    """``compose``, put off until a reader needs more than the advantage or Bayes security of a Poisson-sampled run.
+
+    The advantage is then that of ``certified_advantage``, always: whether the curve was composed before makes no
+    difference. Where that certificate gave up, ``routes`` begin with its reason, which joins the notes of a wide curve.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: as for ``compose``.
+    """
+    composed = Composed(mechanism, neighbouring)
+    ends = composed.certified
+    if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]):
+        return _ComposedWhenRead(composed, ends)
+    found, reasons = composed.bracket, tuple(dict.fromkeys(composed.refused))
+    if composed.transformed and isinstance(found.pessimistic, Polygon):
+        found = replace(
+            found,
+            pessimistic=CurveWhenRead(None, composed, pessimistic=True),
+            optimistic=CurveWhenRead(None, composed, pessimistic=False),
+        )
+    if not reasons:
+        return found
+    tried = Route("threshold 0 alone", failure="; ".join(reasons))
+    return replace(found, notes=(*found.notes, *(reasons if found.notes else ())), routes=(tried, *found.routes))
+
+
+class _ComposedWhenRead(Enclosure):
+    """The enclosure of a run whose advantage is certified within ``ends``."""
+
+    composed: Composed
+
+    def __init__(self, composed: Composed, ends: Ends) -> None:
+        self.__dict__.update(
+            pessimistic=CurveWhenRead(ends[1], composed, pessimistic=True),
+            optimistic=CurveWhenRead(ends[0], composed, pessimistic=False),
+            composed=composed,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.composed.bracket.notes
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        return self.composed.bracket.routes
+
+
+class CurveWhenRead(TradeOff):
+    """One end of a symmetric enclosure; it is composed once, for the first question but that for a known delta at 0.
+
+    One delta, and one power up to threshold 0, are asked of the contours behind the polygon too, and the closer
+    answer counts. Many at once are those of the polygon.
+
+    Args:
+        advantage: delta at 0, in (0, 1), where it is known; None where the polygon says it.
+        release: what is composed.
+        pessimistic: which end.
+    """
+
+    def __init__(self, advantage: float | None, release: Composed, *, pessimistic: bool) -> None:
+        self.advantage, self._release, self._pessimistic = advantage, release, pessimistic
+
+    @property
+    def composed(self) -> TradeOff:
+        """The polygon; of one step the curve itself."""
+        bracket = self._release.bracket
+        return bracket.pessimistic if self._pessimistic else bracket.optimistic
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        if self.advantage is None or np.any(log_ratio):
+            return self.composed.errors(log_ratio)
+        # A symmetric curve touches its tangent of slope -1 where both errors are equal.
+        error, shape = 0.5 * (1.0 - self.advantage), np.shape(log_ratio)
+        wrong, right = np.full(shape, math.log(error)), np.full(shape, math.log1p(-error))
+        return LogErrors(fpr=wrong, tnr=right, fnr=wrong, tpr=right)
+
+    def log_delta(self, epsilon: ArrayLike) -> np.ndarray:
+        if self.advantage is not None and not np.any(epsilon):
+            return np.full(np.shape(epsilon), math.log(self.advantage))
+        coarse = self.composed.log_delta(epsilon)
+        if np.size(epsilon) > 1 or not np.all(np.greater(epsilon, 0.0)):
+            return coarse
+        return self._closer(coarse, self._log_delta(float(np.ravel(epsilon)[0])))
+
+    def log_beta(self, log_alpha: ArrayLike) -> np.ndarray:
+        return self.composed.log_beta(log_alpha)
+
+    def log_power(self, log_alpha: ArrayLike) -> np.ndarray:
+        coarse = self.composed.log_power(log_alpha)
+        if np.size(log_alpha) > 1:
+            return coarse
+        return self._closer(coarse, self._log_power(float(np.ravel(log_alpha)[0])))
+
+    def _closer(self, coarse: np.ndarray, fine: float | None) -> np.ndarray:
+        if fine is None:
+            return coarse
+        return np.minimum(coarse, fine) if self._pessimistic else np.maximum(coarse, fine)
+
+    def _log_delta(self, epsilon: float) -> float | None:
+        ends = self._release.narrowed(epsilon)
+        return None if ends is None else _log(ends[self._pessimistic])
+
+    def _log_power(self, log_alpha: float) -> float | None:
+        """The tangent whose threshold is closest from above; tests around that threshold from below."""
+        polygon = self.composed
+        if not isinstance(polygon, Polygon):
+            return None
+        edges, alphas = polygon.log_slopes, polygon.vertices.fpr
+        edge = int(np.searchsorted(alphas, log_alpha)) - 1
+        if not 1 <= edge < len(edges) - 1 or not edges[edge + 1] > 0.0:
+            return None
+        room = 0.5 * float(edges[edge - 1] - edges[edge + 1])
+        threshold = _least(lambda line: self._tangent(line, log_alpha), float(edges[edge]), room)
+        if self._pessimistic:
+            return min(self._tangent(threshold, log_alpha), 0.0)
+        tests = self._release.tests_near(threshold, _NEAR * room)
+        return None if tests is None else float(tests.log_power(log_alpha))
+
+    def _tangent(self, threshold: float, log_alpha: float) -> float:
+        """log of the power at ``log_alpha`` on the tangent of that threshold; infinite where it is not known."""
+        ends = self._release.narrowed(threshold)
+        return math.inf if ends is None else float(np.logaddexp(threshold + log_alpha, _log(ends[1])))
+
+    @property
+    def reversed(self) -> TradeOff:
+        return self.composed.reversed
+
+    @property
+    def proven_mu(self) -> float:
+        return self.composed.proven_mu
+
+    def __repr__(self) -> str:
+        return f"CurveWhenRead(advantage={self.advantage!r})"
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+def _least(value: Callable[[float], float], middle: float, room: float) -> float:
+    """Where the parabola through three values, ``room`` apart, is least; the best of the three where it bends down."""
+    places = [middle - room, middle, middle + room]
+    before, at, after = (value(place) for place in places)
+    bend = before - 2.0 * at + after
+    if math.isfinite(bend) and bend > 0.0:
+        return middle + max(-1.0, min(1.0, 0.5 * (before - after) / bend)) * room
+    return min(zip((before, at, after), places, strict=True))[1]
