@@ -376,7 +376,8 @@ class SpectralComposition:
         if self._rightmost == 0.5:
             reach = _CENTRAL * self._spread
             return [(0.5, 0.0, reach)] if self.symmetric else [(0.5, -reach, 0.0), (0.5, 0.0, reach)]
-        blocks, edges = [], {1: 0.0, -1: 0.0}
+        blocks: list[_Planned] = []
+        edges = {1: 0.0, -1: 0.0}
         for side in (1,) if self.symmetric else (1, -1):
             limit = self._rightmost if side > 0 else self._exponents[1]
             c, variance = 0.5 - side * _HALF_BLOCK / self._spread, self._spread**2
