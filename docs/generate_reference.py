@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
 
 PACKAGES = (
     "reticent.api",
@@ -41,7 +40,7 @@ PACKAGES = (
     "reticent.certificates.store",
     "reticent.certificates.policy",
     "reticent.certificates.signature",
-    "reticent.pairs.base",
+    "reticent.pairs",
     "reticent.adversaries.relaxed.dimension",
     "reticent.tasks",
     "reticent.papers",
@@ -105,7 +104,7 @@ def _first_line(module: Any) -> str:
 def _commands() -> str:
     from reticent.cli import app
 
-    commands = list(walk("reticent", typer.main.get_command(app)))
+    commands = list(walk("reticent", app))
     blocks = "\n".join(_help(words, command) for words, command in commands)
     intro = (
         "Every verb takes `--help` for what is written here, and every verb that answers with numbers takes `--json` "

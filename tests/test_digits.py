@@ -12,12 +12,12 @@ from reticent.api.noise import Calibrations
 from reticent.auditing import Design, Scores
 from reticent.auditing.verdict import Verdict, _judge
 from reticent.calibration import Advantage, BayesSecurity
-from reticent.certificates.numbers import Number
 from reticent.certificates.page import _number
 from reticent.certificates.sentences import percent
 from reticent.cli import main
 from reticent.dashboard.words import number_table
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
+from reticent.risk.report import Number
 from reticent.text import digits
 
 

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from reticent.certificates.numbers import RiskDocument
 from reticent.certificates.schema import Certificate
+from reticent.risk.report import RiskDocument
 
 HERE = Path(__file__).parent
 

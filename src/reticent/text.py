@@ -18,7 +18,8 @@ Column = tuple[str, list[str]]
 WIDTH = 80
 """Characters in a line of what Python objects print."""
 
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Categories of characters that act on a terminal or cannot be seen."""
 _LONGEST = 2000
 
 
@@ -30,7 +31,7 @@ def printable(text: object, longest: int = _LONGEST) -> str:
     """
     found = str(text)
     cut = found if len(found) <= longest else found[: longest - 3] + "..."
-    return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in cut)
+    return "".join(_escaped(c) if unicodedata.category(c) in HIDDEN else c for c in cut)
 
 
 def digits(x: float, count: int = 4, *, up: bool | None = None) -> str:

@@ -8,11 +8,12 @@ import pytest
 from scipy.stats import norm
 
 from reticent.accountants.advantage_alone import enclose_advantage
-from reticent.accountants.lattice import compose_lattice
+from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.pairs import sampled_gaussian
+from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.loss_cells import LossCells
 from reticent.pairs.sampled_gaussian import SampledGaussian
 
@@ -21,7 +22,7 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "composition.json").
 
 @pytest.mark.parametrize("row", GOLDEN, ids=[row["name"] for row in GOLDEN])
 def test_printed_values_are_enclosed_tightly(row):
-    lower, upper = enclose_advantage(row["noise_multiplier"], row["sample_rate"], row["steps"], antipodal=False)
+    lower, upper = enclose_advantage(GaussianMixture(row["noise_multiplier"], (row["sample_rate"],)), row["steps"])
     assert lower - 1e-10 <= row["advantage"] <= upper + 1e-10
     assert upper - lower <= 1e-9
 
@@ -34,8 +35,8 @@ def test_random_runs_agree_with_the_lattice():
         kinds, _ = steps_of(DPSGD(noise, rate, steps), neighbouring)
         try:
             with np.errstate(all="ignore"):
-                lower, upper = enclose_advantage(noise, rate, steps, neighbouring is Neighbouring.REPLACE)
-                safe, weak = compose_lattice([(s.curve(), s.count) for s in kinds], 1e-3, 2**13, kinds[0].atoms_apart)
+                lower, upper = enclose_advantage(kinds[0].pair.mixture, steps)
+                safe, weak = Lattice(1e-3, 2**13).answer(kinds).sides
         except NumericalError:
             continue
         assert float(weak.delta(0.0)) <= upper + 1e-13
@@ -92,7 +93,7 @@ def test_decay_from_some_cells_bounds_the_transform():
 
 def test_no_room_is_refused():
     with np.errstate(all="ignore"), pytest.raises(NumericalError):
-        enclose_advantage(0.01, 0.5, 10, antipodal=False)
+        enclose_advantage(GaussianMixture(0.01, (0.5,)), 10)
 
 
 @pytest.mark.parametrize("antipodal", [False, True])

@@ -1,4 +1,7 @@
-"""Closed forms against decimal goldens, mpmath, and the exact value on a grid."""
+"""Closed forms against decimal goldens, mpmath, and the exact value on a grid.
+
+Theorems: RETICENT:rho-form.
+"""
 
 from __future__ import annotations
 

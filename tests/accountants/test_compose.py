@@ -19,8 +19,9 @@ from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import accountable
-from reticent.pairs import AntipodalPair
+from reticent.pairs import AntipodalGaussianPair
 from reticent.risk import epsilon_at_delta
+from tests.accountants import one_kind
 
 ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
 ALPHAS = np.array([1e-9, 1e-4, 1e-2, 0.1, 0.5])
@@ -49,7 +50,7 @@ def test_one_sampled_step_is_exact():
 
 def test_antipodal_pair_by_integration():
     """alpha and beta at a threshold, by brute force over the observation."""
-    pair = AntipodalPair(0.7, 0.2)
+    pair = AntipodalGaussianPair(0.7, 0.2)
     x = np.linspace(-9.0, 9.0, 400_001)
 
     def mixture(mean):
@@ -85,10 +86,10 @@ def test_a_ledger_of_different_steps_against_two_routes():
     """Heterogeneous composition on both routes: one ledger that transforms serve, one that they do not."""
     parts = (DPSGD(1.0, 0.01, 300), DPSGD(1.5, 0.02, 200), Gaussian(6.0, 2))
     certified = ends(Ledger(parts))
-    from reticent.accountants.lattice import compose_lattice
+    from reticent.accountants.lattice import Lattice
 
     steps, _ = steps_of(Ledger(parts), ADD)
-    low, high = compose_lattice([(step.curve(), step.count) for step in steps])
+    low, high = Lattice().answer(steps).sides
     assert overlap(certified, (float(high.delta(0.0)), float(low.delta(0.0))))
     assert certified[1] - certified[0] < 1e-6
 
@@ -180,8 +181,10 @@ def test_extremes_get_a_sound_answer(run, neighbouring):
 
 def test_loudest_step_is_a_legal_test():
     curve = Subsampled(GaussianTradeOff(1.0), 0.1)
-    assert float(loudest_step([(curve, 50)]).delta(0.0)) < ends(DPSGD(1.0, 0.1, 50))[0]
-    assert float(loudest_step([(curve, 1)]).delta(0.0)) == pytest.approx(float(curve.delta(0.0)), rel=1e-6, abs=0)
+    assert float(loudest_step(one_kind.steps(curve, 50)).delta(0.0)) < ends(DPSGD(1.0, 0.1, 50))[0]
+    assert float(loudest_step(one_kind.steps(curve, 1)).delta(0.0)) == pytest.approx(
+        float(curve.delta(0.0)), rel=1e-6, abs=0
+    )
 
 
 CONFIGURATIONS = [(1.0, 1e-3, 10**4), (0.6, 1e-4, 10**6), (2.0, 0.1, 500)]
@@ -321,7 +324,7 @@ def test_many_rare_samples_are_known_to_many_digits(run, neighbouring):
 
 def test_a_whole_curve_of_rare_samples_is_narrow():
     bracket = compose(DPSGD(1.0, 1e-6, 10**6), ADD)
-    assert [route.name for route in bracket.routes if route.width < 1e-6] == ["transform"]
+    assert [route.name for route in bracket.trace if route.width < 1e-6] == ["transform"]
     assert 0.0 <= float(bracket.pessimistic.delta(0.0) - bracket.optimistic.delta(0.0)) <= 1e-9
 
 

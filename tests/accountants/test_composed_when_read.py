@@ -67,7 +67,7 @@ def test_what_was_read_before_changes_no_number(relation) -> None:
     polygon = float(curve.optimistic.delta(0.0)), float(curve.pessimistic.delta(0.0))
     assert polygon[0] <= first.lower <= first.value <= polygon[1] * (1.0 + 1e-9)
     assert found.notes == WorstCase().assess(RUN, relation).notes
-    assert found.truth.routes == curve.routes
+    assert found.truth.trace == curve.trace
 
 
 def test_the_point_at_threshold_zero_lies_on_the_curve() -> None:
@@ -94,10 +94,10 @@ def test_where_one_number_is_not_enough_the_curve_answers_and_says_why(run, reas
     assert getattr(found.pessimistic, "advantage", None) is None
     assert float(found.pessimistic.delta(0.0)) == pytest.approx(float(curve.pessimistic.delta(0.0)), rel=1e-9, abs=0)
     if reason:
-        assert reason in found.routes[0].failure
-        assert found.routes[1:] == curve.routes
+        assert reason in found.trace[0].failure
+        assert found.trace[1:] == curve.trace
     else:
-        assert found.routes == curve.routes
+        assert found.trace == curve.trace
 
 
 def test_a_relaxed_risk_composes_the_worst_case_once(monkeypatch) -> None:

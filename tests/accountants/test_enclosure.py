@@ -10,13 +10,13 @@ from scipy.stats import binom
 
 from reticent.accountants import Composed, lattice, transform
 from reticent.accountants.cut_moments import SampledStep
-from reticent.accountants.lattice import compose_lattice
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, LaplaceTradeOff, Subsampled
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import DPSGD, Neighbouring
-from reticent.pairs import AntipodalPair
+from reticent.pairs import AntipodalGaussianPair, LossMasses
 from reticent.risk import epsilon_at_delta
+from tests.accountants.one_kind import latticed
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "composition.json").read_text())
 REFERENCE = GOLDEN["reference"]
@@ -103,8 +103,8 @@ def test_delta_keeps_relative_accuracy_down_to_1e_minus_12(row, neighbouring):
 )
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_routes_agree(row, antipodal):
-    pair = AntipodalPair(row["noise_multiplier"], row["sample_rate"]) if antipodal else curve(row)
-    low, high = compose_lattice([(pair, row["steps"])], width=1e-5, max_points=2**17)
+    pair = AntipodalGaussianPair(row["noise_multiplier"], row["sample_rate"]) if antipodal else curve(row)
+    low, high = latticed(pair, row["steps"], width=1e-5, points=2**17)
     fine_low, fine_high = sampled(row, antipodal).polygons()
     for direction in (lambda c: c, lambda c: c.reversed):
         betas = [direction(c).beta(ALPHAS) for c in (low, fine_low, fine_high, high)]
@@ -128,7 +128,7 @@ def test_tail_rates_down_to_1e_minus_9():
 def test_laplace_by_brute_force():
     """Four Laplace releases against the exact law of a four-fold discretised experiment: atoms counted."""
     mu, count = 0.4, 4
-    low, high = compose_lattice([(LaplaceTradeOff(mu), count)], atoms_apart=mu)
+    low, high = latticed(LaplaceTradeOff(mu), count, mu)
     # The largest loss is count * mu with Q-probability 2^-count: delta just below it is that mass times the gap.
     edge = count * mu
     epsilon = edge - 1e-6
@@ -151,7 +151,7 @@ def test_binomial_disclosure_is_exact():
             with np.errstate(divide="ignore"):
                 return lattice.LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-tpr), np.log(tpr))
 
-    low, high = compose_lattice([(Response(1.0), count)], atoms_apart=float(np.log(0.7 / 0.3)))
+    low, high = latticed(Response(1.0), count, float(np.log(0.7 / 0.3)))
     k = np.arange(count + 1)
     p, q = binom.pmf(k, count, flip), binom.pmf(k, count, 1 - flip)
     for epsilon in (0.0, 1.0, 3.0):
@@ -172,8 +172,8 @@ C2 = REFERENCE[1]
 
 
 def test_forgotten_count_is_caught():
-    assert encloses(compose_lattice([(curve(C2), C2["steps"])], max_points=2**16), C2["advantage"])
-    assert not encloses(compose_lattice([(curve(C2), 1)], max_points=2**16), C2["advantage"])
+    assert encloses(latticed(curve(C2), C2["steps"], points=2**16), C2["advantage"])
+    assert not encloses(latticed(curve(C2), 1, points=2**16), C2["advantage"])
     once = SpectralComposition((replace(sampled(C2).steps[0], count=500),))
     assert not once.delta(0.0)[0] <= C2["advantage"] <= once.delta(0.0)[1]
 
@@ -190,16 +190,17 @@ def test_dropped_tail_is_caught(monkeypatch):
     honest = lattice._cells
 
     def careless(*described):
-        cells, plan = honest(*described), described[3]
-        keep = (cells.first + np.arange(len(cells.p))) * plan.spacing < 1.0
-        return replace(cells, p=cells.p[keep], q=cells.q[keep], p_above=0.0, q_above=0.0)
+        cells, plan = honest(*described), described[2]
+        keep = (cells.first + np.arange(len(cells.losses.p))) * plan.spacing < 1.0
+        return replace(cells, losses=cells.losses.between(0, int(keep.sum())))
 
     monkeypatch.setattr(lattice, "_cells", careless)
-    wrong, _ = compose_lattice([(curve(C2), C2["steps"])], max_points=2**16)
+    monkeypatch.setattr(LossMasses, "above", (0.0, 0.0))
+    wrong, _ = latticed(curve(C2), C2["steps"], points=2**16)
     _, below = sampled(C2).polygons()
     assert "contradicted" in Enclosure.checked(wrong, below).notes[0]
     monkeypatch.undo()
-    right, _ = compose_lattice([(curve(C2), C2["steps"])], max_points=2**16)
+    right, _ = latticed(curve(C2), C2["steps"], points=2**16)
     assert Enclosure.checked(right, below).notes == ()
 
 

@@ -1,4 +1,7 @@
-"""Each error term in a regime where it matters: without it the assertion fails (``make mutants`` shows that)."""
+"""Each error term in a regime where it matters: without it the assertion fails (``make mutants`` shows that).
+
+Theorems: RETICENT:composition-enclosure.
+"""
 
 import math
 
@@ -11,8 +14,10 @@ from reticent.accountants._power import GridStep, Tilted
 from reticent.accountants.cut_moments import SampledStep
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.mechanisms import Neighbouring
-from reticent.pairs import AntipodalPair
+from reticent.pairs import AntipodalGaussianPair
+from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.sampled_gaussian import SampledGaussian
+from tests.accountants.one_kind import latticed, steps
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -67,7 +72,7 @@ def test_every_step_adds_its_error_to_a_lattice(monkeypatch):
     far = []
     for error in (lattice._STEP_ERROR, lattice._STEP_ERROR + 1e-7):
         monkeypatch.setattr(lattice, "_STEP_ERROR", error)
-        above, _ = lattice.compose_lattice([(Subsampled(GaussianTradeOff(0.5), 0.1), 40)], max_points=2**13)
+        above, _ = latticed(Subsampled(GaussianTradeOff(0.5), 0.1), 40, points=2**13)
         far.append(float(above.delta(30.0)))
     assert far[1] - far[0] == pytest.approx(40e-7, rel=1e-3, abs=0)
 
@@ -89,7 +94,7 @@ def test_nodes_left_out_are_paid_for(antipodal):
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     """Few digits: images of the payoff are far above every other error."""
-    exact = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     monkeypatch.setattr(advantage_alone, "_DIGITS", 3.0)
     monkeypatch.setattr(advantage_alone, "_MOST_FREQUENCIES", 10**5)
     sums = []
@@ -100,7 +105,7 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
         return sums[-1]
 
     monkeypatch.setattr(advantage_alone, "_sum", longer)
-    lower, upper = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     assert lower <= exact[0] <= exact[1] <= upper
     assert upper - lower > 1e-4
     assert sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of the width is the sum's error
@@ -109,10 +114,10 @@ def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
     """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
-    exact = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     monkeypatch.setattr(advantage_alone, "_NEGLIGIBLE", 1e-4)
     monkeypatch.setattr(advantage_alone, "_MANY_SINES", 0)
-    lower, upper = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     assert lower <= exact[0] <= exact[1] <= upper
     assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
     assert upper - lower < 0.1
@@ -121,10 +126,10 @@ def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
 @pytest.mark.parametrize("antipodal", [False, True])
 def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monkeypatch):
     """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
-    exact = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     rule = SampledGaussian.rule
     monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t: rule(law, c, t) + 1e-7)
-    lower, upper = advantage_alone.enclose_advantage(1.0, 0.3, 30, antipodal)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
     assert lower <= exact[0] <= exact[1] <= upper
     assert 5e-7 < upper - lower < 1e-4
 
@@ -145,9 +150,8 @@ def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypa
 def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count, monkeypatch):
     """A grid that leaves out a hundredth of the mass: delta and the tests' errors keep on their sides."""
     monkeypatch.setattr(bounds, "_LEFT_OUT", math.log(0.01))
-    step, far = GaussianTradeOff(1.0), (math.inf, math.inf)
     truth = GaussianTradeOff(math.sqrt(count))
-    cheap = bounds.CheapBounds([(step, count)], [far])
+    cheap = bounds.CheapBounds(steps(GaussianTradeOff(1.0), count))
     epsilons = np.linspace(0.0, 12.0, 60)
     for curve in cheap.above():
         assert np.all(curve.delta(epsilons) >= truth.delta(epsilons) * (1 - 1e-9))
@@ -160,7 +164,7 @@ def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count, monkeypatch
 def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out(monkeypatch):
     """It does not reject there: no point but "reject always" has fewer false negatives."""
     monkeypatch.setattr(bounds, "_LEFT_OUT", math.log(0.01))
-    cheap = bounds.CheapBounds([(GaussianTradeOff(6.0), 1)], [(math.inf, math.inf)])
+    cheap = bounds.CheapBounds(steps(GaussianTradeOff(6.0), 1))
     fpr, _, fnr, _ = cheap.below().vertices
     grid, _ = cheap._grids[0]
     assert np.count_nonzero(fpr < -0.01) > 10
@@ -193,4 +197,4 @@ def test_advantage_of_two_gaussians_is_the_reference():
     """The references above agree with a closed form."""
     _, mass, loss = sampled_nodes(1.0, 1.0 - 1e-12, False)
     assert float(mass @ np.maximum(np.expm1(loss), 0.0)) == pytest.approx(erf(0.5 / math.sqrt(2)), rel=1e-7, abs=0)
-    assert AntipodalPair(1.0, 0.5).delta(0.0) == pytest.approx(0.5 * erf(1.0 / math.sqrt(2)), rel=1e-12, abs=0)
+    assert AntipodalGaussianPair(1.0, 0.5).delta(0.0) == pytest.approx(0.5 * erf(1.0 / math.sqrt(2)), rel=1e-12, abs=0)

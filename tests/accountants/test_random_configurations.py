@@ -7,7 +7,7 @@ import pytest
 
 from reticent.accountants import Composed
 from reticent.accountants.compose import compose
-from reticent.accountants.lattice import compose_lattice
+from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
 from reticent.accountants.transform import transform_of
 from reticent.errors import NumericalError
@@ -38,7 +38,7 @@ def check(run: DPSGD, neighbouring: Neighbouring) -> float:
     steps, _ = steps_of(run, neighbouring)
     try:
         with np.errstate(all="ignore"):
-            safe, weak = compose_lattice([(s.curve(), s.count) for s in steps], 1e-4, 2**15, steps[0].atoms_apart)
+            safe, weak = Lattice(1e-4, 2**15).answer(steps).sides
     except NumericalError:
         return upper - lower
     assert float(weak.delta(0.0)) <= upper + 1e-13

@@ -5,13 +5,14 @@ import pytest
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from reticent.accountants import enclose
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose, worst_case
+from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
 from reticent.risk import bayes_security, epsilon_at_delta, tpr_at_fpr
+from tests.accountants.one_kind import steps
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 NET = np.concatenate([np.linspace(0.0, 60.0, 601), np.geomspace(61.0, 3000.0, 200)])
@@ -109,7 +110,7 @@ def test_no_privacy_is_said_in_digits(monkeypatch, run, neighbouring):
     def never(*_: object, **__: object) -> None:
         raise AssertionError("a lattice was run")
 
-    monkeypatch.setattr(enclose, "compose_lattice", never)
+    monkeypatch.setattr(Lattice, "answer", never)
     compose.cache_clear()
     bracket = worst_case(DPSGD(*run), neighbouring)
     for delta in (1e-5, 1e-6):
@@ -122,7 +123,7 @@ def test_no_privacy_is_said_in_digits(monkeypatch, run, neighbouring):
 def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
     """With 1 - alpha rounded to 1 it claimed false positive rate 0 at rates that attain 1e-20."""
     step = Subsampled(GaussianTradeOff(3.0), 1e-3)
-    curve = loudest_step([(step, 10)])
+    curve = loudest_step(steps(step, 10))
     for epsilon in (5.0, 15.0, 25.0):
         assert float(curve.delta(epsilon)) <= 10 * float(step.delta(epsilon)) * (1 + 1e-9)
     assert float(curve.delta(25.0)) > 0.0
@@ -142,7 +143,7 @@ def test_cheap_bounds_enclose(noise, rate, steps, relation):
     """From moments alone: above and below what composition encloses, and within a factor where it matters."""
     run = DPSGD(noise, rate, steps)
     kinds, _ = steps_of(run, relation)
-    cheap = CheapBounds([(step.curve(), step.count) for step in kinds], [step.pair.largest_losses for step in kinds])
+    cheap = CheapBounds(kinds)
     bracket = compose(run, relation)
     truth = bracket.optimistic.log_delta(NET[:400])
     for curve in cheap.above():

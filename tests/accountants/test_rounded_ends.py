@@ -13,7 +13,7 @@ from reticent.adversaries import Relaxed, WorstCase
 from reticent.adversaries.relaxed.dimension import relaxed_in
 from reticent.curves.base import LogErrors, follow_segment
 from reticent.mechanisms import DPSGD, Ledger, Neighbouring
-from reticent.pairs.base import WholeUserGaussianPair
+from reticent.pairs import WholeUserGaussianPair
 from reticent.risk import advantage
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from reticent.accountants import advantage, certified_advantage, compose, enclose
+from reticent.accountants import advantage, certified_advantage, compose
+from reticent.accountants.lattice import Lattice
 from reticent.accountants.steps import steps_of
 from reticent.accountants.transform import transform_of
 from reticent.adversaries import WorstCase
@@ -23,23 +24,21 @@ def no_room(*_: object, **__: object) -> None:
 
 
 def test_every_route_is_told_with_its_width():
-    bounds, transform = compose(DPSGD(2.0, 0.05, 500), ADD).routes
+    bounds, transform = compose(DPSGD(2.0, 0.05, 500), ADD).trace
     assert (bounds.name, transform.name) == ("bounds", "transform")
     assert transform.width < 1e-6 < bounds.width
     assert transform.failure == bounds.failure == ""
-    nearly_atomic = compose(DPSGD(0.2, 1e-3, 20), ADD).routes
+    nearly_atomic = compose(DPSGD(0.2, 1e-3, 20), ADD).trace
     assert "too close to atomic" in nearly_atomic[1].failure
     assert nearly_atomic[1].width == math.inf
     assert "lattice of 65536 points" in [route.name for route in nearly_atomic]
 
 
 def test_a_route_that_fails_says_why(monkeypatch):
-    monkeypatch.setattr(enclose, "compose_lattice", no_room)
+    monkeypatch.setattr(Lattice, "answer", no_room)
     compose.cache_clear()
     bracket = compose(Laplace(2.0, 8), ADD)
-    assert [route.failure for route in bracket.routes if route.name.startswith("lattice")] == [
-        "no room on the grid"
-    ] * 2
+    assert [route.failure for route in bracket.trace if route.name.startswith("lattice")] == ["no room on the grid"] * 2
     assert len(bracket.notes) == 1
     assert "no room on the grid" in bracket.notes[0]
     compose.cache_clear()
@@ -48,7 +47,7 @@ def test_a_route_that_fails_says_why(monkeypatch):
 def test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves():
     """Next to the smallest loss, 50 log(1 - rate), losses are nearly atomic: no contour goes there."""
     run = DPSGD(1.0, 0.02, 50)
-    routes = compose(run, ADD).routes
+    routes = compose(run, ADD).trace
     assert [route.name for route in routes] == ["bounds", "transform"]
     assert routes[1].width < 1e-6
     assert "thresholds -0.7" in routes[1].failure

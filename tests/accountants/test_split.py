@@ -7,19 +7,23 @@ import pytest
 
 from reticent.accountants import compose, split
 from reticent.accountants.cut_moments import SampledStep
-from reticent.accountants.lattice import compose_lattice
 from reticent.accountants.split import Outside, Within
 from reticent.accountants.transform import SpectralComposition
 from reticent.curves import GaussianTradeOff, Subsampled
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Neighbouring
+from tests.accountants import one_kind
 
 THRESHOLDS = (-0.3, -0.05, 0.0, 0.05, 0.3, 1.0)
 
 
 def composed(noise, rate, steps, points=2**14):
     with np.errstate(all="ignore"):
-        return split.compose_split(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps, 1e-8, points)
+        return (
+            split.Split(1e-8, points)
+            .answer(one_kind.steps(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps))
+            .sides
+        )
 
 
 def holds(noise, rate, steps, above, below, by=0.0):
@@ -93,9 +97,9 @@ def test_large_losses_must_be_rare():
 def test_many_rarely_sampled_steps_with_little_noise_are_enclosed_by_split_lattices():
     """Noise 0.5, rate 1e-6, 1e4 steps: 2.9e-7 wide where lattices of a million points left 3.4e-6."""
     found = compose(DPSGD(0.5, 1e-6, 10**4), Neighbouring.ADD_REMOVE)
-    assert [route.name for route in found.routes][-1] == "split lattices"
+    assert found.trace[-1].name == "split lattices"
     upper, lower = float(found.pessimistic.delta(0.0)), float(found.optimistic.delta(0.0))
     assert 0.0 < upper - lower < 5e-7
     with np.errstate(all="ignore"):
-        above, below = compose_lattice([(Subsampled(GaussianTradeOff(2.0), 1e-6), 10**4)], 1e-6, 2**14)
+        above, below = one_kind.latticed(Subsampled(GaussianTradeOff(2.0), 1e-6), 10**4, width=1e-6, points=2**14)
     assert max(lower, float(below.delta(0.0))) <= min(upper, float(above.delta(0.0)))

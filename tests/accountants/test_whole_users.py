@@ -1,4 +1,7 @@
-"""All records of a person together: the pair of Gaussian mixtures, its dominance, and what is built on it."""
+"""All records of a person together: the pair of Gaussian mixtures, its dominance, and what is built on it.
+
+Theorems: RETICENT:whole-user-dominance, RETICENT:whole-user-sign.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,7 @@ from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsample
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import to_dp_event
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
-from reticent.pairs import AntipodalPair
-from reticent.pairs.whole_user import WholeUserPair
+from reticent.pairs import AntipodalGaussianPair, WholeUserGaussianPair
 from reticent.risk import advantage
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
@@ -39,7 +41,7 @@ def masses(noise: float, rate: float, records: int, x: np.ndarray, sign: float =
 @pytest.mark.parametrize(("noise", "rate", "records"), [(1.3, 0.2, 4), (0.4, 0.01, 7), (5.0, 0.5, 20), (1.0, 1e-4, 3)])
 def test_one_step_is_the_loss_of_dp_accounting(noise: float, rate: float, records: int) -> None:
     k = list(range(records + 1))
-    curve = WholeUserPair(noise, rate, records)
+    curve = WholeUserGaussianPair(noise, rate, records)
     for kind, one in ((AdjacencyType.REMOVE, curve), (AdjacencyType.ADD, curve.reversed)):
         oracle = MixtureGaussianPrivacyLoss(noise, k, binom.pmf(k, records, rate), adjacency_type=kind)
         expected = oracle.get_delta_for_epsilon(EPSILONS)
@@ -51,7 +53,7 @@ def test_one_step_by_quadrature(antipodal: bool) -> None:
     x = np.linspace(-20.0, 25.0, 200_001)
     absent = masses(1.5, 0.3, 5, x, -1.0) if antipodal else norm.pdf(x, 0.0, 1.5)
     present = masses(1.5, 0.3, 5, x)
-    curve = WholeUserPair(1.5, 0.3, 5, antipodal)
+    curve = WholeUserGaussianPair(1.5, 0.3, 5, antipodal)
     for one, p, q in ((curve, absent, present), (curve.reversed, present, absent)):
         expected = [np.trapezoid(np.maximum(q - np.exp(e) * p, 0.0), x) for e in EPSILONS]
         assert one.delta(EPSILONS) == pytest.approx(expected, rel=1e-7, abs=1e-12)
@@ -105,8 +107,8 @@ def test_no_contributions_of_norm_one_tell_more(seed: int) -> None:
     one, other = (s[:, None] * np.stack([np.cos(a), np.sin(a)], axis=1) for s, a in zip(sizes, angles, strict=True))
     aligned = np.tile([1.0, 0.0], (records, 1))
     for pair, cases in (
-        (WholeUserPair(noise, rate, records), [(0.0 * one, one), (0.0 * one, aligned)]),
-        (WholeUserPair(noise, rate, records, True), [(other, one), (-aligned, aligned)]),
+        (WholeUserGaussianPair(noise, rate, records), [(0.0 * one, one), (0.0 * one, aligned)]),
+        (WholeUserGaussianPair(noise, rate, records, True), [(other, one), (-aligned, aligned)]),
     ):
         for vectors in cases:
             p, q = map(law, vectors)
@@ -126,8 +128,8 @@ def test_one_record_is_what_it_was() -> None:
     assert several.parts_under(ZERO) == several.parts_under(ADD)
     ratio = np.array([-3.0, -0.1, 0.0, 0.1, 1.0, 9.0])
     for one, known in (
-        (WholeUserPair(1.3, 0.2, 1), Subsampled(GaussianTradeOff(1.0 / 1.3), 0.2)),
-        (WholeUserPair(1.3, 0.2, 1, True), AntipodalPair(1.3, 0.2)),
+        (WholeUserGaussianPair(1.3, 0.2, 1), Subsampled(GaussianTradeOff(1.0 / 1.3), 0.2)),
+        (WholeUserGaussianPair(1.3, 0.2, 1, True), AntipodalGaussianPair(1.3, 0.2)),
     ):
         for mine, theirs in zip(one.errors(ratio), known.errors(ratio), strict=True):
             assert mine == pytest.approx(theirs, rel=1e-12, abs=1e-12)

@@ -28,6 +28,7 @@ from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import DominanceError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.proofs import Proof
 from reticent.proofs.references import PAPERS, THEOREMS, cite
 from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
 
@@ -105,7 +106,7 @@ def test_each_relation_cites_its_own_theorem() -> None:
 
 def test_a_curve_stronger_than_the_worst_case_is_an_error() -> None:
     worst = WorstCase().assess(Gaussian(2.0))
-    forged = replace(Relaxed().assess(Gaussian(2.0)), truth=Enclosure.exact(GaussianTradeOff(0.51)))
+    forged = replace(worst, adversary=Relaxed(), proofs=(Proof(Enclosure.exact(GaussianTradeOff(0.51))),))
     with pytest.raises(DominanceError, match="relaxed"):
         check_dominance(forged, worst)
 

@@ -9,22 +9,14 @@ from reticent.calibration import BayesSecurity
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Neighbouring
-from reticent.proofs import Basis
+from reticent.proofs import Proof
 from reticent.risk import advantage, bayes_security
 
 
 def assessment(optimistic: float, pessimistic: float) -> Assessment:
     truth = Enclosure(pessimistic=GaussianTradeOff(pessimistic), optimistic=GaussianTradeOff(optimistic), notes=("n",))
-    return Assessment(
-        WorstCase(),
-        Neighbouring.ADD_REMOVE,
-        Method.EXACT,
-        Basis.PROOF,
-        truth.pessimistic,
-        truth,
-        ("k",),
-        notes=("m", "n"),
-    )
+    proof = Proof(truth, theorems=("RETICENT:public-coin",), notes=("m", "n"))
+    return Assessment(WorstCase(), Neighbouring.ADD_REMOVE, Method.EXACT, (proof,))
 
 
 @pytest.mark.parametrize("number", [advantage, bayes_security, BayesSecurity(0.5).measure])

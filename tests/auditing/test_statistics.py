@@ -1,4 +1,7 @@
-"""Estimators against brute force, other formulas and simulation; refusals and extremes."""
+"""Estimators against brute force, other formulas and simulation; refusals and extremes.
+
+Theorems: RETICENT:audit-thresholds.
+"""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ from reticent.adversaries import Membership, MembershipGame, Method, Relaxed, Wo
 from reticent.calibration import Advantage, EpsilonAtDelta, Mu, NoiseScale, UnreachableError
 from reticent.calibration.solve import calibrate
 from reticent.certificates.build import certify
-from reticent.certificates.numbers import Questions
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+from reticent.risk.report import Questions
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

@@ -14,12 +14,12 @@ import pytest
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
-from reticent.certificates.inputs import mechanism_of
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.errors import ArtifactError, ParameterError
 from reticent.mechanisms import Gaussian, Ledger
+from reticent.mechanisms.codec import mechanism_of
 from reticent.mechanisms.matrix import MatrixMechanism
 
 MATRIX = {

@@ -10,12 +10,12 @@ import pytest
 from reticent.adversaries import MembershipGame, Relaxed, WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.derive import Inputs, derive
-from reticent.certificates.numbers import Questions
 from reticent.certificates.rounding import agrees, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.certificates.store import write_certificate
 from reticent.errors import ArtifactError, DominanceError
 from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
+from reticent.risk.report import Questions
 from tests.certificates.forging import document_of, refused, set_at
 
 DECLARED = Declaration(subject="a release", created="2026-11-22")
@@ -59,7 +59,7 @@ def test_nobody_exceeds_the_worst_case(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Relaxed.assess
 
     def as_if(self: Relaxed, *asked: object) -> object:
-        return replace(own(self, *asked), curve=stronger.curve, truth=stronger.truth)  # type: ignore[arg-type]
+        return replace(own(self, *asked), proofs=stronger.proofs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Relaxed, "assess", as_if)
     with pytest.raises(DominanceError, match="exceeds the worst case"):

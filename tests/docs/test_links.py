@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-import typer
 
 from reticent.cli import app
 from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
@@ -105,7 +104,7 @@ def _resolved(dotted: str) -> object:
 @lru_cache
 def options() -> dict[str, set[str]]:
     """The options of every command, by the words that call it."""
-    commands = dict(generate_reference.walk("reticent", typer.main.get_command(app)))
+    commands = dict(generate_reference.walk("reticent", app))
     return {words: {"--help"}.union(*((*p.opts, *p.secondary_opts) for p in c.params)) for words, c in commands.items()}
 
 

@@ -22,7 +22,7 @@ from reticent.curves import (
     no_privacy,
     symmetrised,
 )
-from reticent.pairs.whole_user import WholeUserPair
+from reticent.pairs import WholeUserGaussianPair
 
 _GRID = np.concatenate([[0.0], np.logspace(-3.0, 1.3, 60)])
 
@@ -69,8 +69,8 @@ COMPOUND: dict[str, TradeOff] = {
     "symmetrised-relaxed-laplace": symmetrised(RelaxedLaplaceTradeOff(1.0)),
     "symmetrised-subsampled-gaussian": symmetrised(Subsampled(GaussianTradeOff(1.0), 0.02)),
     "symmetrised-subsampled-relaxed-laplace": symmetrised(Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1)),
-    "whole-user": WholeUserPair(1.5, 0.2, 3),
-    "whole-user-antipodal": WholeUserPair(2.0, 0.1, 2, antipodal=True),
+    "whole-user": WholeUserGaussianPair(1.5, 0.2, 3),
+    "whole-user-antipodal": WholeUserGaussianPair(2.0, 0.1, 2, antipodal=True),
     "worst-of-gaussian-and-laplace": Worst([GaussianTradeOff(0.9), LaplaceTradeOff(1.0)]),
 }
 

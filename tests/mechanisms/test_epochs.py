@@ -1,4 +1,7 @@
-"""Passes over the data as steps: one conversion for every door, never too few."""
+"""Passes over the data as steps: one conversion for every door, never too few.
+
+Theorems: RETICENT:shuffled-epochs.
+"""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from reticent.curves import (
     symmetrised,
 )
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.pairs import AntipodalPair
+from reticent.pairs import AntipodalGaussianPair
 from reticent.risk import epsilon_at_delta, mu, mu_above
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
@@ -134,7 +134,7 @@ class TestSamplingDoesNotLowerIt:
     @pytest.mark.parametrize("rate", [0.01, 0.3, 0.5])
     def test_replacement_up_to_one_half_has_the_shift_of_one(self, rate: float) -> None:
         """The antipodal pair at rate 1/2 is N(-1/2) against N(1/2), blurred by a fair sign."""
-        curve = AntipodalPair(0.7, rate)
+        curve = AntipodalGaussianPair(0.7, rate)
         z = np.concatenate([np.linspace(0.0, 8.0, 81), [12.0, 20.0, 35.0]])
         shifts = shift_at(curve, z)
         assert max(shifts) <= 1.0 / 0.7 + 1e-12
@@ -142,7 +142,7 @@ class TestSamplingDoesNotLowerIt:
         assert mu(curve) == pytest.approx(1.0 / 0.7, rel=1e-9, abs=0)
 
     def test_replacement_beyond_one_half_exceeds_it(self) -> None:
-        curve = AntipodalPair(0.7, 0.95)
+        curve = AntipodalGaussianPair(0.7, 0.95)
         assert np.max(shift_at(curve, np.linspace(0.0, 8.0, 81))) > 1.2 / 0.7
         assert mu(curve) == pytest.approx(2.0 / 0.7, rel=1e-9, abs=0)
         lower, upper = mu_limits(DPSGD(0.7, 0.95, 4), REPLACE)

@@ -31,22 +31,21 @@ _LOUDEST = 60.0  # standard deviation of the composed loss
 
 
 @np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
-def enclose_advantage(noise: float, rate: float, steps: int, antipodal: bool, room: float = 1.0) -> tuple[float, float]:
-    """(lower, upper) around delta(0) of a Poisson-sampled Gaussian, composed.
+def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> tuple[float, float]:
+    """(lower, upper) around delta(0) of equal Poisson-sampled Gaussian steps, composed.
 
     Args:
-        noise: > 0, in units of the shift.
-        rate: in (0, 1).
+        pair: of one step, with one shift of 1 and a rate in (0, 1).
         steps: how often.
-        antipodal: the pair of the replacement relation.
         room: widens what the nodes are planned for; above 1 slower, and right where 1 is too tight.
 
     Raises:
         NumericalError: where this lean certificate does not apply.
     """
+    noise, rate, antipodal = pair.noise_multiplier, float(pair.weights[0]), pair.antipodal
     if noise < _LEAST_NOISE:
         raise NumericalError("certified advantage: too little noise")
-    cells = _cells(noise, rate, antipodal)
+    cells = _cells(pair)
     variance = steps * cells.variance()
     spread = math.sqrt(variance)
     if not 0.0 < spread < _LOUDEST:
@@ -89,11 +88,12 @@ def _image(log_moment: float, decay: float) -> float:
     return math.exp(min(log_moment - decay, 700.0)) / -math.expm1(-decay)
 
 
-def _cells(noise: float, rate: float, antipodal: bool) -> LossCells:
+def _cells(pair: GaussianMixture) -> LossCells:
     """Cells for the decay bound: the variance of the losses comes from around the observation 2."""
+    noise = pair.noise_multiplier
     high = min(2.0 + 4.5 * noise, 1.0 + 8.0 * noise)
-    low = -high if antipodal else -4.5 * noise
-    return LossCells(GaussianMixture(noise, (rate,), antipodal=antipodal), low + (high - low) * _SHARES)
+    low = -high if pair.antipodal else -4.5 * noise
+    return LossCells(pair, low + (high - low) * _SHARES)
 
 
 def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:

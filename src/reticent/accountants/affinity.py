@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from reticent.mechanisms import Neighbouring
+from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, log_mixture
 
 _EXPONENT = 36.0  # the trapezoid error is about e^-36 of the bound on the integrand

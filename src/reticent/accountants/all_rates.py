@@ -9,40 +9,41 @@ import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
 from reticent.accountants.compose import compose
-from reticent.accountants.steps import Step, steps_of
-from reticent.curves import LaplaceTradeOff, PolygonTradeOff, TradeOff
+from reticent.accountants.steps import Release, Step, steps_of
+from reticent.curves import TradeOff
 from reticent.curves.polygon import Polygon, polygon_above
-from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.pairs.base import AntipodalGaussianPair, CurvePair, LaplacePair, WholeUserGaussianPair
+from reticent.pairs import Neighbouring
 
 _TANGENTS = 2001
 
 
-def mu_limits(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[float, float]:
+def mu_limits(release: Release, neighbouring: Neighbouring) -> tuple[float, float]:
     """(lower, upper) around the smallest mu such that the worst case is mu-GDP at every error rate.
 
     Both ends agree for Gaussian noise, sampled or not (replacement at rates above 1/2: the upper end is at most
     twice the lower), and for one Laplace release. Infinite where a step without noise may show the target.
 
+    By RETICENT:all-rates-mu.
+
     Args:
-        mechanism: what was released.
+        release: what was released.
         neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: as for ``compose``.
     """
-    noisy, unseen = steps_of(mechanism, neighbouring)
-    attained, hidden = steps_of(mechanism, neighbouring, attained=True)
-    lower = math.inf if hidden < 0.0 else _composed_mu((step.count, _necessary_mu(step)) for step in attained)
+    noisy, unseen = steps_of(release, neighbouring)
+    attained, hidden = steps_of(release, neighbouring, attained=True)
+    lower = math.inf if hidden < 0.0 else _composed_mu((step.count, step.pair.tail_mu) for step in attained)
     if unseen < 0.0:
         return lower, math.inf
     upper = _composed_mu((step.count, _sufficient_mu(step)) for step in noisy)
-    if noisy == attained and len(noisy) == 1 and noisy[0].count == 1 and _sufficient_is_least(noisy[0]):
+    if noisy == attained and len(noisy) == 1 and noisy[0].count == 1 and noisy[0].pair.proven_mu_is_least:
         return upper, upper
     largest = sum(step.count * max(step.pair.largest_losses) for step in noisy)
     if math.isfinite(largest):
         with np.errstate(all="ignore"):  # what overflows proves nothing more
-            bounded = _mu_of_bounded_losses(compose(mechanism, neighbouring).pessimistic, largest)
+            bounded = _mu_of_bounded_losses(compose(release, neighbouring).pessimistic, largest)
             upper = bounded if bounded < upper else upper
     return lower, upper
 
@@ -53,30 +54,9 @@ def _composed_mu(steps: Iterable[tuple[int, float]]) -> float:
 
 
 def _sufficient_mu(step: Step) -> float:
-    """A mu that holds for one step."""
-    pair = step.pair
-    if pair.unsampled_mu is not None:
-        halved = isinstance(pair, AntipodalGaussianPair) and pair.sample_rate <= 0.5
-        return pair.unsampled_mu * (0.5 if halved else 1.0)
-    response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(pair.largest_losses)))))
-    of_noise: TradeOff = (
-        LaplaceTradeOff(pair.shift / pair.noise_multiplier) if isinstance(pair, LaplacePair) else step.curve()
-    )
-    return min(max(of_noise.proven_mu, of_noise.reversed.proven_mu), response)
-
-
-def _sufficient_is_least(step: Step) -> bool:
-    """Whether no mu is smaller than ``_sufficient_mu`` of this one step."""
-    polygon = isinstance(step.pair, CurvePair) and isinstance(step.pair.curve, PolygonTradeOff)
-    return polygon or (isinstance(step.pair, LaplacePair) and step.pair.sample_rate == 1.0)
-
-
-def _necessary_mu(step: Step) -> float:
-    """What the shift comes to at false positive rates near 0; 0 where losses are bounded."""
-    if step.pair.unsampled_mu is None:
-        return 0.0
-    mixed = isinstance(step.pair, WholeUserGaussianPair) and step.pair.antipodal
-    return step.pair.unsampled_mu * (0.5 if mixed or isinstance(step.pair, AntipodalGaussianPair) else 1.0)
+    """A mu that holds for one step: that of its curve, or of all laws with such losses."""
+    response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(step.pair.largest_losses)))))
+    return min(max(step.curve.proven_mu, step.curve.reversed.proven_mu), response)
 
 
 def _mu_of_bounded_losses(curve: TradeOff, largest: float) -> float:

@@ -7,17 +7,19 @@ on a grid: moved to the ends of their cells they are a stronger attacker's, know
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from reticent.accountants.steps import Curves, Step, connected, masses
-from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.accountants.route import Answer, Route
+from reticent.accountants.steps import Step, Steps
+from reticent.curves import GaussianTradeOff, LogErrors
 from reticent.curves._logs import EPS, OVERFLOW, TINY, log1mexp
 from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through, symmetric_above
+from reticent.pairs import LossMasses
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
@@ -34,17 +36,25 @@ _GAUSSIAN_ROUNDING = 1e-9  # of log delta of a Gaussian curve
 _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a moment that overflows is no bound
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds(Route):
+    """Moments, the loudest step, and the mask revealed: loose, for any steps, in milliseconds."""
+
+    @property
+    def name(self) -> str:
+        return "bounds"
+
+    def answer(self, steps: Steps) -> Answer:
+        cheap = CheapBounds(steps)
+        return Answer((*cheap.above(), *mask_revealed(steps)), (cheap.below(), loudest_step(steps)))
+
+
 class CheapBounds:
-    """Curves on both sides of the composition of ``steps``; H0 = absent.
+    """Curves on both sides of the composition of ``steps``; H0 = absent."""
 
-    Args:
-        steps: (curve of one step, how many times it ran).
-        largest: per step, the largest loss and the largest of its negative; infinite where there is none.
-    """
-
-    def __init__(self, steps: Curves, largest: Sequence[tuple[float, float]]) -> None:
-        self._grids = [(_Grid.of(curve, count), count) for curve, count in steps]
-        ends = np.array(largest) * np.array([[count] for _, count in steps])
+    def __init__(self, steps: Steps) -> None:
+        self._grids = [(_Grid.of(step), step.count) for step in steps]
+        ends = np.array([step.pair.largest_losses for step in steps]) * np.array([[step.count] for step in steps])
         self._ends = ends.sum(axis=0) * (1.0 + _ULPS)
 
     @_QUIET
@@ -112,36 +122,30 @@ def _least_chernoff(logs: np.ndarray, exponents: np.ndarray, thresholds: np.ndar
 
 @dataclass(frozen=True)
 class _Grid:
-    """The loss L of one step: masses of the cells between ``losses``, and what lies outside.
+    """The privacy loss of one step.
 
     Attributes:
-        losses: ends of the cells.
-        p, q: masses of the cells under absent and present.
-        connected: P-masses on ``losses`` with the P- and Q-mass of each cell kept; those outside at the ends.
-        q_above, q_below, p_below: masses outside.
+        cells: its masses.
+        connected: P-masses on the grid with the P- and Q-mass of each cell kept; those outside at the ends.
+        p_below, q_below, q_above: masses outside.
     """
 
-    losses: np.ndarray
-    p: np.ndarray
-    q: np.ndarray
+    cells: LossMasses
     connected: np.ndarray
-    q_above: float
-    q_below: float
     p_below: float
+    q_below: float
+    q_above: float
 
     @classmethod
-    def of(cls, curve: TradeOff, count: int) -> _Grid:
-        rates = curve.errors(_LOSSES)
-        few = _LEFT_OUT - math.log(count)
-        first = max(int(np.searchsorted(rates.tnr, few)) - 1, 0)
-        last = min(int(np.searchsorted(-rates.tpr, -few)), len(_LOSSES) - 1)
-        losses = _LOSSES[first : last + 1]
-        fpr, tnr, fnr, tpr = (rate[first : last + 1] for rate in rates)
-        p, q = masses(fpr, tnr), masses(tpr, fnr)
-        mass = connected(losses, p, q)
-        mass[0] += min(math.exp(tnr[0]), math.exp(min(fnr[0] - losses[0], 0.0)))
-        mass[-1] += math.exp(fpr[-1])
-        return cls(losses, p, q, mass, math.exp(tpr[-1]), math.exp(fnr[0]), math.exp(tnr[0]))
+    def of(cls, step: Step) -> _Grid:
+        whole, few = step.losses(_LOSSES), _LEFT_OUT - math.log(step.count)
+        first = max(int(np.searchsorted(whole.rates.tnr, few)) - 1, 0)
+        last = min(int(np.searchsorted(-whole.rates.tpr, -few)), len(_LOSSES) - 1)
+        cells = whole.between(first, last)
+        (p_below, q_below), (p_above, q_above), mass = cells.below, cells.above, cells.connected()
+        mass[0] += min(p_below, math.exp(min(cells.rates.fnr[0] - cells.grid[0], 0.0)))
+        mass[-1] += p_above
+        return cls(cells, mass, p_below, q_below, q_above)
 
     def log_moments(self, exponents: np.ndarray) -> np.ndarray:
         """Upper bounds on log E_P e^(cL) within the grid, for c > 1 or c < 0.
@@ -149,39 +153,36 @@ class _Grid:
         E_P (e^L - 1) is 0 but for what lies outside, so c times it is taken away: all terms are positive
         then, and small losses keep their digits.
         """
-        terms = np.expm1(np.multiply.outer(exponents, self.losses))
-        terms -= np.multiply.outer(exponents, np.expm1(self.losses))
+        terms = np.expm1(np.multiply.outer(exponents, self.cells.grid))
+        terms -= np.multiply.outer(exponents, np.expm1(self.cells.grid))
         outside = np.where(exponents > 0.0, self.p_below, self.q_above) + _STEP_ERROR
         return np.log1p(terms @ self.connected + (1.0 + np.abs(exponents)) * outside)
 
     def log_labelled(self) -> np.ndarray:
         """Upper bounds on log E_P e^(cL) within the grid, for c in ``_SHARES``: sums of p^(1-c) q^c (Jensen)."""
-        both = (self.p > 0.0) & (self.q > 0.0)
-        ratio = np.log(self.q[both] / self.p[both])
+        p, q = self.cells.p, self.cells.q
+        both = (p > 0.0) & (q > 0.0)
+        ratio = np.log(q[both] / p[both])
         terms = np.expm1(np.multiply.outer(_SHARES, ratio)) - np.multiply.outer(_SHARES, np.expm1(ratio))
         # Cells with one mass only add nothing to the sum: what the identity counts for them is taken away.
-        lonely = (1.0 - _SHARES) * float(self.p[~both].sum()) + _SHARES * float(self.q[~both].sum())
-        inside = np.minimum(terms, 0.0) @ self.p[both] - lonely
+        lonely = (1.0 - _SHARES) * float(p[~both].sum()) + _SHARES * float(q[~both].sum())
+        inside = np.minimum(terms, 0.0) @ p[both] - lonely
         return np.log1p(np.maximum(inside + self.p_below + _STEP_ERROR, -1.0))
 
     def log_affinity(self) -> float:
         """A lower bound on log E_P e^(L/2): moving masses to the ends of cells lowers concave means."""
-        terms = np.expm1(0.5 * self.losses) - 0.5 * np.expm1(self.losses)
+        terms = np.expm1(0.5 * self.cells.grid) - 0.5 * np.expm1(self.cells.grid)
         inside = float(terms @ self.connected) - self.p_below - 0.5 * self.q_above - _STEP_ERROR
         return math.log1p(max(inside, -1.0 + TINY)) if inside > -1.0 else -math.inf
 
 
-def loudest_step(steps: Curves) -> Polygon:
-    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates for equal steps.
-
-    Args:
-        steps: (curve of one step, H0 = absent; how many times it ran).
-    """
+def loudest_step(steps: Steps) -> Polygon:
+    """The curve of a simple attacker: reject H0 if any step's loss exceeds a threshold. Exact rates for equal steps."""
     sizes = _LOUD_SIZES
     thresholds = np.concatenate([sizes[::-1], [0.0], -sizes])
     fpr, fnr = np.full(len(thresholds), -np.inf), np.zeros(len(thresholds))
-    for curve, count in steps:
-        rates = LogErrors(*(np.minimum(rate, 0.0) for rate in curve.errors(thresholds)))
+    for step in steps:
+        count, rates = step.count, LogErrors(*(np.minimum(rate, 0.0) for rate in step.curve.errors(thresholds)))
         # Of a rate and its complement the smaller one is known to all digits.
         tnr = np.where(rates.fpr < -1.0, log1mexp(rates.fpr), rates.tnr)
         missed = np.where(rates.tpr < -1.0, log1mexp(rates.tpr), rates.fnr)
@@ -190,16 +191,13 @@ def loudest_step(steps: Curves) -> Polygon:
     return polygon_through(LogErrors.of(np.minimum(fpr, 0.0), fnr))
 
 
-def mask_revealed(noisy: Sequence[Step]) -> list[Polygon]:
-    """Bounds from an attacker who is told when the target took part: Gaussian steps then compose to one.
-
-    Args:
-        noisy: the steps.
+def mask_revealed(steps: Steps) -> list[Polygon]:
+    """Bounds from an attacker who sees when the target took part: Gaussian steps then compose to one.
 
     Returns:
         One polygon on the safe side, finite at every delta; none where a step is not Gaussian.
     """
-    mus = [(step.count, step.pair.unsampled_mu) for step in noisy]
+    mus = [(step.count, step.pair.unsampled_mu) for step in steps]
     if any(mu is None for _, mu in mus):
         return []
     mu = math.sqrt(sum(count * mu**2 for count, mu in mus if mu is not None))

@@ -33,7 +33,7 @@ from scipy.special import erf, erfc, erfcx, erfinv, log_ndtr
 from reticent.accountants.affinity import Affinity, Interval, affinity, minus_log_affinity
 from reticent.curves._logs import TINY
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.pairs import Neighbouring
 
 _SQRT_2 = 1.4142135623730951
 _SQRT_8 = 2.8284271247461903
@@ -42,6 +42,8 @@ _BLOCK = 8192  # elements at once: what fits the cache
 _ULPS = 1.0 + 1e-14  # for the rounding of a bound that is proven
 _SMALL_CUMULANTS = 0.3  # kurtosis / T and skewness^2 / T up to which the Edgeworth terms are used
 
+Run = tuple[float, float, int]
+"""Noise multiplier, sample rate and number of steps."""
 MuForm = Callable[[ArrayLike, ArrayLike, ArrayLike, Neighbouring], np.ndarray]
 """A closed form of equal steps: noise, rate, steps, relation -> mu, whose square is additive in the steps."""
 
@@ -73,6 +75,8 @@ def published_mu(
 ) -> np.ndarray:
     """The mu behind ``published``: sensitivity * p sqrt(T) / noise.
 
+    By CHERUBIN2024:Corollary 7.
+
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
@@ -103,6 +107,8 @@ def clt_mu(
 ) -> np.ndarray:
     """The mu behind ``clt``: p sqrt(T (e^s - 1)); for ``REPLACE`` 2 p sqrt(T sinh s).
 
+    By RETICENT:clt.
+
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
@@ -130,6 +136,8 @@ def rho_form_mu(
     noise_multiplier: ArrayLike, sample_rate: ArrayLike, steps: ArrayLike, neighbouring: Neighbouring
 ) -> np.ndarray:
     """The mu behind ``rho_form``: sqrt(-8 T log rho).
+
+    By RETICENT:rho-form.
 
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
@@ -216,6 +224,8 @@ def proven_bracket(
     Status: proven; rho by a quadrature whose error is bounded (``_affinity``), on the safe side of each end.
     Width: the upper end exceeds the truth by at most 25.4 % where the advantage is small.
 
+    By RETICENT:hellinger-bracket.
+
     Args:
         noise_multiplier, sample_rate, steps, neighbouring: see the module.
     """
@@ -226,38 +236,37 @@ def proven_bracket(
     return Interval(lower, np.minimum(np.minimum(upper, 1.0), _mask_bounds(noise, rate, count, neighbouring)))
 
 
-def added_mu(form: MuForm, parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
+def added_mu(form: MuForm, parts: Sequence[Run], neighbouring: Neighbouring) -> float:
     """mu of all parts by a form in which squares add up: ``clt_mu`` or ``rho_form_mu``.
 
     Args:
         form: see ``MuForm``.
-        parts: Poisson-sampled runs with noise.
+        parts: noise, rate and steps of each Poisson-sampled run; with noise.
         neighbouring: between which data sets.
     """
-    squares = (float(form(p.noise_multiplier, p.sample_rate, float(p.steps), neighbouring)) ** 2 for p in parts)
+    squares = (float(form(noise, rate, float(steps), neighbouring)) ** 2 for noise, rate, steps in parts)
     return math.sqrt(math.fsum(squares))
 
 
-def proven_upper(parts: Sequence[DPSGD], neighbouring: Neighbouring) -> float:
+def proven_upper(parts: Sequence[Run], neighbouring: Neighbouring) -> float:
     """Proven upper bound on the advantage of all parts together, each Poisson-sampled with noise.
 
     The least of sqrt(1 - rho^2) with rho the product of the affinities of all steps, of the probability that the
-    target is sampled at all, and, the mask told, of erf(sensitivity sqrt(sum of p T / noise^2) / sqrt 8): given the
+    target is sampled at all, and, the mask revealed, of erf(sensitivity sqrt(sum of p T / noise^2) / sqrt 8): given the
     mask the advantage is a concave function of the sum over its steps of 1 / noise^2, whose mean that sum is.
 
     Args:
-        parts: Poisson-sampled runs with noise.
+        parts: noise, rate and steps of each Poisson-sampled run; with noise.
         neighbouring: between which data sets.
     """
     log_rho = log_never = energy = 0.0
-    for part in parts:
-        noise, rate, steps = part.noise_multiplier, part.sample_rate, part.steps
+    for noise, rate, steps in parts:
         log_rho -= steps * float(minus_log_affinity(np.array(noise), np.array(rate), neighbouring).upper)
         log_never += steps * math.log1p(-rate) if rate < 1.0 else -math.inf
         energy += rate * steps / noise**2
     upper = math.sqrt(-math.expm1(2.0 * log_rho)) * _ULPS
-    told = float(erf(neighbouring.sensitivity * math.sqrt(energy) / _SQRT_8))
-    return min(upper, 1.0, -math.expm1(log_never), told * _ULPS)
+    revealed = float(erf(neighbouring.sensitivity * math.sqrt(energy) / _SQRT_8))
+    return min(upper, 1.0, -math.expm1(log_never), revealed * _ULPS)
 
 
 def proven(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -12,17 +12,16 @@ from numpy.typing import ArrayLike
 
 from reticent import _check
 from reticent.accountants.advantage_alone import enclose_advantage
-from reticent.accountants.enclose import enclose
-from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.enclose import CURVE, enclose
+from reticent.accountants.steps import Release, Step, steps_of
 from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.curves._logs import log1mexp
-from reticent.curves.enclosure import Enclosure, Route
+from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import NO_RISK, Polygon, hull, polygon_through, safest
 from reticent.errors import NumericalError
-from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
-from reticent.mechanisms.dpsgd import singly_sampled
-from reticent.pairs.base import Disclosure
+from reticent.pairs import Disclosure, Neighbouring, Part, poisson_gaussian
+from reticent.pairs.gaussian_mixture import GaussianMixture
 
 Ends = tuple[float, float]
 """(lower, upper) around one number."""
@@ -34,34 +33,36 @@ _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the
 
 
 @lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
-def compose(mechanism: Mechanism, neighbouring: Neighbouring) -> Enclosure:
-    """Enclose the worst-case trade-off curve of everything that ``mechanism`` released.
+def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
+    """Enclose the worst-case trade-off curve of everything that was released.
 
     Both curves are symmetrised: they hold whichever of the two data sets is the true one. Poisson-sampled
     Gaussian steps follow Proposition 30 of ZHU2022 (add/remove, zero-out) and docs/replace-dominance.md;
     composition is Theorem 3.2 of DONG2022, so adaptive choice of later steps is covered. What other
-    samplers may claim is decided in ``mechanism.dpsgd``. The other end stands on releases that some data
+    samplers may claim is decided in ``mechanisms.dpsgd``. The other end follows from releases that some data
     set of the named sampler attains; where none is known it is perfect privacy.
 
     The advantage is mostly enclosed within 1e-6 (docs/composition.md says where not). Where no route
-    certifies, the enclosure is wide but holds, and ``notes`` say why; ``routes`` say what was asked.
+    certifies, the enclosure is wide but holds, and ``notes`` say why; ``trace`` says what was asked.
+
+    By DONG2022:Theorem 3.2 and RETICENT:composition-enclosure.
 
     Args:
-        mechanism: what was released.
+        release: what was released: a mechanism, or anything that names its dominating pairs.
         neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: no dominating pair is proven for this sampler or noise under ``neighbouring``.
     """
-    whole, attained = steps_of(mechanism, neighbouring), steps_of(mechanism, neighbouring, attained=True)
+    whole, attained = steps_of(release, neighbouring), steps_of(release, neighbouring, attained=True)
     replaced = neighbouring is Neighbouring.REPLACE
-    either_shows = replaced or (neighbouring is Neighbouring.ZERO_OUT and _shows_the_displaced(mechanism))
+    either_shows = replaced or (neighbouring is Neighbouring.ZERO_OUT and _shows_the_displaced(release))
     enclosed = _composed(*whole, either_shows)
     if attained == whole and either_shows is replaced:
         return enclosed
     least = _composed(*attained, replaced)
     notes = tuple(dict.fromkeys((*enclosed.notes, *least.notes)))
-    return Enclosure.checked(enclosed.pessimistic, least.optimistic, notes, (*enclosed.routes, *least.routes))
+    return Enclosure.checked(enclosed.pessimistic, least.optimistic, notes, (*enclosed.trace, *least.trace))
 
 
 def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enclosure:
@@ -77,19 +78,19 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enc
         disclosed = _disclosure_alone(unseen, either_shows)
         return Enclosure.exact(hull([disclosed, disclosed.reversed]))
     if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
-        return Enclosure.exact(symmetrised(noisy[0].curve()))
+        return Enclosure.exact(symmetrised(noisy[0].curve))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
         above, below = (
             _with_disclosure(curve, unseen, either_shows) for curve in (found.pessimistic, found.optimistic)
         )
         curves = safest([above, above.reversed]), hull([below, below.reversed])
-        return Enclosure.checked(*curves, found.notes, tuple(found.routes))
+        return Enclosure.checked(*curves, found.notes(CURVE), tuple(found.trace))
 
 
-def _shows_the_displaced(mechanism: Mechanism) -> bool:
+def _shows_the_displaced(release: Release) -> bool:
     """Whether a release without noise may show whom the target displaced."""
-    pairs = [part.pair for part in mechanism.parts_under(Neighbouring.ZERO_OUT)]
+    pairs = [part.pair for part in release.parts_under(Neighbouring.ZERO_OUT)]
     return any(isinstance(pair, Disclosure) and pair.displaces for pair in pairs)
 
 
@@ -119,7 +120,7 @@ def _with_disclosure(curve: Polygon, unseen: float, either_shows: bool) -> Polyg
 
 
 class Composed:
-    """The worst case of ``mechanism``, asked for single numbers; the worse direction throughout.
+    """The worst case of a release, asked for single numbers; the worse direction throughout.
 
     ``advantage`` and ``delta`` use the characteristic function at the one threshold asked for, so they are
     tighter than the polygons of ``compose`` (on the five reference runs relative 1e-6 down to delta 1e-12);
@@ -127,25 +128,36 @@ class Composed:
     asked for; all else is read from ``bracket``.
 
     Attributes:
-        mechanism: what was run.
+        release: what was released.
         neighbouring: between which data sets.
         refused: why single thresholds were read off the curve instead.
     """
 
-    def __init__(self, mechanism: Mechanism, neighbouring: Neighbouring) -> None:
-        self.mechanism, self.neighbouring = mechanism, neighbouring
+    def __init__(self, release: Release, neighbouring: Neighbouring) -> None:
+        self.release, self.neighbouring = release, neighbouring
         self.refused: list[str] = []
 
     @cached_property
     def bracket(self) -> Enclosure:
         """The enclosed curve."""
-        return compose(self.mechanism, self.neighbouring)
+        return compose(self.release, self.neighbouring)
+
+    @cached_property
+    def _steps(self) -> tuple[Step, ...]:
+        """What was released, where it is noisy steps that some data sets attain; else nothing."""
+        noisy, unseen = whole = steps_of(self.release, self.neighbouring)
+        attained = whole == steps_of(self.release, self.neighbouring, attained=True)
+        return noisy if unseen == 0.0 and attained else ()
 
     @cached_property
     def _spectral(self) -> SpectralComposition | None:
-        noisy, unseen = whole = steps_of(self.mechanism, self.neighbouring)
-        attained = whole == steps_of(self.mechanism, self.neighbouring, attained=True)
-        return transform_of(noisy) if noisy and unseen == 0.0 and attained else None
+        return transform_of(self._steps) if self._steps else None
+
+    @property
+    def _one_law(self) -> GaussianMixture | None:
+        """The law of one step, where all steps are equal and sampled."""
+        only = self._steps[0].pair if len(self._steps) == 1 else None
+        return None if only is None or only.mu is not None else only.mixture
 
     def advantage(self) -> Ends:
         """max over alpha of 1 - alpha - beta, which is delta(0)."""
@@ -162,7 +174,7 @@ class Composed:
             UnsupportedError: as for ``compose``.
         """
         epsilon = _check.non_negative(epsilon=epsilon)
-        found = self.certified if epsilon == 0.0 and singly_sampled(self.mechanism) else self._at_threshold(epsilon)
+        found = self.certified if epsilon == 0.0 and self._one_law else self._at_threshold(epsilon)
         if found is not None:
             return found
         lower, upper = (float(curve.delta(epsilon)) for curve in (self.bracket.optimistic, self.bracket.pessimistic))
@@ -200,14 +212,12 @@ class Composed:
 
     @cached_property
     def certified(self) -> Ends | None:
-        """The advantage of a Poisson-sampled run by its own certificate, mostly within 1e-8; None where it gives up."""
-        run = self.mechanism
-        if not singly_sampled(run) or run.noise_multiplier == 0.0 or run.sample_rate == 1.0:
+        """The advantage of equal sampled steps by its own certificate, mostly within 1e-8; None where it gives up."""
+        if (law := self._one_law) is None:
             return None  # without sampling or noise the curve itself is a formula
-        antipodal = self.neighbouring is Neighbouring.REPLACE
         for room in _ROOMS:
             try:
-                lower, upper = enclose_advantage(run.noise_multiplier, run.sample_rate, run.steps, antipodal, room)
+                lower, upper = enclose_advantage(law, self._steps[0].count, room)
             except NumericalError as error:
                 self.refused.append(str(error))
                 continue
@@ -248,7 +258,7 @@ def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int,
     is wider where it is.
 
     Args:
-        noise_multiplier: > 0.
+        noise_multiplier: >= 0.
         sample_rate: in (0, 1].
         steps: >= 1.
         neighbouring: between which data sets.
@@ -256,24 +266,36 @@ def certified_advantage(noise_multiplier: float, sample_rate: float, steps: int,
     Raises:
         ParameterError: an argument is outside its domain.
     """
-    return Composed(DPSGD(noise_multiplier, sample_rate, steps), neighbouring).advantage()
+    _check.non_negative(noise_multiplier=noise_multiplier)
+    pair = poisson_gaussian(noise_multiplier, _check.rate(sample_rate=sample_rate), neighbouring)
+    return Composed(_Known((Part(pair, _check.count(steps=steps), ()),)), neighbouring).advantage()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Parts under the one relation that they are asked for."""
+
+    parts: tuple[Part, ...]
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        return self.parts
 
 
 @lru_cache(maxsize=64)  # as ``compose``
-def worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> Enclosure:
+def worst_case(release: Release, neighbouring: Neighbouring) -> Enclosure:
     """``compose``, put off until a reader needs more than the advantage or Bayes security of a Poisson-sampled run.
 
     The advantage is then that of ``certified_advantage``, always: whether the curve was composed before makes no
-    difference. Where that certificate gave up, ``routes`` begin with its reason, which joins the notes of a wide curve.
+    difference. Where that certificate gave up, ``trace`` begins with its reason, which joins the notes of a wide curve.
 
     Args:
-        mechanism: what was released.
+        release: what was released.
         neighbouring: between which data sets.
 
     Raises:
         UnsupportedError: as for ``compose``.
     """
-    composed = Composed(mechanism, neighbouring)
+    composed = Composed(release, neighbouring)
     ends = composed.certified
     if ends is not None and ends[1] - ends[0] <= _KNOWN * min(ends[1], 1.0 - ends[1]):
         return _ComposedWhenRead(composed, ends)
@@ -286,8 +308,8 @@ def worst_case(mechanism: Mechanism, neighbouring: Neighbouring) -> Enclosure:
         )
     if not reasons:
         return found
-    tried = Route("threshold 0 alone", failure="; ".join(reasons))
-    return replace(found, notes=(*found.notes, *(reasons if found.notes else ())), routes=(tried, *found.routes))
+    tried = Attempt("threshold 0 alone", failure="; ".join(reasons))
+    return replace(found, notes=(*found.notes, *(reasons if found.notes else ())), trace=(tried, *found.trace))
 
 
 class _ComposedWhenRead(Enclosure):
@@ -307,8 +329,8 @@ class _ComposedWhenRead(Enclosure):
         return self.composed.bracket.notes
 
     @property
-    def routes(self) -> tuple[Route, ...]:
-        return self.composed.bracket.routes
+    def trace(self) -> tuple[Attempt, ...]:
+        return self.composed.bracket.trace
 
 
 class CurveWhenRead(TradeOff):

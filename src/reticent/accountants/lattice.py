@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
-from reticent.accountants.steps import Curves, connected, masses
+from reticent.accountants.route import Answer, Route
+from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
 from reticent.curves._thresholds import halved
-from reticent.curves.polygon import Polygon, Sides, polygon_above, polygon_through
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
 from reticent.errors import NumericalError
+from reticent.pairs import LossMasses
 
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
 _MAX_TANGENTS = 2**13
@@ -28,7 +30,6 @@ _LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smalle
 _STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
 _HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
 _LEAST_POINTS_LOG2 = 12
-_WIDTH, _POINTS, _TAIL = 5e-7, 2**20, 1e-15  # what is aimed at, may be spent and may be missed where nobody says
 _CHERNOFF = np.geomspace(1e-4, 1e7, 221)  # exponents that may choose the window
 _LARGEST_EXPONENT = 4e4  # of a bound on the mass outside, times the window
 _NARROWEST = 1e-3  # of the window: least deviation of the sum that the spacing is planned for
@@ -70,74 +71,61 @@ class _LossGrid:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Masses of one step: cell i is (l_i, l_{i+1}], l_i = centre + (first + i + shift) * spacing; plus both tails."""
+    """One kind of step: cell i is (l_i, l_{i+1}], l_i = centre + (first + i + shift) * spacing."""
 
     count: int
     centre: float
     first: int
-    p: np.ndarray
-    q: np.ndarray
-    p_below: float
-    q_below: float
-    p_above: float
-    q_above: float
+    losses: LossMasses
 
 
-def compose_lattice(
-    steps: Curves, width: float = _WIDTH, max_points: int = _POINTS, atoms_apart: float = 0.0, tail: float = _TAIL
-) -> Sides:
-    """Polygons around the composition of ``steps``, one direction.
+@dataclass(frozen=True, slots=True)
+class Lattice(Route):
+    """Losses rounded to a grid, composed by FFT. A grid contains two atoms of the losses if it can, one always.
 
-    Args:
-        steps: (curve of one step, how many times it ran); curve with H0 = absent, H1 = present.
-        width: aimed distance between the two, in beta; it is not guaranteed, the enclosure is.
-        max_points: largest grid.
-        atoms_apart: distance between two atoms of the losses; the grid is made to contain both if it can. One
-            atom, or nearly one, it always contains.
-        tail: probability that may be left outside the grid, on the safe side: rates far below it are lost,
-            and what is left is resolved more finely.
-
-    Raises:
-        NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
+    Attributes:
+        width: distance between the two curves that is aimed at, in false negative rates; it is not guaranteed.
+        points: of the largest grid.
+        tail: probability that may be left outside of the grid, on the safe side: rates far below it are lost, and
+            what is left is resolved more finely.
     """
-    plan = _plan(steps, width, max_points, atoms_apart, tail)
-    return Sides(_pessimistic(steps, plan), _optimistic(steps, plan))
+
+    width: float = 5e-7
+    points: int = 2**20
+    tail: float = 1e-15
+
+    @property
+    def name(self) -> str:
+        return f"lattice of {self.points} points"
+
+    def answer(self, steps: Steps) -> Answer:
+        """Polygons around the composition of ``steps``, one direction.
+
+        Raises:
+            NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
+        """
+        plan = _plan(steps, self)
+        return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
+
+    def above(self, steps: Steps) -> Polygon:
+        """The pessimistic curve alone; see ``answer``."""
+        return _pessimistic(steps, _plan(steps, self))
+
+    def below(self, steps: Steps) -> Polygon:
+        """The optimistic curve alone; see ``answer``."""
+        return _optimistic(steps, _plan(steps, self))
 
 
-def lattice_above(steps: Curves, width: float, max_points: int) -> Polygon:
-    """The pessimistic side of ``compose_lattice`` alone.
-
-    Args:
-        steps, width, max_points: as for ``compose_lattice``.
-
-    Raises:
-        NumericalError: as for ``compose_lattice``.
-    """
-    return _pessimistic(steps, _plan(steps, width, max_points, 0.0, _TAIL))
+def _all_cells(steps: Steps, plan: _LossGrid, shift: float) -> list[_Cells]:
+    return [_cells(step, centre, plan, shift) for step, centre in zip(steps, plan.centres, strict=True)]
 
 
-def lattice_below(steps: Curves, width: float, max_points: int) -> Polygon:
-    """The optimistic side of ``compose_lattice`` alone.
-
-    Args:
-        steps, width, max_points: as for ``compose_lattice``.
-
-    Raises:
-        NumericalError: as for ``compose_lattice``.
-    """
-    return _optimistic(steps, _plan(steps, width, max_points, 0.0, _TAIL))
-
-
-def _all_cells(steps: Curves, plan: _LossGrid, shift: float) -> list[_Cells]:
-    return [_cells(step, count, centre, plan, shift) for (step, count), centre in zip(steps, plan.centres, strict=True)]
-
-
-def _pessimistic(steps: Curves, plan: _LossGrid) -> Polygon:
+def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     parts = _all_cells(steps, plan, 0.0)
-    split = [_connect_dots(cells, plan.spacing) for cells in parts]
+    split = [_connect_dots(cells.losses) for cells in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
-    lost_q = sum(cells.count * cells.q_above for cells in parts)
-    lost_p = sum(cells.count * cells.p_below for cells in parts)
+    lost_q = sum(cells.count * cells.losses.above[1] for cells in parts)
+    lost_p = sum(cells.count * cells.losses.below[0] for cells in parts)
     ups = _convolved(parts, split, plan, 1.0)
     zero = int(np.searchsorted(plan.thresholds, 0.0))
     # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
@@ -171,10 +159,10 @@ def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) ->
     return np.append(mass.sum() - shrunk.sum(), inner)
 
 
-def _optimistic(steps: Curves, plan: _LossGrid) -> Polygon:
+def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     parts = _all_cells(steps, plan, -0.5)
-    p_mass = [_with_tails(c.p, c.p_below, c.p_above) for c in parts]
-    q_mass = [_with_tails(c.q, c.q_below, c.q_above) for c in parts]
+    p_mass = [_with_tails(c.losses.p, c.losses.below[0], c.losses.above[0]) for c in parts]
+    q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
     # Labels differ from the losses they stand for by a mean that is known in advance.
     biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
@@ -214,12 +202,11 @@ def _drawn_through(mass: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([even, np.minimum(quantiles, len(mass) - 1)]))
 
 
-def _connect_dots(cells: _Cells, spacing: float) -> np.ndarray:
+def _connect_dots(cells: LossMasses) -> np.ndarray:
     """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
-    grid = cells.centre + spacing * (cells.first + np.arange(len(cells.p) + 1))
-    mass = connected(grid, cells.p, cells.q)
-    mass[0] += min(cells.p_below, cells.q_below * np.exp(min(-grid[0], OVERFLOW)))
-    mass[-1] += cells.p_above
+    mass, (p_below, q_below) = cells.connected(), cells.below
+    mass[0] += min(p_below, q_below * np.exp(min(-cells.grid[0], OVERFLOW)))
+    mass[-1] += cells.above[0]
     return mass
 
 
@@ -280,23 +267,13 @@ def _tail_sum(values: np.ndarray) -> np.ndarray:
     return np.append(total[1:], 0.0)
 
 
-def _cells(curve: TradeOff, count: int, centre: float, plan: _LossGrid, shift: float) -> _Cells:
+def _cells(step: Step, centre: float, plan: _LossGrid, shift: float) -> _Cells:
     reach = min(plan.spacing * plan.points, _LARGEST_LOSS)
-    low, high = _support(curve, reach, plan.tail * _STEP_TAIL)
+    low, high = _support(step.curve, reach, plan.tail * _STEP_TAIL)
     first = int(np.floor((low - centre) / plan.spacing))
     last = max(int(np.ceil((high - centre) / plan.spacing)), first + 1)
-    rates = curve.errors(centre + plan.spacing * (np.arange(first, last + 1) + shift))
-    return _Cells(
-        count=count,
-        centre=centre,
-        first=first,
-        p=masses(rates.fpr, rates.tnr),
-        q=masses(rates.tpr, rates.fnr),
-        p_below=float(np.exp(rates.tnr[0])),
-        q_below=float(np.exp(rates.fnr[0])),
-        p_above=float(np.exp(rates.fpr[-1])),
-        q_above=float(np.exp(rates.tpr[-1])),
-    )
+    grid = centre + plan.spacing * (np.arange(first, last + 1) + shift)
+    return _Cells(step.count, centre, first, step.losses(grid))
 
 
 def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
@@ -307,28 +284,28 @@ def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
     return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
 
 
-def _plan(steps: Curves, width: float, max_points: int, atoms_apart: float, tail: float) -> _LossGrid:
+def _plan(steps: Steps, aim: Lattice) -> _LossGrid:
     """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
-    count = sum(n for _, n in steps)
-    coarse = [(*_planning_law(curve), n) for curve, n in steps]
+    tail, count = aim.tail, sum(step.count for step in steps)
+    coarse = [(*_planning_law(step), step.count) for step in steps]
     high, up = _chernoff_end(coarse, 1.0, tail)
     low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
     spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
     if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
         raise NumericalError("lattice: the losses have no finite range")
     span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
-    spacing = np.sqrt(_ERROR_SHARE * width * max(spread, _NARROWEST * span) / count)
-    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(max_points)))
+    spacing = np.sqrt(_ERROR_SHARE * aim.width * max(spread, _NARROWEST * span) / count)
+    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(aim.points)))
     margin = points // _MARGIN_SHARE
     spacing = span / (points - 3 * margin)
-    symmetric = all(curve.reversed is curve for curve, _ in steps)
-    atoms_apart = 0.5 * atoms_apart if symmetric else atoms_apart
+    symmetric = all(step.curve.reversed is step.curve for step in steps)
+    atoms_apart = max(steps, key=lambda step: step.count).atoms_apart * (0.5 if symmetric else 1.0)
     if atoms_apart >= spacing:
         spacing = atoms_apart / np.floor(atoms_apart / spacing)
     if symmetric:
         return _LossGrid(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
-    centres = tuple(_median(curve, of_both=atoms_apart == 0.0) for curve, _ in steps)
-    offset = sum(n * centre for (_, n), centre in zip(steps, centres, strict=True))
+    centres = tuple(_median(step.curve, of_both=atoms_apart == 0.0) for step in steps)
+    offset = sum(step.count * centre for step, centre in zip(steps, centres, strict=True))
     start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
     return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
 
@@ -347,13 +324,11 @@ def _median(curve: TradeOff, of_both: bool) -> float:
     return float(halved(lambda middle: ~less(np.array(middle)), losses[max(k - 1, 0)], losses[k], _HALVINGS)[1])
 
 
-def _planning_law(curve: TradeOff) -> tuple[np.ndarray, np.ndarray]:
+def _planning_law(step: Step) -> tuple[np.ndarray, np.ndarray]:
     """Connected dots on a grid that is geometric around 0: losses and P-masses."""
     sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
     losses = np.concatenate([-sizes[::-1], [0.0], sizes])
-    rates = curve.errors(losses)
-    p, q = masses(rates.fpr, rates.tnr), masses(rates.tpr, rates.fnr)
-    mass = connected(losses, p, q)
+    mass = step.losses(losses).connected()
     keep = mass > 0
     if not np.any(keep):
         raise NumericalError("lattice: every loss is larger than it can follow")

@@ -22,7 +22,7 @@ from reticent import _check
 from reticent.accountants import closed_forms
 from reticent.accountants.compose import certified_advantage
 from reticent.accountants.tangents import Grid, first_grid, power_of
-from reticent.mechanisms import Neighbouring
+from reticent.pairs import Neighbouring
 from reticent.pairs.gaussian_mixture import GaussianMixture
 from reticent.pairs.transforms import turned
 

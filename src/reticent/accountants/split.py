@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent.accountants.lattice import lattice_above, lattice_below
-from reticent.accountants.steps import Curves, masses
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.route import Answer, Route
+from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import log_sub
-from reticent.curves.polygon import Polygon, Sides, polygon_through
+from reticent.curves.polygon import Polygon, polygon_through
 from reticent.errors import NumericalError
+from reticent.pairs import CurvePair, LossMasses
 
 _STAGE = 300  # of how many equal parts the second stage consists
 _ROOM = 2.0  # standard deviations of the sum of all small losses that one of them may have
@@ -29,7 +32,7 @@ _FAILED = math.log(1e-10)  # log of the probability that more steps are large th
 _SIZES = np.geomspace(1e-12, 30.0, 1200)
 _MOST_LARGE = 200  # large losses that are counted one by one
 
-_Side = Callable[[Curves, float, int], Polygon]  # one side of a lattice: steps, aimed width, points
+_Side = Callable[[Lattice, Steps], Polygon]  # one side of a lattice
 
 
 class Within(TradeOff):
@@ -77,43 +80,59 @@ class Outside(TradeOff):
         return self.small.curve.errors(np.where(below, -size, np.where(above, size, ratio)))
 
 
-def compose_split(curve: TradeOff, count: int, width: float, points: int) -> Sides:
-    """Polygons around ``count`` steps with the one-step ``curve``, one direction.
+@dataclass(frozen=True, slots=True)
+class Split(Route):
+    """Rare large losses and the many small ones, on lattices of their own.
 
-    Args:
-        curve: H0 = absent, H1 = present.
-        count: how often the step ran.
-        width: aimed distance between the two, in beta.
+    Attributes:
+        width: distance between the two curves that is aimed at, in false negative rates.
         points: of each lattice.
-
-    Raises:
-        NumericalError: large losses are not rare, or a lattice cannot follow.
+        least_work: steps times ``whole_points`` from which on it is asked: it leaves out a few steps.
+        whole_points: of the lattice that would be asked otherwise.
     """
-    small = Within(curve, _boundary(curve, count))
-    large, most = Outside(small), _most_large(small, count)
-    above = _staged(lattice_above, small, count, width, points)
-    below = _staged(lattice_below, small, count - most, width, points)
-    return Sides(
-        lattice_above([(above, 1), (large, count)], width, points),
-        _weakened(lattice_below([(below, 1), (large, count)], width, points), _FAILED),
-    )
+
+    width: float
+    points: int
+    least_work: int = 0
+    whole_points: int = 0
+
+    @property
+    def name(self) -> str:
+        return "split lattices"
+
+    def serves(self, steps: Steps) -> bool:
+        return len(steps) == 1 and steps[0].count * self.whole_points >= self.least_work
+
+    def answer(self, steps: Steps) -> Answer:
+        """Polygons around equal steps, one direction.
+
+        Raises:
+            NumericalError: large losses are not rare, or a lattice cannot follow.
+        """
+        (step,) = steps
+        small, lattice = Within(step.curve, _boundary(step.curve, step.count)), Lattice(self.width, self.points)
+        large, most = Step(CurvePair(Outside(small)), step.count), _most_large(small, step.count)
+        above = _staged(Lattice.above, lattice, small, step.count)
+        below = _staged(Lattice.below, lattice, small, step.count - most)
+        weaker = lattice.below([Step(CurvePair(below), 1), large])
+        return Answer((lattice.above([Step(CurvePair(above), 1), large]),), (_weakened(weaker, _FAILED),))
 
 
-def _staged(side: _Side, small: Within, count: int, width: float, points: int) -> Polygon:
+def _staged(side: _Side, lattice: Lattice, small: Within, count: int) -> Polygon:
     """``count`` small losses: some of them first, their sum so many times, and those that are left over."""
-    first = count // _STAGE
+    first, one = count // _STAGE, CurvePair(small)
     if first < 2:
-        return side([(small, count)], width, points)
-    stage = side([(small, first)], width / _STAGE, points)
+        return side(lattice, [Step(one, count)])
+    stage = side(replace(lattice, width=lattice.width / _STAGE), [Step(one, first)])
     times, left = divmod(count, first)
-    return side([(stage, times), *([(small, left)] if left else [])], width, points)
+    return side(lattice, [Step(CurvePair(stage), times), *([Step(one, left)] if left else [])])
 
 
 def _boundary(curve: TradeOff, count: int) -> float:
     """B, as large as ``_ROOM`` deviations of the sum of all losses within it."""
-    rates, back = curve.errors(_SIZES), curve.errors(-_SIZES)
-    mass = 0.5 * (masses(rates.fpr, rates.tnr) + masses(rates.tpr, rates.fnr))
-    mass += 0.5 * (masses(back.tnr, back.fpr) + masses(back.fnr, back.tpr))
+    ahead, back = LossMasses.of(curve, _SIZES), LossMasses.of(curve, -_SIZES[::-1])
+    mass = 0.5 * (ahead.p + ahead.q)
+    mass += 0.5 * (back.p + back.q)[::-1]
     deviation = np.sqrt(count * np.cumsum(mass * _SIZES[1:] ** 2))
     short = np.flatnonzero(_SIZES[1:] < _ROOM * deviation)
     if len(short) == 0 or short[-1] + 2 == len(_SIZES):

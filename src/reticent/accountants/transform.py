@@ -12,12 +12,12 @@ import numpy as np
 
 from reticent.accountants.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
-from reticent.accountants.steps import Step
+from reticent.accountants.route import Answer, Route
+from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
 from reticent.curves._logs import TINY, log1mexp
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
-from reticent.pairs.base import AntipodalGaussianPair, GaussianPair
 from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
 
@@ -443,24 +443,50 @@ class SpectralComposition:
         return _Block(thresholds, np.log(upper), log_rest, points)
 
 
-@lru_cache(maxsize=64)
-def transform_of(noisy: tuple[Step, ...]) -> SpectralComposition | None:
-    """The route for these steps, once; None where a step is not a sampled Gaussian.
+@dataclass(frozen=True, slots=True)
+class Transform(Route):
+    """Contour integrals of the composed transform.
 
-    Args:
-        noisy: kinds of steps.
+    Attributes:
+        per_block: thresholds of the polygons for each span of a contour.
     """
+
+    per_block: int = _PER_BLOCK
+
+    @property
+    def name(self) -> str:
+        return "transform"
+
+    def serves(self, steps: Steps) -> bool:
+        return transform_of(steps) is not None
+
+    def answer(self, steps: Steps) -> Answer:
+        """Polygons around sampled Gaussian steps, one direction; far tails that no contour reaches are left out.
+
+        Raises:
+            NumericalError: the nodes cannot follow the oscillation, or a step is no sampled Gaussian.
+        """
+        if (spectral := transform_of(steps)) is None:
+            raise NumericalError("characteristic function: a step is no sampled Gaussian")
+        above, below = spectral.polygons(self.per_block)
+        return Answer((above,), (below,), "; ".join(spectral.refused))
+
+
+def transform_of(steps: Steps) -> SpectralComposition | None:
+    """The composed transform of ``steps``, once; None where a step is not a sampled Gaussian."""
+    return _transform_of(tuple(steps))
+
+
+@lru_cache(maxsize=64)
+def _transform_of(steps: tuple[Step, ...]) -> SpectralComposition | None:
     plain, sampled = 0.0, []
-    for step in noisy:
-        match step.pair:
-            case GaussianPair(noise_multiplier=noise, sample_rate=1.0, shift=shift):
-                plain = shift / noise
-            case GaussianPair(noise_multiplier=noise, sample_rate=rate, shift=shift):
-                sampled.append(SampledStep(noise / shift, rate, False, step.count))
-            case AntipodalGaussianPair(noise_multiplier=noise, sample_rate=rate):
-                sampled.append(SampledStep(noise, rate, True, step.count))
-            case _:
-                return None
+    for step in steps:
+        if step.pair.mu is not None:
+            plain = math.hypot(plain, math.sqrt(step.count) * step.pair.mu)
+        elif (one := step.pair.mixture) is not None:
+            sampled.append(SampledStep(one.noise_multiplier, float(one.weights[0]), one.antipodal, step.count))
+        else:
+            return None
     return SpectralComposition(tuple(sampled), plain)
 
 

@@ -150,6 +150,8 @@ def revealed_mask_log_delta(unit: float, steps: int, rate: float) -> LogDelta:
 
     Counts are grouped and each group takes its largest count, mass beyond the last group counts as no
     privacy: the value is never below the expectation.
+
+    By RETICENT:attribute-mask.
     """
     counts, weights, lost = _grouped_binomial(steps, rate)
 

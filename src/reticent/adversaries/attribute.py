@@ -27,8 +27,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import accountable, one_record
 from reticent.mechanisms.ledger import parts_of
-from reticent.proofs import Basis, Condition, Status, condition
-from reticent.proofs.references import cite
+from reticent.proofs import Basis, Condition, Formula, Proof, Status, condition
 from reticent.registry import described
 
 LARGEST_CHANGE = 2.0
@@ -157,32 +156,25 @@ class Attribute(Adversary):
         case = _case(self.gradient_change, mechanism)
         worst = compose(mechanism, Neighbouring.REPLACE)
         bound = case.proven(worst.pessimistic)
-        keys: tuple[str, ...]
-        notes: tuple[str, ...] = ()
-        if method is Method.CLT:
-            curve, basis, keys, notes = case.clt(), Basis.APPROXIMATION, ("RETICENT:attribute-clt",), (_CLT,)
-        elif method is Method.PUBLISHED:
-            curve, basis, keys, notes = (
-                case.published(),
-                Basis.APPROXIMATION,
-                ("CHERUBIN2024:Corollary 10",),
-                (_PUBLISHED,),
-            )
-        else:
-            curve, basis, keys = bound, case.basis, ("RETICENT:attribute-affinity", "RETICENT:attribute-mask")
-        return Assessment(
-            adversary=self,
-            neighbouring=Neighbouring.REPLACE,
-            method=method if method in (Method.CLT, Method.PUBLISHED) else Method.PROVEN,
-            basis=basis,
-            curve=curve,
-            truth=Enclosure(pessimistic=bound, optimistic=case.attained()),
-            theorems=cite(*keys),
-            conditions=(*mechanism.conditions, *case.conditions),
-            notes=(*notes, *case.said, _PRIVATE, _RELATION, *mechanism.notes),
-            mu_limits=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
-            data_dependent=True,
+        conditions = (*mechanism.conditions, *case.conditions)
+        notes = (*case.said, _PRIVATE, _RELATION, *mechanism.notes)
+        proof = Proof(
+            Enclosure(pessimistic=bound, optimistic=case.attained()),
+            theorems=("RETICENT:attribute-affinity", "RETICENT:attribute-mask"),
+            conditions=conditions,
+            notes=notes,
+            mu=(0.0, min(case.unsampled_mu(), mu_limits(mechanism, Neighbouring.REPLACE)[1])),
         )
+        formula = None if case.basis is Basis.PROOF else proof.as_estimate()
+        if method is Method.CLT:
+            key, told = "RETICENT:attribute-clt", _CLT
+            formula = Formula(case.clt(), theorems=(key,), conditions=conditions, notes=(told, *notes))
+        elif method is Method.PUBLISHED:
+            key, told = "CHERUBIN2024:Corollary 10", _PUBLISHED
+            formula = Formula(case.published(), theorems=(key,), conditions=conditions, notes=(told, *notes))
+        else:
+            method = Method.PROVEN
+        return Assessment(self, Neighbouring.REPLACE, method, (proof,), formula, data_dependent=True)
 
 
 _GAUSSIAN_ONLY = "attribute inference is proven for Gaussian noise only"
@@ -223,6 +215,8 @@ def worst_mask_term(change: ArrayLike, noise_multiplier: float) -> np.ndarray:
     F is convex in each e^{s |.|^2/2}, so the extremes are a chord of the unit sphere and, on a line through 0, a
     unit vector and its shortened copy. docs/attribute.md.
 
+    By RETICENT:attribute-clt.
+
     Args:
         change: in [0, 2], any shape; over the clip norm.
         noise_multiplier: > 0.
@@ -236,6 +230,8 @@ def log_affinity(total: float, largest: float, rate: float) -> float:
     """Lower bound on log rho of all steps, given the sum of F and the largest F of a step.
 
     Each step has rho >= 1 - p^2 F/(8 (1 - p)); log(1 - x) >= x log(1 - x_max)/x_max for 0 <= x <= x_max.
+
+    By RETICENT:attribute-affinity.
 
     Args:
         total: sum of F over the steps, >= 0.
@@ -324,6 +320,7 @@ class _Constant:
         return _gaussian(math.sqrt(sum(squares)))
 
     def published(self) -> TradeOff:
+        """By CHERUBIN2024:Corollary 10."""
         squares = [p.steps * _square(p.rate * p.change / p.noise) if p.noise else math.inf for p in self.parts]
         return _gaussian(math.sqrt(sum(squares)))
 

@@ -23,7 +23,8 @@ from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
-from reticent.proofs import Basis, Claim, Condition, Status, claim_of, vouched, worst_first
+from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
+from reticent.proofs.proof import Derived
 from reticent.registry import Parameter, Registry, parameters_of, typed
 from reticent.text import Brief, digits, one_of
 
@@ -63,19 +64,6 @@ class Interval:
     upper: float
 
 
-class _Notes:
-    """What the adversary has to say, and then what the enclosure has: known once its curves are composed."""
-
-    def __get__(self, assessment: Assessment | None, owner: type[Assessment]) -> tuple[str, ...]:
-        if assessment is None:
-            return ()
-        own: tuple[str, ...] = assessment.__dict__["_notes"]
-        return tuple(dict.fromkeys((*own, *(assessment.truth.notes if assessment.truth is not None else ()))))
-
-    def __set__(self, assessment: Assessment, notes: tuple[str, ...]) -> None:
-        assessment.__dict__["_notes"] = notes
-
-
 @dataclass(frozen=True, repr=False)
 class Assessment(Brief):
     """One adversary against one release.
@@ -84,31 +72,27 @@ class Assessment(Brief):
         adversary: who attacks.
         neighbouring: between which data sets.
         method: how the curve was evaluated.
-        basis: how ``curve`` was found. The claim follows from it and from the conditions.
-        curve: the curve that is claimed; for a bound, on the safe side.
-        truth: a certified enclosure of the exact curve of the stated model, or None where the
-            exact curve is unknown. Where a note says that the answer is the worst case, it encloses that.
-        theorems: keys of ``reticent.proofs.references``.
-        conditions: what the numbers rest on, with who vouches for it; first what nobody looked at.
-        notes: what else a reader must know to use the numbers, one sentence each.
-        mu_limits: (lower, upper) around mu of ``truth``, known from the release and not from points of the curve.
+        proofs: what is proven of the attacker's curve, one proof for each set of conditions (``proofs.best``). The
+            first one is the answer. Empty where nothing is proven.
+        formula: the curve that is claimed in its place, where a closed form was asked for or nothing is proven.
         data_dependent: the numbers depend on private data and must not be published as they are.
     """
 
     adversary: Adversary
     neighbouring: Neighbouring
     method: Method
-    basis: Basis
-    curve: TradeOff
-    truth: Enclosure | None
-    theorems: tuple[str, ...]
-    conditions: tuple[Condition, ...] = ()
-    notes: _Notes = _Notes()
-    mu_limits: tuple[float, float] = (0.0, math.inf)
+    proofs: tuple[Proof, ...]
+    formula: Formula | None = None
     data_dependent: bool = False
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "conditions", worst_first(self.conditions))
+    @property
+    def _claimed(self) -> Proof | Formula:
+        return self.formula or self.proofs[0]
+
+    @property
+    def basis(self) -> Basis:
+        """How ``curve`` was found."""
+        return Basis.PROOF if self.formula is None else self.formula.basis
 
     @property
     def claim(self) -> Claim:
@@ -116,17 +100,62 @@ class Assessment(Brief):
         return claim_of(self.basis, self.conditions)
 
     @property
+    def curve(self) -> TradeOff:
+        """The curve that is claimed; for a bound, on the safe side."""
+        return self.formula.curve if self.formula is not None else self.proofs[0].enclosure.pessimistic
+
+    @property
+    def truth(self) -> Enclosure | None:
+        """What encloses the exact curve of the stated model; None where nothing is proven.
+
+        Where a note says that the answer is the worst case, it encloses that.
+        """
+        return self.proofs[0].enclosure if self.proofs else None
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Keys of ``reticent.proofs.references`` that ``curve`` follows from."""
+        return self._claimed.theorems
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What the numbers rest on, with who vouches for it; first what nobody looked at."""
+        return self._claimed.conditions
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a reader must know; then what went wrong in the enclosure, which is known once it is composed."""
+        return tuple(dict.fromkeys((*self._claimed.notes, *(self.truth.notes if self.truth is not None else ()))))
+
+    @property
+    def mu_limits(self) -> tuple[float, float]:
+        """(lower, upper) around mu of ``truth``, known from the release and not from points of the curve."""
+        if self.proofs:
+            return self.proofs[0].mu
+        return 0.0, math.inf if self.formula is None else self.formula.most_mu
+
+    @property
     def lacks(self) -> str:
         """What the attacker does not know of this release; completes "does not know ..."."""
-        hidden = {one.key for one in self.conditions}
         own = [self.adversary.lacks] if self.adversary.lacks else []
-        draws = ["which records each step drew"] if "hidden-draws" in hidden else []
-        noise = ["the noise"] if "unpredictable-noise" in hidden else []
-        return _listed([*own, *draws, *noise])
+        present = {one.key for one in self.conditions}
+        return _listed([*own, *(words for key, words in _HIDDEN.items() if key in present)])
 
     def vouched(self, statuses: Mapping[str, Status]) -> Assessment:
         """The same with what is known about its conditions, by key; the claim follows."""
-        return replace(self, conditions=vouched(self.conditions, statuses), notes=self.__dict__["_notes"])
+        return self._with(lambda one: one.vouched(statuses))
+
+    def under(self, *conditions: Condition) -> Assessment:
+        """The same under more conditions."""
+        return self._with(lambda one: one.under(*conditions))
+
+    def prefaced(self, *notes: str) -> Assessment:
+        """The same with notes that come first."""
+        return self._with(lambda one: one.prefaced(*notes))
+
+    def _with(self, change: Callable[[Derived], Derived]) -> Assessment:
+        formula = None if self.formula is None else change(self.formula)
+        return replace(self, proofs=tuple(map(change, self.proofs)), formula=formula)  # type: ignore[arg-type]
 
     def _lines(self) -> list[str]:
         value = f"{digits(self.measure(risk.advantage).value, up=True if self.claim.proven else None)} ({self.claim})"
@@ -167,6 +196,7 @@ class Assessment(Brief):
         return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
 
 
+_HIDDEN = {"hidden-draws": "which records each step drew", "unpredictable-noise": "the noise"}
 STRENGTH = {
     Claim.BOUND: "at most",
     Claim.CONDITIONAL: "on conditions at most",

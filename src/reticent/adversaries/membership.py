@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from reticent.accountants import closed_forms, mu_limits, worst_case
+from reticent.accountants import closed_forms
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
-from reticent.adversaries.worst_case import worst_case_theorems
+from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import one_record, singly_sampled
 from reticent.mechanisms.ledger import parts_of
-from reticent.proofs import Basis
-from reticent.proofs.references import cite
+from reticent.proofs import Basis, Formula
 
+_MEANING = "CHERUBIN2024:Section 2"
 _SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
 _UNSAFE = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
 _LOOSE = "A bound on the advantage; other rates follow from it alone and are loose."
@@ -25,7 +25,7 @@ MU_FORMS: dict[Method, tuple[closed_forms.MuForm, str]] = {
     Method.CLT: (closed_forms.clt_mu, "RETICENT:clt"),
     Method.PUBLISHED: (closed_forms.published_mu, "CHERUBIN2024:Corollary 7"),
 }
-"""Closed forms that state a mu, with the key of what each stands on."""
+"""Closed forms that state a mu, with the key of each."""
 
 
 @ADVERSARIES.add
@@ -66,27 +66,13 @@ class Membership(Adversary):
                 for steps that differ.
         """
         closed = None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)  # it may refuse
-        truth = worst_case(mechanism, neighbouring)
-        exact = truth.pessimistic, Basis.PROOF, worst_case_theorems(mechanism, neighbouring), ()
-        curve, basis, keys, notes = closed or exact
-        return Assessment(
-            adversary=self,
-            neighbouring=neighbouring,
-            method=method,
-            basis=basis,
-            curve=curve,
-            truth=truth,
-            theorems=cite("CHERUBIN2024:Section 2", *keys),
-            conditions=mechanism.conditions,
-            notes=notes + mechanism.notes,
-            mu_limits=mu_limits(mechanism, neighbouring),
-        )
+        proof = worst_case_proof(mechanism, neighbouring)
+        exact = replace(proof, theorems=(_MEANING, *proof.theorems))
+        return Assessment(self, neighbouring, method, (exact,), closed)
 
 
-def _closed_form(
-    mechanism: Mechanism, neighbouring: Neighbouring, method: Method
-) -> tuple[TradeOff, Basis, tuple[str, ...], tuple[str, ...]]:
-    """The curve, how it was found, keys and notes. Steps may differ where squares of mu add up."""
+def _closed_form(mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula:
+    """Steps may differ where squares of mu add up."""
     one_record(mechanism, f"method {method.value}")
     parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
     if len(parts) < len(parts_of(mechanism)):
@@ -94,11 +80,19 @@ def _closed_form(
         raise UnsupportedError(f"method {method.value} is known for {needed} only; use exact")
     if any(part.noise_multiplier == 0.0 for part in parts):
         raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
+    runs = [(part.noise_multiplier, part.sample_rate, part.steps) for part in parts]
     if method is Method.PROVEN:
-        upper = closed_forms.proven_upper(parts, neighbouring)
-        return from_advantage(upper), Basis.PROOF, ("RETICENT:hellinger-bracket",), (_LOOSE,)
+        upper = from_advantage(closed_forms.proven_upper(runs, neighbouring))
+        return _formula(mechanism, upper, "RETICENT:hellinger-bracket", _LOOSE, basis=Basis.PROOF)
     if method is Method.PUBLISHED and len(parts) > 1:
         raise UnsupportedError(f"method {method.value} is printed for equal steps only; use exact")
     form, key = MU_FORMS[method]
     notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
-    return GaussianTradeOff(closed_forms.added_mu(form, parts, neighbouring)), Basis.APPROXIMATION, (key,), notes
+    return _formula(mechanism, GaussianTradeOff(closed_forms.added_mu(form, runs, neighbouring)), key, *notes)
+
+
+def _formula(
+    mechanism: Mechanism, curve: TradeOff, key: str, *notes: str, basis: Basis = Basis.APPROXIMATION
+) -> Formula:
+    shown = (*notes, *mechanism.notes)
+    return Formula(curve, theorems=(_MEANING, key), conditions=mechanism.conditions, notes=shown, basis=basis)

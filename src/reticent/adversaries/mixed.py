@@ -14,8 +14,7 @@ from reticent.curves import Mixture, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
-from reticent.proofs import Basis
-from reticent.proofs.references import cite
+from reticent.proofs import Proof
 from reticent.registry import described
 
 
@@ -97,32 +96,24 @@ class Mixed(Adversary):
         Raises:
             UnsupportedError: as for ``WorstCase`` and ``Relaxed``.
         """
-        relaxed = self._relaxed().assess(mechanism, neighbouring)
-        known = relaxed.truth or Enclosure.exact(relaxed.curve)
-        if known is worst_case(mechanism, neighbouring):  # both types are the worst case
-            bracket = known
-        else:
-            worst = compose(mechanism, neighbouring)
-            bracket = Enclosure(
-                pessimistic=self._mix(known.pessimistic, worst.pessimistic),
-                optimistic=self._mix(known.optimistic, worst.optimistic),
-            )
         coin = (
             f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
             "are the worst case. They know which of the two they are."
         )
-        return Assessment(
-            adversary=self,
-            neighbouring=neighbouring,
-            method=Method.EXACT,
-            basis=Basis.PROOF,
-            curve=bracket.pessimistic,
-            truth=bracket,
-            theorems=cite("RETICENT:public-coin", *relaxed.theorems),
-            conditions=relaxed.conditions,
-            notes=(coin, *relaxed.notes),
-            mu_limits=relaxed.mu_limits,
+        relaxed = self._relaxed().assess(mechanism, neighbouring)
+        proofs = tuple(self._with_coin(proof, mechanism, neighbouring).prefaced(coin) for proof in relaxed.proofs)
+        return Assessment(self, neighbouring, Method.EXACT, proofs)
+
+    def _with_coin(self, proof: Proof, mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
+        known, theorems = proof.enclosure, ("RETICENT:public-coin", *proof.theorems)
+        if known is worst_case(mechanism, neighbouring):  # both types are the worst case
+            return replace(proof, theorems=theorems)
+        worst = compose(mechanism, neighbouring)
+        mixed = Enclosure(
+            pessimistic=self._mix(known.pessimistic, worst.pessimistic),
+            optimistic=self._mix(known.optimistic, worst.optimistic),
         )
+        return replace(proof, enclosure=mixed, theorems=theorems)
 
     def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
         return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Protocol
 
 from reticent.adversaries.base import Adversary, Assessment, Method
@@ -42,8 +41,7 @@ def assess_seen(
         return adversary.assess(mechanism, neighbouring, method)
     fitted = adversary if witness.gradients is None else adversary.fitted(witness.gradients)
     found = fitted.assess(mechanism, neighbouring, method)
-    rests = (*found.conditions, condition("start-weights"))
-    return replace(found, conditions=rests).vouched(witness.vouches())
+    return found.under(condition("start-weights")).vouched(witness.vouches())
 
 
 def witness_of(what: object) -> Witness | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -74,15 +73,24 @@ def assess_answerable(
     Raises:
         DominanceError: as for ``assess``.
     """
-    results: list[Assessment] = []
+    results: dict[tuple[str, Neighbouring], Assessment] = {}
+    worst: dict[Neighbouring, Assessment] = {}
     skipped: dict[str, str] = {}
     for adversary in adversaries:
         try:
-            results.extend(assess(mechanism, [adversary], neighbouring, method, witness))
+            result = _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness)
+            relation = result.neighbouring
+            if isinstance(adversary, WorstCase):
+                worst[relation] = result
+            elif relation not in worst:
+                worst[relation] = assess_seen(WorstCase(), mechanism, relation, Method.EXACT, witness)
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
-    unique = {(r.adversary.name, r.neighbouring): r for r in results}
-    return tuple(unique.values()), skipped
+            continue
+        check_dominance(result, worst[relation])
+        results[adversary.name, relation] = result
+        results.setdefault((WorstCase.name, relation), worst[relation])
+    return tuple(results.values()), skipped
 
 
 def _assessed(
@@ -95,9 +103,8 @@ def _assessed(
     own = adversary.methods[0]
     if method is None or method in adversary.methods:
         return assess_seen(adversary, mechanism, neighbouring, method or own, witness)
-    told = f"Method {method.value} is not known here: {own.value} instead."
-    found = assess_seen(adversary, mechanism, neighbouring, own, witness)
-    return replace(found, notes=(told, *found.notes))
+    instead = f"Method {method.value} is not known here: {own.value} instead."
+    return assess_seen(adversary, mechanism, neighbouring, own, witness).prefaced(instead)
 
 
 def check_dominance(result: Assessment, worst: Assessment) -> None:

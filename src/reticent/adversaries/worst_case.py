@@ -8,8 +8,7 @@ from typing import ClassVar
 from reticent.accountants import mu_limits, worst_case
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.mechanisms import Mechanism, Neighbouring
-from reticent.proofs import Basis
-from reticent.proofs.references import cite
+from reticent.proofs import Proof
 
 
 @ADVERSARIES.add
@@ -50,23 +49,30 @@ class WorstCase(Adversary):
         Raises:
             UnsupportedError: no dominating pair is proven for this sampler and relation.
         """
-        truth = worst_case(mechanism, neighbouring)
-        return Assessment(
-            adversary=self,
-            neighbouring=neighbouring,
-            method=Method.EXACT,
-            basis=Basis.PROOF,
-            curve=truth.pessimistic,
-            truth=truth,
-            theorems=worst_case_theorems(mechanism, neighbouring),
-            conditions=mechanism.conditions,
-            notes=mechanism.notes,
-            mu_limits=mu_limits(mechanism, neighbouring),
-        )
+        return Assessment(self, neighbouring, Method.EXACT, (worst_case_proof(mechanism, neighbouring),))
+
+
+def worst_case_proof(mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
+    """What is proven of everybody: the composed curve of the dominating pairs.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: no dominating pair is proven for this sampler and relation.
+    """
+    return Proof(
+        worst_case(mechanism, neighbouring),
+        theorems=worst_case_theorems(mechanism, neighbouring),
+        conditions=mechanism.conditions,
+        notes=mechanism.notes,
+        mu=mu_limits(mechanism, neighbouring),
+    )
 
 
 def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[str, ...]:
-    """Keys of what the worst-case curve of ``mechanism`` stands on.
+    """Keys of what the worst-case curve of ``mechanism`` follows from.
 
     Args:
         mechanism: what was released.
@@ -74,4 +80,4 @@ def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tup
     """
     keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure", "RETICENT:all-rates-mu"}
     keys.update(key for part in mechanism.parts_under(neighbouring) for key in part.theorems)
-    return cite(*sorted(keys))
+    return tuple(sorted(keys))

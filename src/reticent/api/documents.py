@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -182,6 +183,7 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
 
@@ -197,6 +199,7 @@ def certify(
         run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+        progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
         ArtifactError, ParameterError: it is none of these, or a declaration is malformed.
@@ -215,14 +218,15 @@ def certify(
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
         chosen = None if adversary is None else adversaries(adversary)
-        try:
+        with _declaring():
             declared = Declaration(**known)
-        except ValidationError as error:
-            raise ArtifactError(first_problem(error)) from None
-        return Certified(certify_mechanism(source, declared, adversaries=chosen, neighbouring=relation(neighbouring)))
+        between = relation(neighbouring)
+        return Certified(
+            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress)
+        )
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish)))
+    return Certified(_of_run(source, said, tuple(publish), progress))
 
 
 @hinting
@@ -341,18 +345,27 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
     return chained([run for run in runs if isinstance(run, WatchedRun)])
 
 
-def _of_run(source: Any, said: dict[str, str | None], publish: tuple[str, ...]) -> Certificate:
+def _of_run(
+    source: Any, said: dict[str, str | None], publish: tuple[str, ...], progress: Callable[[str], None] | None
+) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, None, **said)
+        return certify_watched(ledger, progress, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
-    try:
+    with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress)
+
+
+@contextmanager
+def _declaring() -> Iterator[None]:
+    """What cannot be declared ends in one line."""
+    try:
+        yield
     except ValidationError as error:
         raise ArtifactError(first_problem(error)) from None
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared)
 
 
 def _weights_of(run: Any) -> str:

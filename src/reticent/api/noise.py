@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from reticent import _check
 from reticent.adversaries import Method
-from reticent.api.names import Who, adversaries, choice, relation
+from reticent.api.names import Who, adversaries, relation
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
@@ -18,9 +19,9 @@ from reticent.calibration.spelling import MEANT
 from reticent.calibration.spelling import target_of as spelt
 from reticent.calibration.targets import TARGETS, Target
 from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.certificates.numbers import mechanism_record
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
 from reticent.text import one_of
 
@@ -188,7 +189,7 @@ def calibrate(
         3.979
     """
     adversary, target = _told_apart(adversary, target)
-    goal, searched, how = target_of(target, limits), _unknown(unknown), _method(method)
+    goal, searched, how = target_of(target, limits), _unknown(unknown), _check.member(Method, method=method)
     who, between = one_adversary(adversary), relation(neighbouring)
     return Calibrations(goal, [solve(mechanism_of(mechanism), searched, goal, who, between, how)])
 
@@ -218,7 +219,7 @@ def compare(
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary
-    goal, between, how = target_of(target, limits), relation(neighbouring), _method(method)
+    goal, between, how = target_of(target, limits), relation(neighbouring), _check.member(Method, method=method)
     found, skipped = [], {}
     for who in adversaries(adversary):
         try:
@@ -276,10 +277,6 @@ def _unknown(unknown: str | Unknown) -> Unknown:
         raise ParameterError("unknown", unknown, one_of(unknown, _UNKNOWNS))
     found: Unknown = _UNKNOWNS[unknown]()
     return found
-
-
-def _method(method: Method | str) -> Method:
-    return method if isinstance(method, Method) else choice(Method, method, "method")
 
 
 def _strict(x: float) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reticent import _check
-from reticent.api.names import choice
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Sampler
@@ -52,7 +51,6 @@ def dpsgd(
         (0.01, 1000)
     """
     rate = _rate(sample_rate, batch_size, dataset_size)
-    kind = sampler if isinstance(sampler, Sampler) else choice(Sampler, sampler, "sampler")
     return DPSGD(
         noise_multiplier=noise_multiplier,
         sample_rate=rate,
@@ -61,9 +59,9 @@ def dpsgd(
         num_parameters=num_parameters,
         batch_size=batch_size,
         dataset_size=dataset_size,
-        sampler=kind,
+        sampler=_check.member(Sampler, sampler=sampler),
         records_per_user=records_per_user,
-        unit=unit if isinstance(unit, Unit) else choice(Unit, unit, "unit"),
+        unit=_check.member(Unit, unit=unit),
     )
 
 

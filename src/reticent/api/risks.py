@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, overload
 from reticent import _check
 from reticent.adversaries import Assessment, Method, assess_answerable
 from reticent.adversaries import assess as assess_each
+from reticent.adversaries.report import risk_document
 from reticent.adversaries.seen import Witness, witness_of
-from reticent.api.names import Who, adversaries, asks_for_all, choice, relation
+from reticent.api.names import Who, adversaries, asks_for_all, relation
 from reticent.api.table import Cell, Table
-from reticent.certificates.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
+from reticent.risk.report import Questions, RiskDocument
 from reticent.text import by_whom, one_of, printable
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def assess(
         worst-case    add-remove  bound     0.1975   0.004796          1.994
     """
     who = adversaries(adversary)
-    how = method if isinstance(method, Method) else choice(Method, method, "method")
+    how = _check.member(Method, method=method)
     release, witness = released(mechanism)
     between = relation(neighbouring)
     asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))

@@ -177,6 +177,7 @@ def _bound(
     confidence: float,
     delta: float | None,
 ) -> LowerBound:
+    """By RETICENT:audit-thresholds."""
     rule = Ranks() if rule is None else rule
     significance = 1.0 - _check.open_fraction(confidence=confidence)
     evidence = rule.evidence(scores, family.of_rates)

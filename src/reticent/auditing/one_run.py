@@ -101,6 +101,8 @@ def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float
     P(Binomial(guesses, q) >= correct) + canaries * delta * (1 - q), q = e^epsilon / (1 + e^epsilon). The first
     term is that of STEINKE2023; the second is the one derived here, for guesses that may depend on the
     output in any way.
+
+    By RETICENT:audit-one-run-binomial.
     """
     epsilon, delta = _check.non_negative(epsilon=epsilon), _check.fraction(delta=delta)
     wrong = 1.0 / (1.0 + np.exp(epsilon))
@@ -164,7 +166,10 @@ def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
 
 
 def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
-    """The least significance at which ``rejects``, rounded up; not below 1e-12."""
+    """The least significance at which ``rejects``, rounded up; not below 1e-12.
+
+    By RETICENT:audit-one-run-fdp.
+    """
     low, high = np.log(SMALLEST_P), 0.0
     for _ in range(3):
         grid = np.linspace(low, high, 64)

@@ -88,7 +88,7 @@ class Attack:
         if form is not None:
             return target.of_mu(max(form(*run), _LEAST_MU))
         if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
-            upper = closed_forms.proven_upper([release], self.neighbouring)
+            upper = closed_forms.proven_upper([run], self.neighbouring)
             return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
         return None
 

@@ -11,13 +11,13 @@ from reticent.adversaries.base import standard_adversaries
 from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
 from reticent.certificates.inputs import inputs_of
 from reticent.certificates.ledger_rules import refuse_contradictions
-from reticent.certificates.numbers import Questions
 from reticent.certificates.schema import Certificate, Declaration, Edition
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.records.publication import published
 from reticent.records.run_ledger import RunLedger
 from reticent.records.watched_run import MeasuredChange, WatchedRun
+from reticent.risk.report import Questions
 
 __all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
 
@@ -46,7 +46,7 @@ def certify(
         neighbouring: between which data sets; None means each adversary's own ``relation``.
         questions: where the curves are read.
         ledger: what really ran, if a run is certified.
-        progress: called with the name of each adversary before its numbers are computed.
+        progress: called with the name of each attacker before it is assessed.
 
     Raises:
         ParameterError: no prior is asked for.
@@ -57,18 +57,21 @@ def certify(
         raise ParameterError("priors", questions.priors, "at least one number")
     if ledger is not None:
         refuse_contradictions(ledger, declared)
-    asked, skipped = [], {}
+    asked, found, skipped = [], [], {}
     for adversary in standard_adversaries() if adversaries is None else adversaries:
         relation = neighbouring or adversary.relation
+        if progress is not None:
+            progress(adversary.name)
         try:
-            assessed(adversary, mechanism, relation, ledger)
+            found.append(assessed(adversary, mechanism, relation, ledger))
         except (UnsupportedError, ParameterError) as error:
             skipped[adversary.name] = str(error)
         else:
             asked.append((adversary, relation))
     if not asked:
         raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
-    return derive(Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger), progress=progress)
+    inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger)
+    return derive(inputs, progress=progress, found=found)
 
 
 def certify_run(
@@ -150,13 +153,16 @@ def public(certificate: Certificate) -> Certificate:
     inputs = inputs_of(certificate)
     ledger = None if inputs.ledger is None else in_public(inputs.ledger, inputs.declared)
     mechanism = inputs.mechanism if ledger is None else ledger.mechanism()
+    seen = None if ledger is None else ledger.gradients
+    same = ledger is None or (mechanism, seen) == (inputs.mechanism, inputs.ledger and inputs.ledger.gradients)
     kept, hidden = [], {}
     for record, (adversary, relation) in zip(certificate.assessments, inputs.asked, strict=True):
         if record.do_not_publish:
             hidden[record.adversary] = PRIVATE
             continue
         try:
-            assessed(adversary, mechanism, relation, ledger)
+            if not same:
+                assessed(adversary, mechanism, relation, ledger)
         except (UnsupportedError, ParameterError) as error:  # it needs what the public edition leaves out
             hidden[record.adversary] = str(error)
         else:

@@ -14,15 +14,9 @@ import numpy as np
 
 from reticent import __version__
 from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
+from reticent.adversaries.codec import parameters
+from reticent.adversaries.report import assessment_record, measures
 from reticent.adversaries.seen import Witness, assess_seen
-from reticent.certificates.numbers import (
-    Questions,
-    assessment_record,
-    condition_texts,
-    measures,
-    mechanism_record,
-    parameters,
-)
 from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
 from reticent.certificates.schema import (
     Certificate,
@@ -38,6 +32,7 @@ from reticent.certificates.schema import (
 from reticent.certificates.sentences import Protected, headline, persons, sentence
 from reticent.curves import TradeOff
 from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs.references import PAPERS, THEOREMS
 from reticent.records.publication import published, published_watch
 from reticent.records.rules import portable
@@ -45,6 +40,7 @@ from reticent.records.run_ledger import PublicLedger, RunWarning
 from reticent.records.run_rules import demanded_warnings
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun
+from reticent.risk.report import Questions, condition_texts
 
 NOT_ASKED = "it was not asked for"
 PRIVATE = "its numbers rest on private data and stay in the complete certificate"
@@ -76,13 +72,19 @@ class Inputs:
     ledger: PublicLedger | PublicWatchedRun | None = None
 
 
-def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str], None] | None = None) -> Certificate:
+def derive(
+    inputs: Inputs,
+    settle: Settle | None = None,
+    progress: Callable[[str], None] | None = None,
+    found: Sequence[Assessment] | None = None,
+) -> Certificate:
     """The certificate that follows from ``inputs``.
 
     Args:
         inputs: what it follows from; the worst case of each relation is added where it is missing.
         settle: which numbers to state; rounded to the safe side by default.
-        progress: called with the name of each attacker before its numbers are computed.
+        progress: called with the name of each attacker before it is assessed.
+        found: the attackers of ``inputs.asked``, where they are assessed already.
 
     Raises:
         UnsupportedError, ParameterError: an attacker cannot be answered.
@@ -90,7 +92,7 @@ def derive(inputs: Inputs, settle: Settle | None = None, progress: Callable[[str
     """
     reader = _Reader(inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism)))
     records = []
-    for index, assessment in enumerate(_assessments(inputs, progress)):
+    for index, assessment in enumerate(_assessments(inputs, found, progress)):
         records.append(reader.read(index, assessment))
     return assemble(inputs, records)
 
@@ -169,21 +171,22 @@ def assessed(
     return assess_seen(adversary, mechanism, relation, adversary.methods[0], witness)
 
 
-def _assessments(inputs: Inputs, progress: Callable[[str], None] | None) -> list[Assessment]:
+def _assessments(
+    inputs: Inputs, found: Sequence[Assessment] | None, progress: Callable[[str], None] | None
+) -> list[Assessment]:
     """Each attacker and the worst case of each relation, once, in the order of a certificate."""
-    found: dict[tuple[int, int, bytes], Assessment] = {}
 
-    def add(adversary: Adversary, relation: Neighbouring) -> None:
+    def one(adversary: Adversary, relation: Neighbouring) -> Assessment:
         if progress is not None:
             progress(adversary.name)
-        result = assessed(adversary, inputs.mechanism, relation, inputs.ledger)
-        found[_place(result)] = result
+        return assessed(adversary, inputs.mechanism, relation, inputs.ledger)
 
-    for adversary, relation in inputs.asked:
-        add(adversary, relation)
-    for relation in {result.neighbouring for result in found.values()}:
-        add(WorstCase(), relation)
-    ordered = [found[key] for key in sorted(found)]
+    results = [one(*asked) for asked in inputs.asked] if found is None else list(found)
+    known = {result.neighbouring for result in results if isinstance(result.adversary, WorstCase)}
+    missing = {result.neighbouring for result in results} - known
+    results += [one(WorstCase(), relation) for relation in Neighbouring if relation in missing]
+    by_place = {_place(result): result for result in results}
+    ordered = [by_place[place] for place in sorted(by_place)]
     worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
     for result in ordered:
         check_dominance(result, worst[result.neighbouring])

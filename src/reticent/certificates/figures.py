@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from reticent.auditing import AuditReport
-from reticent.certificates.text import inert
 from reticent.curves import TradeOff
+from reticent.text import printable
 
 # Okabe-Ito, darkened where thin lines need it; dashes tell coinciding curves apart.
 _COLOURS = ("#b84700", "#0067a8", "#00724f", "#98467a", "#7a5600", "#3a3fae")
@@ -91,7 +91,7 @@ def _linear(axes: Axes, report: AuditReport, claims: Mapping[str, TradeOff]) -> 
     axes.fill_between(grid, curve.lower(grid), curve.upper(grid), step="post", color="#bbbbbb", alpha=0.6, label=label)
     axes.step([0.0, *curve.alpha], [1.0, *curve.beta], where="post", color="#000000", linewidth=1.6, label="measured")
     for index, (name, claim) in enumerate(claims.items()):
-        axes.plot(grid, claim.beta(grid), label=f"claim: {inert(name)[:_LONGEST_NAME]}", **_line(index))
+        axes.plot(grid, claim.beta(grid), label=f"claim: {printable(name, _LONGEST_NAME)}", **_line(index))
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="false positive rate", ylabel="false negative rate")
     axes.set_title("Errors of the attack (lower is riskier)", fontsize=10)
 

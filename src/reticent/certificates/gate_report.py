@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from reticent.certificates.policy import Check
 from reticent.certificates.schema import Certificate
-from reticent.certificates.text import LONGEST, inert
+from reticent.certificates.text import LONGEST
 from reticent.io.strict import dumps
+from reticent.text import printable
 
 _SPECIAL = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_{}[]()#!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
-_HEADLINE = 2000
 
 MARKDOWN_MARK = "## Privacy gate:"
 _SUITE = "privacy gate: "
@@ -22,13 +22,13 @@ JUNIT_MARK = f'<testsuite name="{_SUITE}'
 
 
 def plain(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> list[str]:
-    """The verdict, the headline, a line for each requirement and reservation; foreign text is inert."""
+    """The verdict, the headline, a line for each requirement and reservation; text of the issuer is inert."""
     return [
         f"Privacy gate: {_verdict(checks)}",
-        inert(certificate.headline, _HEADLINE),
-        f'The issuer declares the subject "{inert(certificate.declared.subject)}".',
-        *(f"{'pass  ' if c.passed else 'BREACH'}  {inert(c.name)}: {inert(c.detail)}" for c in checks),
-        *(f"! {inert(line)}" for line in reservations),
+        printable(certificate.headline),
+        f'The issuer declares the subject "{_short(certificate.declared.subject)}".',
+        *(f"{'pass  ' if c.passed else 'BREACH'}  {_short(c.name)}: {_short(c.detail)}" for c in checks),
+        *(f"! {_short(line)}" for line in reservations),
     ]
 
 
@@ -37,7 +37,7 @@ def markdown(certificate: Certificate, checks: Sequence[Check], reservations: Se
     lines = [
         f"{MARKDOWN_MARK} {_verdict(checks)}",
         "",
-        _cell(certificate.headline, _HEADLINE),
+        _cell(certificate.headline, 2000),
         "",
         f'The issuer declares the subject "{_cell(certificate.declared.subject)}".',
         "",
@@ -68,18 +68,18 @@ def junit(certificate: Certificate, checks: Sequence[Check], reservations: Seque
     breaches = sum(not check.passed for check in checks)
     suite = ElementTree.Element(
         "testsuite",
-        name=f'{_SUITE}declared to be of "{inert(certificate.declared.subject)}"',
+        name=f'{_SUITE}declared to be of "{_short(certificate.declared.subject)}"',
         tests=str(len(checks)),
         failures=str(breaches),
         errors="0",
         skipped="0",
     )
     for check in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=inert(check.name))
+        case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=_short(check.name))
         if not check.passed:
-            ElementTree.SubElement(case, "failure", message=inert(check.detail)).text = inert(check.detail)
+            ElementTree.SubElement(case, "failure", message=_short(check.detail)).text = _short(check.detail)
     if reservations:
-        ElementTree.SubElement(suite, "system-out").text = "\n".join(inert(line) for line in reservations)
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(_short(line) for line in reservations)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -90,4 +90,8 @@ def _verdict(checks: Sequence[Check]) -> str:
 
 
 def _cell(text: str, longest: int = LONGEST) -> str:
-    return inert(text, longest).translate(_SPECIAL)
+    return printable(text, longest).translate(_SPECIAL)
+
+
+def _short(text: str) -> str:
+    return printable(text, LONGEST)

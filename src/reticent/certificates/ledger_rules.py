@@ -8,7 +8,6 @@ from datetime import UTC
 
 from reticent.certificates.schema import Declaration, Edition
 from reticent.certificates.targets import exceeds_its_stop, misses_its_target
-from reticent.certificates.text import inert
 from reticent.errors import ArtifactError
 from reticent.io.times import moment
 from reticent.records.publication import published
@@ -95,4 +94,4 @@ def refuse_contradictions(ledger: PublicLedger | PublicWatchedRun, declared: Dec
         ArtifactError: it does; the text names the first fact.
     """
     for where, problem in contradictions(ledger, declared):
-        raise ArtifactError(inert(f"the ledger contradicts itself: {where} {problem}"))
+        raise ArtifactError(f"the ledger contradicts itself: {where} {problem}")

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from reticent.certificates.numbers import Record
 from reticent.certificates.schema import Certificate, Edition, read_text
 from reticent.errors import ArtifactError
 from reticent.io.commitments import opens
 from reticent.io.strict import dumps, loads, sha256_file
 from reticent.records.run_ledger import Sha256, first_problem
+from reticent.risk.report import Record
 
 _LARGEST = 1 << 16
 _SAYS = {

@@ -17,18 +17,17 @@ from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates import curves, words
-from reticent.certificates.numbers import Number
 from reticent.certificates.schema import Certificate, CertifiedAssessment, Edition
 from reticent.certificates.sentences import about, even_guess, found_at, percent, persons, right_guess, wanted
 from reticent.certificates.signature import false_signatures
-from reticent.certificates.text import inert
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
 from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.proofs import Claim
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.registry import parameters_of
-from reticent.text import digits
+from reticent.risk.report import Number
+from reticent.text import digits, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
 FILE_NAMES = {Edition.COMPLETE: "certificate.json", Edition.PUBLIC: "certificate.public.json"}
@@ -136,7 +135,7 @@ def first_difference(page: str, certificate: Certificate) -> str | None:
     if page == again:
         return None
     at = next((i for i, (a, b) in enumerate(zip(page, again, strict=False)) if a != b), min(len(page), len(again)))
-    shown = [inert(text[max(0, at - 20) : at + 30]) for text in (page, again)]
+    shown = [printable(text[max(0, at - 20) : at + 30]) for text in (page, again)]
     return f"line {page.count(chr(10), 0, at) + 1}: the page shows {shown[0]!r}, the document renders to {shown[1]!r}"
 
 
@@ -148,7 +147,7 @@ def _compact(certificate: Certificate) -> str:
 
 def finalize(value: Any) -> Any:
     """Foreign text is made inert before it is escaped; markup of our own passes."""
-    return inert(value, 2000) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _columns(certificate: Certificate) -> list[tuple[str, str]]:

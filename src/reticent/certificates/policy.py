@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -12,9 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates.numbers import Number, Questions, Record
 from reticent.certificates.schema import Certificate, CertifiedAssessment
-from reticent.certificates.text import inert
 from reticent.certificates.verify import Verification
 from reticent.errors import ArtifactError
 from reticent.io import yaml
@@ -24,38 +22,14 @@ from reticent.proofs import CONDITIONS, Claim
 from reticent.records.run_ledger import RunWarning, Sha256, first_problem
 from reticent.records.watch_faults import Fault
 from reticent.registry import Parameter, parameters_of
+from reticent.risk.report import MEASURES, Number, Questions, Record
 from reticent.text import did_you_mean, digits, one_of
 
 MEASURED = "measured"
 """In place of a parameter's value: whatever was measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A measure as a certificate states it.
-
-    Attributes:
-        field: of an assessment.
-        most: the largest value that it can have; the smallest is 0.
-        place, asked: what ``at`` is, and the question that it answers; None where it is read at no place.
-    """
-
-    field: str
-    most: float
-    place: str | None = None
-    asked: str = ""
-
-
-_KINDS: Mapping[str, _Kind] = {
-    "advantage": _Kind("advantage", 1.0),
-    "bayes_security": _Kind("bayes_security", 1.0),
-    "mu": _Kind("mu", math.inf),
-    "success": _Kind("success_at_prior", 1.0, "prior", "priors"),
-    "tpr": _Kind("tpr_at_fpr", 1.0, "fpr", "fprs"),
-    "epsilon": _Kind("epsilon_at_delta", math.inf, "delta", "deltas"),
-    "delta": _Kind("delta_at_epsilon", 1.0, "epsilon", "epsilons"),
-}
-Measure = Literal["advantage", "bayes_security", "mu", "success", "tpr", "epsilon", "delta"]
+Named = Literal["advantage", "bayes_security", "mu", "success", "tpr", "epsilon", "delta"]
 Real = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
@@ -97,7 +71,7 @@ class Limit(Record):
         claim: how strong the number must be; by default ``bound``.
     """
 
-    measure: Measure
+    measure: Named
     at_most: Real | None = None
     at_least: Real | None = None
     at: Real | None = None
@@ -108,7 +82,7 @@ class Limit(Record):
 
     @model_validator(mode="after")
     def _fits(self) -> Limit:
-        kind = _KINDS[self.measure]
+        kind = MEASURES[self.measure]
         side, other = ("at_least", "at_most") if self.measure == "bayes_security" else ("at_most", "at_least")
         value = getattr(self, side)
         if value is None or getattr(self, other) is not None:
@@ -212,7 +186,7 @@ def load_policy(path: Path) -> Policy:
     try:
         return Policy.model_validate(document)
     except ValidationError as error:
-        raise ArtifactError(inert(f"{path}: {first_problem(error)}")) from None
+        raise ArtifactError(f"{path}: {first_problem(error)}") from None
 
 
 def check(
@@ -237,7 +211,7 @@ def check(
         found.append(Check("the ledger of a run stands behind it", present, "yes" if present else "no ledger"))
     listed = {warning.name for warning in certificate.warnings}
     for name in policy.forbid_warnings:
-        found.append(Check(f"no warning {inert(name)}", name not in listed, "found" if name in listed else "none"))
+        found.append(Check(f"no warning {name}", name not in listed, "found" if name in listed else "none"))
     for limit in policy.limits:
         found += _limit(certificate, policy, limit)
     return found
@@ -247,7 +221,7 @@ def _verified(outcome: Verification) -> Check:
     refused = [difference for difference in outcome.differences if outcome.refuses(difference)]
     if not refused:
         return Check("the certificate verifies", True, f"{outcome.equal} numbers and sentences derived again")
-    first = inert(refused[0].leaf)
+    first = refused[0].leaf
     return Check("the certificate verifies", False, f"{len(refused)} numbers or sentences differ, first {first}")
 
 
@@ -320,7 +294,7 @@ def _parameters(adversary: str) -> tuple[Parameter, ...]:
 
 def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: str) -> Check:
     if not _strong_enough(record, limit):
-        return Check(where, False, f"the claim is {inert(record.claim)}, the policy wants {limit.claim}")
+        return Check(where, False, f"the claim is {record.claim}, the policy wants {limit.claim}")
     unaccepted = [f"{key} ({status})" for key, status in _open(record) if key not in policy.accept_conditions]
     if unaccepted:
         return Check(where, False, f"it rests on {', '.join(unaccepted)}: the policy does not accept that")
@@ -344,11 +318,11 @@ def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
     """What nobody checked, and who says so. What this version does not know, nobody checked."""
     for found in record.conditions:
         if found.key not in CONDITIONS or found.known.open:
-            yield inert(found.key), found.status.value
+            yield found.key, found.status.value
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
-    kind = _KINDS[limit.measure]
+    kind = MEASURES[limit.measure]
     stated: Any = getattr(record, kind.field)
     found: Number | None = stated if kind.place is None else stated.get(repr(limit.at))
     return found
@@ -356,6 +330,6 @@ def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
 
 def _name(limit: Limit) -> str:
     who = ", ".join(f"{name} {'none' if value is None else value}" for name, value in limit.parameters.items())
-    place = "" if limit.at is None else f" at {_KINDS[limit.measure].place} {limit.at:g}"
+    place = "" if limit.at is None else f" at {MEASURES[limit.measure].place} {limit.at:g}"
     bound = f"at least {limit.at_least:g}" if limit.at_least is not None else f"at most {limit.at_most:g}"
     return f"{limit.adversary}{f' ({who})' if who else ''}: {limit.measure}{place} {bound}"

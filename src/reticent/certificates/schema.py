@@ -14,14 +14,14 @@ from typing import Annotated, Any, Literal
 import rfc8785
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
 
-from reticent.certificates.numbers import AssessmentRecord, ConditionText, Record
-from reticent.certificates.text import LONGEST, declarable, inert
+from reticent.certificates.text import LONGEST, declarable
 from reticent.errors import ArtifactError
 from reticent.io.strict import loads
 from reticent.io.times import Date, moment
 from reticent.records.publication import CONSENTS
 from reticent.records.rules import LARGEST_INTEGER
 from reticent.records.run_ledger import Sha256, first_problem
+from reticent.risk.report import AssessmentRecord, ConditionText, Record
 from reticent.text import Brief
 
 CERTIFICATE_SCHEMA: Literal["reticent.certificate/3"] = "reticent.certificate/3"
@@ -188,7 +188,7 @@ class Certificate(Brief, Record):
         try:
             return cls.model_validate(_normal(document))
         except ValidationError as error:
-            raise ArtifactError(inert(f"{where}: {first_problem(error)}")) from None
+            raise ArtifactError(f"{where}: {first_problem(error)}") from None
 
     @classmethod
     def load(cls, path: Path) -> Certificate:

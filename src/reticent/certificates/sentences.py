@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from reticent.certificates.numbers import AssessmentRecord, Number
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim
+from reticent.risk.report import AssessmentRecord, Number
 
 _A_RECORD = re.compile(r"\b([Rr])ecord(s?)\b")
 

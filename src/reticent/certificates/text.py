@@ -1,13 +1,14 @@
-"""Text that somebody else wrote: made inert where it is shown, and refused where it could pass for something else."""
+"""Text that an issuer declares: refused where it could pass for something else."""
 
 from __future__ import annotations
 
 import unicodedata
 
+from reticent.text import HIDDEN, printable
+
 LONGEST = 300
 """Characters of a foreign text that are shown."""
 
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _MARKS = {"Mn", "Mc", "Me"}
 _BLANK = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and signs without ink."""
@@ -16,12 +17,8 @@ _TOGETHER = ({"HIRAGANA", "KATAKANA", "CJK", "KATAKANA-HIRAGANA"}, {"HANGUL", "C
 
 
 def inert(text: str, longest: int = LONGEST) -> str:
-    """``text`` on one line: control, format and direction characters become ``<U+202E>``, the rest is cut.
-
-    The result may still hold ``<`` and ``&``: whoever writes HTML or XML escapes it as well.
-    """
-    cut = text if len(text) <= longest else text[:longest] + f"... ({len(text)} characters)"
-    return "".join(f"<U+{ord(c):04X}>" if unicodedata.category(c) in _HIDDEN else c for c in cut)
+    """``printable``, short."""
+    return printable(text, longest)
 
 
 def declarable(text: str) -> str:
@@ -34,7 +31,7 @@ def declarable(text: str) -> str:
         raise ValueError("must be composed (NFC): a letter and its accent are one character")
     for character in text:
         kind = unicodedata.category(character)
-        if kind in _HIDDEN or character in _BLANK or (kind == "Zs" and character != " "):
+        if kind in HIDDEN or character in _BLANK or (kind == "Zs" and character != " "):
             raise ValueError(f"must be one line of visible characters, not U+{ord(character):04X}")
         if kind in _MARKS:
             raise ValueError(f"must hold no combining mark, such as U+{ord(character):04X}")

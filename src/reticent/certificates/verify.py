@@ -17,7 +17,6 @@ from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
-from reticent.certificates.text import inert
 from reticent.errors import ArtifactError, ReticentError
 from reticent.records.run_ledger import first_problem
 
@@ -217,7 +216,7 @@ def _version(certificate: Certificate) -> str:
     written_by = certificate.reticent_version
     if written_by != __version__ and written_by not in VERSIONS:
         raise ArtifactError(
-            f"written by version {inert(written_by)}, which version {__version__} does not know: check it with that one"
+            f"written by version {written_by[:80]}, which version {__version__} does not know: check it with that one"
         )
     return written_by
 

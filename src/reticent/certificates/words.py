@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from reticent.adversaries import ADVERSARIES
-from reticent.certificates.numbers import AssessmentRecord
 from reticent.certificates.schema import Certificate
 from reticent.certificates.sentences import Protected, about, persons
 from reticent.mechanisms import Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, Condition, worst_first
+from reticent.risk.report import AssessmentRecord
 
 _RELATIONS = {
     Neighbouring.ADD_REMOVE: "Was {this} used at all?",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import typer
+import click
 
 from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
 from reticent.cli._tables import print_table, say
@@ -16,7 +16,7 @@ from reticent.text import by_whom, digits, printable
 
 def strict_json(document: Mapping[str, object]) -> None:
     """Strict JSON on standard output and nothing else."""
-    typer.echo(json.dumps(document, allow_nan=False, indent=2))
+    click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
 def print_audit(report: AuditReport) -> None:
@@ -42,7 +42,7 @@ def write_page(
     from reticent.certificates.audit_page import write_audit_page  # matplotlib takes a while to import
 
     files = write_audit_page(path, report, claims, rule=rule, private=private)
-    typer.echo(f"open {files.page}", err=True)
+    click.echo(f"open {files.page}", err=True)
 
 
 def print_plan(plan: Plan) -> None:
@@ -50,7 +50,7 @@ def print_plan(plan: Plan) -> None:
     halves = "each included by a fair coin" if plan.unit is Unit.ONE_RUN else "half with the target and half without"
     say(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
     if plan.level is not None:
-        typer.echo(f"threshold rule: ranks:{plan.level:.4g}")
+        click.echo(f"threshold rule: ranks:{plan.level:.4g}")
 
 
 def _print_bounds(report: AuditReport) -> None:

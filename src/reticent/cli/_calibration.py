@@ -10,7 +10,8 @@ from reticent.adversaries import Adversary, Method
 from reticent.calibration import BayesSecurity, Calibration, Target, Unknown, unknowns_of
 from reticent.calibration import calibrate as solve
 from reticent.calibration.spelling import target_of
-from reticent.cli._options import is_terminal, mechanism_given, option
+from reticent.cli._app import option
+from reticent.cli._options import is_terminal, mechanism_given
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.registry import parameters_of
@@ -23,6 +24,7 @@ TARGET = option(
     "target",
     str,
     "advantage=V, bayes-security=V, success=V@PRIOR, tpr=V@FPR, epsilon=V@DELTA, mu=V or reconstruction=V@BASELINE.",
+    required=True,
 )
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from reticent.cli._tables import print_risk, print_table, say
 from reticent.errors import ArtifactError, ParameterError
@@ -14,9 +14,9 @@ from reticent.io import strict
 from reticent.text import digits, printable
 
 if TYPE_CHECKING:
-    from reticent.certificates.numbers import RiskDocument
     from reticent.data import Dataset
     from reticent.data.own import OwnTable
+    from reticent.risk.report import RiskDocument
     from reticent.training import Settings, TrainConfig
 
 SCHEMA = "reticent.plan/1"
@@ -71,7 +71,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
         document: dict[str, Any] = {"schema": SCHEMA, "columns": columns, "model": model, "cost": asdict(cost)}
         document["noise_multiplier"] = planned.noise_multiplier
         document["risk"] = risk.model_dump(mode="json", by_alias=True)
-        typer.echo(strict.dumps(document, indent=True).rstrip())
+        click.echo(strict.dumps(document, indent=True).rstrip())
         return
     if columns:
         _print_columns(columns)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.certificates.numbers import Number
 from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar, told
 from reticent.cli._tables import print_table, say, shown
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import yaml
+from reticent.risk.report import Number
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine

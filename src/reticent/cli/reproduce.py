@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json as strict
 import time
-from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 
-from reticent.cli._app import app
-from reticent.cli._options import JsonOption
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ParameterError
 
 
-@app.command("reproduce")
-def reproduce(
-    entry: Annotated[str | None, typer.Argument(metavar="[ID|all]", help="Run this one again; all: every one.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="With all: leave out what takes more than a minute.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Store the new results and pictures in the checkout.")] = False,
-    page: Annotated[
-        bool, typer.Option("--page", help="Write docs/gallery.md and docs/utility.md of the checkout anew.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
+@command(
+    "reproduce",
+    argument("entry", str, "[ID|all]", "Run this one again; all: every one.", required=False),
+    option("quick", bool, "With all: leave out what takes more than a minute."),
+    option("keep", bool, "Store the new results and pictures in the checkout."),
+    option("page", bool, "Write docs/gallery.md and docs/utility.md of the checkout anew."),
+    JSON,
+)
+def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool) -> None:
     """Figures and tables of the four papers: published, ours, verdict.
 
     Without an id the stored results are listed. With one it runs again (in a checkout of the repository); the exit code
@@ -41,7 +38,7 @@ def reproduce(
     elif entry is None and not page:
         _print_list()
     if any(drifted.values()):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
@@ -81,14 +78,14 @@ def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
 
     ids = papers.stored_ids() if entry in (None, "all") else (entry,)
     rows = [papers.document(papers.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
-    typer.echo(strict.dumps(rows, indent=2, allow_nan=False))
+    click.echo(strict.dumps(rows, indent=2, allow_nan=False))
 
 
 def _print_list() -> None:
     from reticent import papers
 
-    typer.echo("Figures and tables of the four papers, and what they buy, from stored results")
+    click.echo("Figures and tables of the four papers, and what they buy, from stored results")
     for name in papers.stored_ids():
         result = papers.stored(name)
-        typer.echo(f"{name}: {result.verdict.value}")
+        click.echo(f"{name}: {result.verdict.value}")
         say(f"  {papers.sentence(result)}", indent=2)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from reticent.cli._app import app
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
-from reticent.cli._options import JsonOption
 from reticent.cli._plan import print_plan
 from reticent.cli._progress import progress_bar
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
@@ -32,48 +31,50 @@ if TYPE_CHECKING:
 _LARGEST_TEXT = 1 << 20
 
 
-@app.command("train")
-def train_command(
-    config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="A YAML configuration; may be left out with --data.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The run directory; must not exist.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="A table of your own: csv, parquet or npz.")] = None,
-    label: Annotated[str | None, typer.Option("--label", help="With --data: the column to predict.")] = None,
-    sensitive: Annotated[
-        str | None, typer.Option("--sensitive", help="With --data: the column whose effect is recorded, privately.")
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", help="With --data: YAML with bounds or categories by column, fixed beforehand."),
-    ] = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Record weights and released gradients of each step.")] = False,
-    trace_every: Annotated[int, typer.Option("--trace-every", help="Record every N-th step, from step 0.")] = 1,
-    trace_masks: Annotated[
-        bool, typer.Option("--trace-masks", help="Record which records each step used; never publish them.")
-    ] = False,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="Keep the run in this file now and then, and go on from it.")
-    ] = None,
-    checkpoint_every: Annotated[int, typer.Option("--checkpoint-every", help="Steps between two checkpoints.")] = 100,
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option("--sweep", help="KEY=VALUE,VALUE: one run for each value; several keys make a grid."),
-    ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="Of a sweep: local, dask or ray.")] = "local",
-    address: Annotated[str | None, typer.Option("--address", help="Of the Dask scheduler or the Ray head.")] = None,
-    workers: Annotated[int, typer.Option("--workers", help="Processes of the local engine.")] = 1,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Give up when no cell was finished for so many seconds.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in that folder.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing: show columns, model, cost and risk of what would run.")
-    ] = False,
-    sign: Annotated[
-        Path | None, typer.Option("--sign", help="Private key of reticent keygen: signs the run when it ends.")
-    ] = None,
-    json: JsonOption = False,
+@command(
+    "train",
+    argument("config", Path, "[CONFIG]", "A YAML configuration; may be left out with --data.", required=False),
+    option("out", Path, "The run directory; must not exist."),
+    option("data", Path, "A table of your own: csv, parquet or npz."),
+    option("label", str, "With --data: the column to predict."),
+    option("sensitive", str, "With --data: the column whose effect is recorded, privately."),
+    option("schema", Path, "With --data: YAML with bounds or categories by column, fixed beforehand."),
+    option("trace", bool, "Record weights and released gradients of each step."),
+    option("trace_every", int, "Record every N-th step, from step 0.", 1),
+    option("trace_masks", bool, "Record which records each step used; never publish them."),
+    option("checkpoint", Path, "Keep the run in this file now and then, and go on from it."),
+    option("checkpoint_every", int, "Steps between two checkpoints.", 100),
+    option("sweep", str, "KEY=VALUE,VALUE: one run for each value; several keys make a grid.", many=True),
+    option("engine", str, "Of a sweep: local, dask or ray.", "local"),
+    option("address", str, "Of the Dask scheduler or the Ray head."),
+    option("workers", int, "Processes of the local engine.", 1),
+    option("timeout", float, "Give up when no cell was finished for so many seconds."),
+    option("resume", bool, "Go on with the sweep in that folder."),
+    option("dry_run", bool, "Write nothing: show columns, model, cost and risk of what would run."),
+    option("sign", Path, "Private key of reticent keygen: signs the run when it ends."),
+    JSON,
+)
+def train(
+    config: Path | None,
+    out: Path | None,
+    data: Path | None,
+    label: str | None,
+    sensitive: str | None,
+    schema: Path | None,
+    trace: bool,
+    trace_every: int,
+    trace_masks: bool,
+    checkpoint: Path | None,
+    checkpoint_every: int,
+    sweep: tuple[str, ...],
+    engine: str,
+    address: str | None,
+    workers: int,
+    timeout: float | None,
+    resume: bool,
+    dry_run: bool,
+    sign: Path | None,
+    json: bool,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
     _look_first(config, data, schema)
@@ -86,7 +87,7 @@ def train_command(
             raise ParameterError("dry_run", True, "left out of a sweep: it shows one run")
         if out is None:
             raise _no_folder(config)
-        _sweep(config, sweep or [], traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
+        _sweep(config, sweep, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep")
@@ -112,7 +113,7 @@ def train_command(
     key = None if sign is None else private_key(sign)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every, key)
     if json:
-        typer.echo(run.ledger.to_json(), nl=False)
+        click.echo(run.ledger.to_json(), nl=False)
         return
     for line in _summary(run.ledger, out):
         say(line, indent=2)
@@ -137,7 +138,7 @@ def _no_folder(config: Path) -> ParameterError:
 
 def _sweep(
     config: Path,
-    axes: list[str],
+    axes: tuple[str, ...],
     traced: tuple[int, bool] | None,
     out: Path,
     engine: Engine,

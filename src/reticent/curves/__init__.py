@@ -1,7 +1,7 @@
 """Trade-off curves and their algebra: the mathematics, one file per curve."""
 
 from reticent.curves import ncx2, published
-from reticent.curves.algebra import Mixture, Subsampled
+from reticent.curves.algebra import Mixture, Subsampled, subsampled
 from reticent.curves.base import LogErrors, Reversed, TradeOff
 from reticent.curves.gaussian import GaussianTradeOff
 from reticent.curves.laplace import LaplaceTradeOff, RelaxedLaplaceTradeOff
@@ -31,5 +31,6 @@ __all__ = [
     "ncx2",
     "no_privacy",
     "published",
+    "subsampled",
     "symmetrised",
 ]

@@ -145,6 +145,11 @@ class Subsampled(TradeOff):
         return f"Subsampled({self.curve!r}, rate={self.rate!r})"
 
 
+def subsampled(curve: TradeOff, rate: float) -> TradeOff:
+    """``curve`` seen with probability ``rate``, in (0, 1]."""
+    return curve if rate == 1.0 else Subsampled(curve, rate)
+
+
 class _SubsampledReverse(Reversed):
     """Testing (1 - rate) P + rate Q against P."""
 

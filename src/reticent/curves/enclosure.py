@@ -21,8 +21,8 @@ CONTRADICTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """One way to a curve that was tried.
+class Attempt:
+    """A route to a curve that was tried.
 
     Attributes:
         name: for people.
@@ -43,13 +43,13 @@ class Enclosure(Short):
         pessimistic: an attacker at least as strong as the true one: the safe side, used for claims.
         optimistic: an attacker at most as strong.
         notes: what went wrong on the way, for people.
-        routes: the ways that were tried, in order; empty where the curve is known in closed form.
+        trace: the routes that were tried, in order; empty where the curve is known in closed form.
     """
 
     pessimistic: TradeOff
     optimistic: TradeOff
     notes: tuple[str, ...] = field(default=())
-    routes: tuple[Route, ...] = field(default=())
+    trace: tuple[Attempt, ...] = field(default=())
 
     @classmethod
     def exact(cls, curve: TradeOff) -> Enclosure:
@@ -72,7 +72,7 @@ class Enclosure(Short):
         pessimistic: TradeOff,
         optimistic: TradeOff,
         notes: tuple[str, ...] = (),
-        routes: tuple[Route, ...] = (),
+        trace: tuple[Attempt, ...] = (),
     ) -> Enclosure:
         """An enclosure whose two curves do not cross: delta is compared over a net of thresholds of both signs.
 
@@ -81,13 +81,13 @@ class Enclosure(Short):
 
         Args:
             pessimistic, optimistic: the two curves, symmetric or not.
-            notes, routes: see the class.
+            notes, trace: see the class.
         """
         crossing = _crossing(pessimistic, optimistic)
         if crossing is None:
-            return cls(pessimistic, optimistic, notes, routes)
+            return cls(pessimistic, optimistic, notes, trace)
         notes = (*notes, CONTRADICTION.format(crossing))
-        return cls(safest([pessimistic, optimistic]), from_advantage(0.0), notes, routes)
+        return cls(safest([pessimistic, optimistic]), from_advantage(0.0), notes, trace)
 
 
 def _crossing(pessimistic: TradeOff, optimistic: TradeOff) -> float | None:

@@ -23,6 +23,8 @@ _FRACTIONS = 160  # of the continued fraction
 class GaussianTradeOff(TradeOff):
     """Testing N(0, 1) against N(mu, 1): Definition 2.3 and Eq. (6) of DONG2022, exact up to rounding.
 
+    By DONG2022:Definition 2.3.
+
     Attributes:
         mu: GDP parameter, finite and >= 0, dimensionless; 0 is perfect privacy.
 

@@ -22,6 +22,8 @@ class LaplaceTradeOff(TradeOff):
     Also the curve of d-dimensional output whose L1 sensitivity is mu noise scales. KAISSIS2023,
     section 2; exact up to rounding.
 
+    By DONG2022:Lemma A.6.
+
     Attributes:
         mu: sensitivity over noise scale = pure epsilon, finite and >= 0.
 
@@ -80,6 +82,8 @@ class RelaxedLaplaceTradeOff(TradeOff):
 
     The guarantee is over an unknown sign. An attacker who can guess it gets the power of
     ``LaplaceTradeOff(mu)``; the gain in epsilon is at most log 2 at every delta.
+
+    By KAISSIS2023:Theorem 1.
 
     Attributes:
         mu: sensitivity over noise scale, finite and >= 0.

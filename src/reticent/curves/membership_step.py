@@ -31,6 +31,8 @@ class MembershipStepTradeOff(TradeOff):
     condition lacks the centring of the target's gradient (LEEMANN2023:G5); ``susceptibility`` here is the
     centred one.
 
+    By LEEMANN2023:Theorem 5.1.
+
     Attributes:
         effective_size: N = n + tau^2 n^2, the batch size enlarged by noise, finite and > 1.
         dimension: number of gradient coordinates, >= 1.

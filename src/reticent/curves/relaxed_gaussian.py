@@ -33,6 +33,8 @@ class RelaxedGaussianTradeOff(TradeOff):
     a record whose direction can be guessed; that attacker has the power of
     ``GaussianTradeOff(sqrt(noncentrality))``.
 
+    By KAISSIS2022:Theorem 1.
+
     Attributes:
         noncentrality: squared length of the shift in noise standard deviations, finite and >= 0.
             For several releases with one common direction: the sum of sensitivity^2 / noise^2.

@@ -15,8 +15,6 @@ from dash import html
 from reticent.adversaries import WorstCase
 from reticent.auditing import audit, load_scores
 from reticent.certificates import page as certificate_page
-from reticent.certificates.inputs import mechanism_of as mechanism_of_record
-from reticent.certificates.inputs import within_reach
 from reticent.certificates.ledger_rules import contradictions
 from reticent.certificates.schema import Certificate
 from reticent.certificates.text import inert
@@ -30,6 +28,8 @@ from reticent.dashboard.state import State, adversaries_of, mechanism_of, relati
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.io.strict import loads, read_bytes
 from reticent.mechanisms import DPSGD, Mechanism
+from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
+from reticent.mechanisms.codec import within_reach
 from reticent.records.run_ledger import RunLedger, RunWarning
 
 LARGEST = 8 << 20

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reticent.certificates.inputs import mechanism_of
-from reticent.certificates.numbers import mechanism_record
 from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.documents import mechanism_from_event_json
 from reticent.io.strict import loads
 from reticent.mechanisms import Ledger, Mechanism
+from reticent.mechanisms.codec import mechanism_of, mechanism_record
 from reticent.records.any_ledger import ledger_of
 
 MOST_STEPS = 10**9

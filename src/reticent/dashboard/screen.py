@@ -20,7 +20,7 @@ from reticent.curves._logs import log1mexp
 from reticent.curves.polygon import Polygon, polygon_above
 from reticent.errors import ReticentError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.proofs import Basis
+from reticent.proofs import Formula
 
 ACCURACY = 1e-4
 """By how much an error rate of the drawn worst case may differ from the exact one."""
@@ -62,9 +62,8 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
         return None
     within = ROUGH if adversary.name in ROUGHER else ACCURACY
     note = f"Screen accuracy: error rates within {within:g}."
-    return Assessment(
-        adversary, relation, Method.EXACT, Basis.APPROXIMATION, curve, None, (), mechanism.conditions, (note,)
-    )
+    formula = Formula(curve, conditions=mechanism.conditions, notes=(note,))
+    return Assessment(adversary, relation, Method.EXACT, (), formula)
 
 
 def _is_plain(mechanism: DPSGD) -> bool:

@@ -11,7 +11,6 @@ from dash import html
 
 from reticent.adversaries import Assessment
 from reticent.calibration import Target
-from reticent.certificates.numbers import AssessmentRecord, Number
 from reticent.certificates.sentences import even_guess, headline, percent
 from reticent.certificates.text import inert
 from reticent.certificates.words import CLAIMS
@@ -22,6 +21,7 @@ from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim, conditions_by_whom
+from reticent.risk.report import AssessmentRecord, Number
 from reticent.text import digits
 
 _LONGEST = 500

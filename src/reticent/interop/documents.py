@@ -54,7 +54,7 @@ def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:
     Raises:
         ArtifactError: it describes none.
     """
-    from reticent.certificates.inputs import mechanism_of
+    from reticent.mechanisms.codec import mechanism_of
 
     try:
         return mechanism_of(document)

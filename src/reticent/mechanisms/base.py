@@ -6,13 +6,11 @@ Adding one takes a file in this folder and its name in ``_FILES``; docs/extendin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, ClassVar
 
 from reticent import _check
 from reticent.errors import ParameterError
-from reticent.pairs.base import Pair
+from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition, Status, condition
 from reticent.registry import Parameter, Registry, parameters_of
 from reticent.text import Short, html_table
@@ -25,42 +23,6 @@ OF_NOISE = ("unpredictable-noise", "real-numbers")
 """Keys of conditions that nobody can check from parameters alone."""
 
 _FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
-
-
-class Neighbouring(StrEnum):
-    """The neighbouring relation.
-
-    Contributions of one record have norm at most 1 (in units of the clip norm), so a sum moves by
-    at most 1 under ``ADD_REMOVE`` and ``ZERO_OUT`` and by at most 2 under ``REPLACE``. A value of one
-    relation must never be compared with a value of another.
-    """
-
-    ADD_REMOVE = "add-remove"
-    """One record is in or out; the guarantee covers both directions (the worse)."""
-    REPLACE = "replace"
-    """One record has one of two values; sizes agree. Game 2 of CHERUBIN2024."""
-    ZERO_OUT = "zero-out"
-    """One record is kept or its contribution is set to zero; sizes agree."""
-
-    @property
-    def sensitivity(self) -> float:
-        """How far a sum of contributions of norm at most 1 can move."""
-        return 2.0 if self is Neighbouring.REPLACE else 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Equal releases: the pair of laws that dominates one, how many there are, and what that stands on.
-
-    Attributes:
-        pair: no data set gives an attacker a better test than these two laws.
-        count: number of independent releases.
-        theorems: keys of ``reticent.proofs.references``.
-    """
-
-    pair: Pair
-    count: int
-    theorems: tuple[str, ...]
 
 
 class Mechanism(Short, ABC):

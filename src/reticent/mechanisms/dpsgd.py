@@ -6,20 +6,13 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeGuard
 
-from reticent import _check
+from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
-from reticent.pairs.base import (
-    AntipodalGaussianPair,
-    Disclosure,
-    GaussianPair,
-    Pair,
-    SymmetrisedGaussianPair,
-    WholeUserGaussianPair,
-)
+from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
 from reticent.text import one_of
 
@@ -188,7 +181,7 @@ def _ratio(batch_size: int, dataset_size: int) -> float:
     return ratio
 
 
-def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: bool) -> tuple[Pair, str]:
+def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: bool) -> tuple[pairs.Pair, str]:
     """The pair of one step of an accountable run, and the theorem that it stands on."""
     noise, rate, fixed = run.noise_multiplier, run.sample_rate, run.sampler is Sampler.FIXED_SIZE
     sizes_agree = neighbouring is not Neighbouring.ADD_REMOVE
@@ -200,12 +193,10 @@ def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: 
         replaced = neighbouring is Neighbouring.REPLACE
         key = "RETICENT:replace-dominance" if replaced else "ZHU2022:Proposition 30"
     if noise == 0.0:
-        return Disclosure(rate, displaces=fixed), key
+        return pairs.Disclosure(rate, displaces=fixed), key
     if fixed and sizes_agree and not attained:
-        return SymmetrisedGaussianPair(noise, rate, shift), key
-    if neighbouring is Neighbouring.REPLACE and not fixed and rate < 1.0:
-        return AntipodalGaussianPair(noise, rate), key
-    return GaussianPair(noise, rate, shift), key
+        return pairs.SymmetrisedGaussianPair(noise, rate, shift), key
+    return pairs.GaussianPair(noise, rate, shift) if fixed else pairs.poisson_gaussian(noise, rate, neighbouring), key
 
 
 def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
@@ -220,12 +211,14 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
         return ()
     keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
     if noise == 0.0:
-        return (Part(Disclosure(rate), run.steps * records, keys),)  # each record shows the person by a coin of its own
-    pair: Pair
+        return (
+            Part(pairs.Disclosure(rate), run.steps * records, keys),
+        )  # each record shows the person by a coin of its own
+    pair: pairs.Pair
     if rate == 1.0:
-        pair = GaussianPair(noise, 1.0, records * neighbouring.sensitivity)
+        pair = pairs.GaussianPair(noise, 1.0, records * neighbouring.sensitivity)
     else:
-        pair = WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
+        pair = pairs.WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
     return (Part(pair, run.steps, keys),)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent import _check
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise
-from reticent.pairs.base import Disclosure, GaussianPair
+from reticent import _check, pairs
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise
+from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
 
@@ -44,5 +44,7 @@ class Gaussian(Mechanism):
 
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         noisy = self.noise_multiplier > 0.0
-        pair = GaussianPair(self.noise_multiplier, 1.0, neighbouring.sensitivity) if noisy else Disclosure(1.0)
+        pair = (
+            pairs.GaussianPair(self.noise_multiplier, 1.0, neighbouring.sensitivity) if noisy else pairs.Disclosure(1.0)
+        )
         return (Part(pair, self.releases, ("DONG2022:Definition 2.3",)),)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from reticent import _check
+from reticent import _check, pairs
 from reticent.errors import UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
-from reticent.pairs.base import Disclosure, LaplacePair
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
 
@@ -57,8 +57,8 @@ class Laplace(Mechanism):
             raise UnsupportedError("no dominating pair is proven for sampled Laplace releases under replace")
         keys = ("DONG2022:Lemma A.6", *(("ZHU2022:Theorem 11",) if sampled else ()))
         if self.noise_multiplier == 0.0:
-            return (Part(Disclosure(self.sample_rate), self.releases, keys),)
-        pair = LaplacePair(self.noise_multiplier, self.sample_rate, neighbouring.sensitivity)
+            return (Part(pairs.Disclosure(self.sample_rate), self.releases, keys),)
+        pair = pairs.LaplacePair(self.noise_multiplier, self.sample_rate, neighbouring.sensitivity)
         return (Part(pair, self.releases, keys),)
 
     def _stated(self) -> tuple[str, ...]:

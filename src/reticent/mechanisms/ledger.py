@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import Mechanism, Neighbouring, Part
+from reticent.mechanisms.base import Mechanism
 from reticent.mechanisms.units import Unit
+from reticent.pairs import Neighbouring, Part
 from reticent.proofs import Condition
 
 

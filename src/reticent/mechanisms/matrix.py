@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from reticent import _check
+from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, Neighbouring, Part, check_noise, check_rate
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
-from reticent.pairs.base import AntipodalGaussianPair, Disclosure, GaussianPair
+from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
 from reticent.text import digits
 
@@ -134,10 +134,10 @@ class MatrixMechanism(Mechanism):
             return self._sampled_parts(neighbouring, attained)
         keys = ("DENISOV2022:Theorem 2.1", "RETICENT:participation-sensitivity")
         if self.noise_multiplier == 0.0:
-            return (Part(Disclosure(1.0), 1, keys),)
+            return (Part(pairs.Disclosure(1.0), 1, keys),)
         size = self.sensitivity()
         shift = neighbouring.sensitivity * (size.attained if attained else size.proven)
-        return (Part(GaussianPair(self.noise_multiplier, 1.0, shift), 1, keys),)
+        return (Part(pairs.GaussianPair(self.noise_multiplier, 1.0, shift), 1, keys),)
 
     def _sampled_parts(self, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
         """A sampled step for each turn; attained: the first block, which moves the release by its own columns."""
@@ -146,18 +146,16 @@ class MatrixMechanism(Mechanism):
         keys = ("DENISOV2022:Theorem 2.1", "RETICENT:block-sampling")
         turns = -(-self.steps // self.separation)
         if self.noise_multiplier == 0.0:
-            return (Part(Disclosure(self.sample_rate), turns, keys),)
+            return (Part(pairs.Disclosure(self.sample_rate), turns, keys),)
         counts = Counter({self.sensitivity().proven: turns})
         if attained:
             norms = _strategies.column_norms(self.strategy, self.bands, self.steps)
             counts = Counter(norms[:: self.separation].tolist())
-        return tuple(Part(self._turn(norm, neighbouring), count, keys) for norm, count in counts.most_common(16))
-
-    def _turn(self, norm: float, neighbouring: Neighbouring) -> AntipodalGaussianPair | GaussianPair:
-        noise = self.noise_multiplier / norm
-        if neighbouring is Neighbouring.REPLACE:
-            return AntipodalGaussianPair(noise, self.sample_rate)
-        return GaussianPair(noise, self.sample_rate, 1.0)
+        turns_of = [
+            (pairs.poisson_gaussian(self.noise_multiplier / norm, self.sample_rate, neighbouring), count)
+            for norm, count in counts.most_common(16)
+        ]
+        return tuple(Part(pair, count, keys) for pair, count in turns_of)
 
     @classmethod
     def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:

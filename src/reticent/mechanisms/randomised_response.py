@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from reticent import _check
+from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import MECHANISMS, SMALLEST, Mechanism, Neighbouring, Part
-from reticent.pairs.base import CurvePair, Disclosure
+from reticent.mechanisms.base import MECHANISMS, SMALLEST, Mechanism
+from reticent.pairs import Neighbouring, Part
 from reticent.registry import Search, described
 
 _EXACT = 1000  # releases whose number of yes answers is one binomial law; beyond, steps are composed
@@ -59,7 +59,7 @@ class RandomisedResponse(Mechanism):
     def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
         flip, keys = self.flip_probability, ("RETICENT:flipped-answer",)
         if flip == 0.0:
-            return (Part(Disclosure(1.0), self.releases, keys),)
+            return (Part(pairs.Disclosure(1.0), self.releases, keys),)
         if flip == 0.5:
             return ()
         at_once = self.releases if self.releases <= _EXACT else 1
@@ -73,7 +73,7 @@ class RandomisedResponse(Mechanism):
 
 
 @lru_cache(maxsize=64)  # equal releases are counted together
-def _pair(flip: float, releases: int) -> CurvePair:
+def _pair(flip: float, releases: int) -> pairs.CurvePair:
     """The number of yes answers is sufficient: Binomial(releases, flip) against Binomial(releases, 1 - flip)."""
     from scipy.special import gammaln, xlogy  # lists of mechanisms are read without them
 
@@ -87,4 +87,4 @@ def _pair(flip: float, releases: int) -> CurvePair:
     fpr[-1] = tnr[0] = 0.0
     losses = (2 * yes - releases) * (math.log1p(-flip) - math.log(flip))
     rates = LogErrors(fpr=fpr, tnr=tnr, fnr=fpr[::-1], tpr=tnr[::-1])  # exchanging yes and no exchanges the laws
-    return CurvePair(PolygonTradeOff(rates, losses), (float(losses[0]), float(losses[0])))
+    return pairs.CurvePair(PolygonTradeOff(rates, losses), (float(losses[0]), float(losses[0])))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,18 +13,19 @@ from scipy.special import log_ndtr, logsumexp
 from reticent import _check
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import HUGE, log_sub
+from reticent.pairs.base import Pair
 
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
 _SETTLED = 4e-15
 
 
-@dataclass(frozen=True, slots=True)
-class WholeUserPair(TradeOff):
-    """N(0, s^2) against sum_k Binomial(k; records, rate) N(k, s^2); docs/whole-users.md proves that it dominates.
+@dataclass(frozen=True)
+class WholeUserGaussianPair(Pair, TradeOff):
+    """N(0, s^2) against sum_k Binomial(k; records, rate) N(k, s^2): all records of one person; its own curve.
 
-    ``antipodal`` (replacement): both laws are such mixtures, with means -k and +k. Likelihood ratios increase in the
-    observation, so every threshold is a half line.
+    docs/whole-users.md proves that it dominates. ``antipodal``: both laws are such mixtures, with means -k and +k.
+    Likelihood ratios increase in the observation, so every threshold is a half line.
 
     Attributes:
         noise_multiplier: s > 0, in clip norms.
@@ -38,23 +41,46 @@ class WholeUserPair(TradeOff):
     rate: float
     records: int
     antipodal: bool = False
-    _log_weights: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.positive(noise_multiplier=self.noise_multiplier)
         _check.open_fraction(rate=self.rate)
         _check.count(records=self.records)
-        object.__setattr__(self, "_log_weights", log_binomial(self.records, self.rate))
+
+    @cached_property
+    def _log_weights(self) -> np.ndarray:
+        return log_binomial(self.records, self.rate)
+
+    @property
+    def curve(self) -> TradeOff:
+        return self
 
     @property
     def reversed(self) -> TradeOff:
         """Of the antipodal pair the curve itself: x -> -x exchanges the two laws."""
-        return self if self.antipodal else super(WholeUserPair, self).reversed
+        return self if self.antipodal else super().reversed
+
+    @property
+    def log_absent(self) -> float:
+        """That none of the records takes part: of 60 at rate 1/2 the probability of any would be rounded to 1."""
+        return self.records * math.log1p(-self.rate)
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        return math.inf, math.inf if self.antipodal else -self.log_absent
+
+    @property
+    def unsampled_mu(self) -> float:
+        """That of an attacker who sees that all records took part."""
+        return (2.0 if self.antipodal else 1.0) * self.records / self.noise_multiplier
 
     @property
     def proven_mu(self) -> float:
-        """That of an attacker who is told that all records took part."""
-        return (2.0 if self.antipodal else 1.0) * self.records / self.noise_multiplier
+        return self.unsampled_mu
+
+    @property
+    def tail_mu(self) -> float:
+        return self.records / self.noise_multiplier
 
     def errors(self, log_ratio: ArrayLike) -> LogErrors:
         ratio = _check.reals(log_ratio=log_ratio)
@@ -138,5 +164,5 @@ def log_binomial(count: int, rate: float) -> np.ndarray:
     from scipy.stats import binom  # takes a second to import, and only several records of a person ask for it
 
     weights = binom.logpmf(np.arange(count + 1), count, rate)
-    weights[0] = count * np.log1p(-rate)  # what the loss of a step without the user stands on, to all digits
+    weights[0] = count * np.log1p(-rate)  # the loss of a step without the user, to all digits
     return np.asarray(weights)

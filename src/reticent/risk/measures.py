@@ -65,6 +65,8 @@ def advantage(curve: TradeOff) -> float:
 def bayes_security(curve: TradeOff) -> float:
     """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets.
 
+    By CHERUBIN2024:Section 2.
+
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
 

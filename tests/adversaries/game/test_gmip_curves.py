@@ -1,4 +1,7 @@
-"""Exact curves of the membership game: Gaussian gradients, known spectra, the contour rule behind both."""
+"""Exact curves of the membership game: Gaussian gradients, known spectra, the contour rule behind both.
+
+Theorems: LEEMANN2023:Theorem 5.1.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from reticent.accountants.lattice import compose_lattice
 from reticent.adversaries import ADVERSARIES
 from reticent.adversaries.base import Adversary, Claim, Method
 from reticent.adversaries.game import gmip
@@ -20,6 +19,7 @@ from reticent.adversaries.worst_case import WorstCase
 from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring, Sampler
+from tests.accountants.one_kind import latticed
 
 EPSILON = np.array([-3.0, -0.5, 0.0, 0.2, 1.0, 3.0, 8.0])
 
@@ -230,7 +230,7 @@ def test_eq_10_is_no_bound():
     """LEEMANN2023:G3: Eq. (10) against the exact composition of symmetrised uniform sampling, finitely many steps."""
     step, rate, steps = gmip.one_step_mu(650, 650, 400), 400 / 48000, 1200
     claimed = GaussianTradeOff(gmip.sampled_mu(step, rate, steps))
-    above, below = compose_lattice([(symmetrised(Subsampled(GaussianTradeOff(step), rate)), steps)])
+    above, below = latticed(symmetrised(Subsampled(GaussianTradeOff(step), rate)), steps)
     assert below.power(1e-6) == pytest.approx(4.24e-5, rel=0.02, abs=0)
     assert below.power(1e-6) > 1.1 * float(claimed.power(1e-6))
     assert above.delta(0.0) < float(claimed.delta(0.0))

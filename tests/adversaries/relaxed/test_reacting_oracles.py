@@ -1,4 +1,7 @@
-"""Gradients that react to the weights: each term of the bounds against an oracle."""
+"""Gradients that react to the weights: each term of the bounds against an oracle.
+
+Theorems: RETICENT:reacting-information.
+"""
 
 import math
 

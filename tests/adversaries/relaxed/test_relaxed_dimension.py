@@ -1,4 +1,7 @@
-"""The relaxed adversary of sampled runs in d dimensions, against oracles that share no code with it."""
+"""The relaxed adversary of sampled runs in d dimensions, against oracles that share no code with it.
+
+Theorems: RETICENT:chain.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from reticent.adversaries.relaxed.dimension.second_moment import log_chi_square,
 from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, TprAtFpr, calibrate
 from reticent.certificates.build import certify
 from reticent.certificates.build import public as public_edition
-from reticent.certificates.numbers import Questions
 from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.verify import verify
 from reticent.cli import main
@@ -22,6 +21,7 @@ from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetris
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage, tpr_at_fpr
+from reticent.risk.report import Questions
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

@@ -6,18 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from reticent import _check
-from reticent.accountants import compose, mu_limits, worst_case
+from reticent.accountants import compose
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
-from reticent.adversaries.worst_case import worst_case_theorems
+from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, Mixture, TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import one_record
-from reticent.proofs import Basis
-from reticent.proofs.references import cite
+from reticent.proofs import Formula
 from reticent.registry import described
 
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
@@ -27,6 +26,13 @@ _SENSITIVITY = Neighbouring.REPLACE.sensitivity
 _CLT = (
     "The sum over a batch is taken as Gaussian (central limit theorem): no bound; "
     "it fails for small batches and for sparse or lattice-valued gradients."
+)
+
+
+_AS_STRONG = (
+    "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
+    "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much "
+    "less this attacker reaches is not known."
 )
 
 
@@ -110,14 +116,9 @@ class MembershipGame(Adversary):
         typical = k.mean if isinstance(k, SusceptibilityLaw) else k
         noise = _effective_noise(mechanism, batch, typical)
         keys = ("RETICENT:harmonic-rule", "LEEMANN2023:Theorem 4.2", *_composition_keys(mechanism, k))
-        return Assessment(
-            adversary=self,
-            neighbouring=self.relation,
-            method=method,
-            basis=Basis.APPROXIMATION,
-            curve=_game_curve(mechanism, batch, k),
-            truth=None,
-            theorems=cite(*keys),
+        formula = Formula(
+            _game_curve(mechanism, batch, k),
+            theorems=keys,
             conditions=mechanism.conditions,
             notes=(
                 _susceptibility_in_words(k, self.susceptibility is None),
@@ -125,30 +126,20 @@ class MembershipGame(Adversary):
                 _CLT,
                 *mechanism.notes,
             ),
-            data_dependent=isinstance(k, SusceptibilityLaw | GradientSpectrum),
         )
+        measured = isinstance(k, SusceptibilityLaw | GradientSpectrum)
+        return Assessment(self, self.relation, method, (), formula, data_dependent=measured)
 
     def _worst_case(self, mechanism: Mechanism, method: Method, reason: str) -> Assessment:
         _refuse_without_noise(mechanism, reason)
-        truth = worst_case(mechanism, self.relation)
         notes = (
             f"{reason} The answer is the worst case of the same release: a bound, with no assumption about the data.",
-            "Whoever cannot tell any two neighbouring data sets apart cannot win this game either. "
-            "The susceptibility K (K = d is a typical record, not the worst) plays no part in this answer. How much "
-            "less this attacker reaches is not known.",
+            _AS_STRONG,
         )
-        return Assessment(
-            adversary=self,
-            neighbouring=self.relation,
-            method=method,
-            basis=Basis.PROOF,
-            curve=truth.pessimistic,
-            truth=truth,
-            theorems=cite("LEEMANN2023:Theorem 4.2", *worst_case_theorems(mechanism, self.relation)),
-            conditions=mechanism.conditions,
-            notes=notes + mechanism.notes,
-            mu_limits=mu_limits(mechanism, self.relation),
-        )
+        worst = worst_case_proof(mechanism, self.relation)
+        theorems = ("LEEMANN2023:Theorem 4.2", *worst.theorems)
+        proof = replace(worst, enclosure=compose(mechanism, self.relation), theorems=theorems).prefaced(*notes)
+        return Assessment(self, self.relation, method, (proof,))
 
     def _published(self, mechanism: Mechanism) -> Assessment:
         if not isinstance(mechanism, DPSGD):
@@ -159,14 +150,9 @@ class MembershipGame(Adversary):
         step = gmip.one_step_mu(dimension, typical, gmip.effective_batch(batch, mechanism.noise_multiplier))
         least = min(step, gmip.differential_privacy_mu(mechanism.noise_multiplier))
         mu = _published_mu(least, mechanism)
-        return Assessment(
-            adversary=self,
-            neighbouring=self.relation,
-            method=Method.PUBLISHED,
-            basis=Basis.APPROXIMATION,
-            curve=GaussianTradeOff(min(mu, _LARGEST_MU)),
-            truth=None,
-            theorems=cite("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
+        formula = Formula(
+            GaussianTradeOff(min(mu, _LARGEST_MU)),
+            theorems=("LEEMANN2023:Corollary 5.1", "LEEMANN2023:Lemma 5.1"),
             conditions=mechanism.conditions,
             notes=(
                 f"As published: mu {mu:.6g} from mu_step {least:.6g}, the smaller of {step:.6g} and the DP value. "
@@ -176,6 +162,7 @@ class MembershipGame(Adversary):
                 _CLT,
             ),
         )
+        return Assessment(self, self.relation, Method.PUBLISHED, (), formula)
 
     def _susceptibility(self, mechanism: DPSGD) -> Susceptibility:
         return float(_dimension(mechanism)) if self.susceptibility is None else self.susceptibility

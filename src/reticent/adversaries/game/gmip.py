@@ -52,6 +52,8 @@ def one_step_mu(dimension: float, susceptibility: float, effective_batch: float)
 
     With ``susceptibility = dimension`` it is sqrt(2 d / (2 n + 1)).
 
+    By LEEMANN2023:Corollary 5.1.
+
     Args:
         dimension: d > 0, released coordinates.
         susceptibility: K > 0 of the target.
@@ -81,6 +83,8 @@ def harmonic_mu(batch_size: float, susceptibility: float, noise_multiplier: floa
     Bounds ``delta^T (n Sigma + n^2 tau^2 I)^-1 delta`` for every covariance Sigma, given K and
     ``|delta| <= 2 C``. Never above the worst case ``mu_DP`` nor above the noise-free ``sqrt(K/n)``. Concave in
     K: ``K = d`` covers the mean of mu^2 over records, not each record.
+
+    By RETICENT:harmonic-rule.
 
     Args:
         batch_size: n > 0, records in a batch.
@@ -213,6 +217,8 @@ def sampled_mu(mu_step: float, sample_rate: float, steps: float) -> float:
 
     An approximation for finite T: conservative in advantage, violated at very low false positive rates
     (LEEMANN2023:G3). Infinite where it exceeds double precision.
+
+    By LEEMANN2023:Lemma 5.1.
 
     Args:
         mu_step: mu of one step that uses the target, > 0.

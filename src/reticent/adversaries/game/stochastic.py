@@ -29,6 +29,8 @@ _LEAST_MU, _HALVINGS = 1e-9, 60  # of the search for a tangent
 class SusceptibilityLaw:
     """A law of the susceptibility K (or of any other number that is drawn with the target).
 
+    By LEEMANN2023:Definition 4.1.
+
     Attributes:
         values: finite, > 0.
         weights: probabilities of the values, of sum 1.
@@ -101,6 +103,8 @@ class DistributionFreeTradeOff(TradeOff):
     ``delta(epsilon)`` is the concave envelope of ``v -> delta of G_sqrt(v)`` at ``v = mean_square``: below the
     tangent point v* the worst law puts mass v/v* on records with mu^2 = v* and none on the others. The worst
     law depends on epsilon, so this bound is attained at each epsilon but not by one law.
+
+    By RETICENT:distribution-free.
 
     Attributes:
         mean_square: mean of mu^2 over records, >= 0. For one step without noise, at most d/n.

@@ -10,8 +10,7 @@ from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
-from reticent.proofs import Basis
-from reticent.proofs.references import cite
+from reticent.proofs import Proof
 from reticent.registry import described
 
 _TOO_WEAK = (
@@ -71,17 +70,13 @@ class NormOnly(Adversary):
         if neighbouring is Neighbouring.REPLACE:
             raise UnsupportedError("the norm test is known for adding, removing and zeroing a record only")
         truth = norm_only_both(self._stated(mechanism))
-        return Assessment(
-            adversary=self,
-            neighbouring=neighbouring,
-            method=Method.PUBLISHED,
-            basis=Basis.APPROXIMATION,
-            curve=truth.pessimistic,
-            truth=truth,
-            theorems=cite("KAISSIS2022:Theorem 1"),
+        proof = Proof(
+            truth,
+            theorems=("KAISSIS2022:Theorem 1",),
             conditions=mechanism.conditions,
             notes=(_TOO_WEAK, *mechanism.notes),
         )
+        return Assessment(self, neighbouring, Method.PUBLISHED, (proof,), proof.as_estimate())
 
     def _stated(self, mechanism: Mechanism) -> Mechanism:
         if self.dimension is None or isinstance(mechanism, Ledger):

@@ -8,15 +8,16 @@ releases, it is too optimistic: KAISSIS2022:G16 and KAISSIS2023:R11 (at the para
 
 from __future__ import annotations
 
-from reticent.accountants.lattice import compose_lattice
-from reticent.accountants.steps import sampled
-from reticent.curves import RelaxedGaussianTradeOff, TradeOff
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import Step
+from reticent.curves import RelaxedGaussianTradeOff, subsampled
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import hull
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Sampler
 from reticent.mechanisms.dpsgd import one_record
 from reticent.mechanisms.ledger import parts_of
+from reticent.pairs import CurvePair
 
 
 def norm_only(mechanism: Mechanism) -> Enclosure:
@@ -31,11 +32,11 @@ def norm_only(mechanism: Mechanism) -> Enclosure:
     Raises:
         UnsupportedError: another release or sampler, several records per person, or no noise.
     """
-    above, below = compose_lattice([_step(part) for part in parts_of(mechanism)])
+    above, below = Lattice().answer([_step(part) for part in parts_of(mechanism)]).sides
     return Enclosure(pessimistic=above, optimistic=below)
 
 
-def _step(part: Mechanism) -> tuple[TradeOff, int]:
+def _step(part: Mechanism) -> Step:
     """The norm test of one release, and how often it ran."""
     if isinstance(part, DPSGD):
         one_record(part, "the norm test")
@@ -48,7 +49,8 @@ def _step(part: Mechanism) -> tuple[TradeOff, int]:
         raise UnsupportedError("the norm test is known for Gaussian noise only")
     if part.noise_multiplier == 0.0:
         raise UnsupportedError("the norm test needs noise_multiplier > 0")
-    return sampled(RelaxedGaussianTradeOff(part.noise_multiplier**-2.0, dimension), rate), count
+    curve = subsampled(RelaxedGaussianTradeOff(part.noise_multiplier**-2.0, dimension), rate)
+    return Step(CurvePair(curve), count)
 
 
 def norm_only_both(mechanism: Mechanism) -> Enclosure:

@@ -8,49 +8,42 @@ from __future__ import annotations
 from typing import Any
 
 from reticent import _check
-from reticent.accountants import worst_case
-from reticent.adversaries.relaxed._answer import Answer, no_relaxed_curve
+from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import parts_of
+from reticent.proofs import Proof
 
 _KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
 _REACTS = "How far the record moves a step may react to everything that was released before, and to its direction."
 _SHARE = "Everybody may know up to {:.4g} of the squared length of each gradient (a bias); the rest has the direction."
-_ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
 _FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
 
 
-def reacting(
-    mechanism: Mechanism, neighbouring: Neighbouring, dimension: int, kind: Gradients, known_share: float
-) -> Answer:
-    """The relaxed attacker whose target's gradients react as ``kind`` allows, or the worst case.
+def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
+    """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer.
 
     Args:
-        mechanism: what was released.
-        neighbouring: between which data sets.
-        dimension: of the space in which the direction is unknown.
-        kind: any but ``fixed``.
+        asked: what was released, and the dimension that is stated.
+        kind: how gradients react.
         known_share: see ``Relaxed``.
     """
-    if kind is Gradients.ANY:
-        keys = worst_case_theorems(mechanism, neighbouring)
-        return Answer(worst_case(mechanism, neighbouring), keys, (_ANY,), average=False)
-    runs = _as_training(mechanism)
-    if runs is None:
-        return no_relaxed_curve(mechanism, neighbouring)
+    runs = _as_training(asked.mechanism)
+    if runs is None or kind not in _FORMS:
+        return None
     share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
     person = any(part.records > 1 for part in parts_of(runs) if isinstance(part, DPSGD))
     needs = [_FORMS[kind], "same-features"]
     needs += ["known-share"] if share else []
     needs += ["independent-directions"] if person else []
-    replaced = neighbouring is Neighbouring.REPLACE
-    truth = (reacting_replace if replaced else reacting_in)(runs, dimension, kind, known_share)
-    keys = (*_KEYS, *(("RETICENT:chain",) if replaced else ()), *worst_case_theorems(mechanism, neighbouring))
-    return Answer(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
+    replaced = asked.neighbouring is Neighbouring.REPLACE
+    truth = (reacting_replace if replaced else reacting_in)(runs, asked.dimension or 1, kind, known_share)
+    chain = ("RETICENT:chain",) if replaced else ()
+    keys = (*_KEYS, *chain, *worst_case_theorems(asked.mechanism, asked.neighbouring))
+    return asked.proof(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
 
 
 def _as_training(mechanism: Mechanism) -> DPSGD | Ledger | None:

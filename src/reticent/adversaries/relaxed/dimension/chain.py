@@ -44,6 +44,8 @@ def relaxed_replace(run: DPSGD, dimension: int) -> Enclosure:
 def chained(curve: TradeOff) -> Polygon:
     """The chain of two steps, each of which has at most the symmetrised ``curve``.
 
+    By RETICENT:chain.
+
     Args:
         curve: symmetric.
     """

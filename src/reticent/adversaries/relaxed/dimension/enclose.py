@@ -259,6 +259,8 @@ def _norms_and_direction(run: DPSGD, dimension: int, norms: Polygon, thresholds:
 
     From R(A) <= e^s P0(A) + delta_1(s) and P1(A) <= e^t R(A) + delta_2(t): delta(s + t) <= e^t delta_1(s) + delta_2(t),
     and the same from P0 by way of R to P1.
+
+    By RETICENT:norms-and-direction.
     """
     kept = overlaps.over_norms(run.noise_multiplier, run.sample_rate, run.steps, dimension)
     later = thresholds[:, None] * _SPLITS
@@ -287,6 +289,8 @@ def log_norms(
     noise: float, rate: float, steps: int, moment: LogMoment, orders: tuple[float, ...] = second_moment.ORDERS
 ) -> dict[float, float]:
     """Per order q, log of an upper bound on ||LR - 1||_q^2.
+
+    By RETICENT:hypercontractive.
 
     Args:
         noise: noise over the clip norm, > 0.

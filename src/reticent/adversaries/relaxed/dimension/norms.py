@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.accountants.lattice import lattice_above, lattice_below
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import Step
 from reticent.curves import LogErrors, RelaxedGaussianTradeOff, Subsampled
 from reticent.curves._logs import log_of
 from reticent.curves.polygon import Sides, polygon_above, polygon_through
+from reticent.pairs import CurvePair
 
 _THRESHOLDS = 400  # above 0 of the polygons of one step; half as many below
 _FURTHEST = 40.0  # threshold
@@ -38,8 +40,8 @@ def composed_norms(noise: float, rate: float, steps: int, dimension: int, advant
         NumericalError: the lattice cannot follow the losses.
     """
     above, below = _step(noise, rate, dimension)
-    width = _SHARE * advantage
-    return Sides(lattice_above([(above, steps)], width, _POINTS), lattice_below([(below, steps)], width, _POINTS))
+    lattice = Lattice(_SHARE * advantage, _POINTS)
+    return Sides(lattice.above([Step(CurvePair(above), steps)]), lattice.below([Step(CurvePair(below), steps)]))
 
 
 def _step(noise: float, rate: float, dimension: int) -> Sides:

@@ -37,6 +37,8 @@ _DOUBT = 1e-13  # of bounds in standard deviations
 def log_deltas(log_norms: dict[float, float], thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As ``second_moment.log_deltas``, for a mixture of shifted Gaussians against the Gaussian.
 
+    By RETICENT:one-normal.
+
     Args:
         log_norms: per order q, the log of an upper bound on ||LR - 1||_q^2; order 2 among them.
         thresholds: l >= 0.

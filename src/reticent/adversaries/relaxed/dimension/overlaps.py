@@ -67,6 +67,8 @@ class Kept:
 def over_absent(noise: float, rate: float, steps: int, dimension: int) -> Kept:
     """With "absent" as the reference.
 
+    By RETICENT:cut-moments.
+
     Args:
         noise: noise over the clip norm, > 0.
         rate: Poisson inclusion probability, in (0, 1).

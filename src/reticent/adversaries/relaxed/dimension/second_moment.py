@@ -43,6 +43,8 @@ def log_chi_square(
 ) -> float:
     """log of an upper bound on ||LR - 1||_q^2 under "absent"; for order 2 it is chi-square, up to rounding.
 
+    By RETICENT:second-moment.
+
     Args:
         noise: noise over the clip norm, > 0.
         rate: Poisson inclusion probability, in (0, 1).

@@ -35,6 +35,8 @@ def log_deltas(
 
     Counts of one group take the largest of them, counts beyond the last group count as no privacy.
 
+    By RETICENT:told-mask.
+
     Args:
         noise: noise over the clip norm, > 0.
         rate: Poisson inclusion probability, in (0, 1).

@@ -39,6 +39,8 @@ def log_chi_square(
 ) -> float:
     """log of an upper bound on ||LR - 1||_q^2 under "absent", whatever the joint law of the directions.
 
+    By RETICENT:whole-user-directions.
+
     Args:
         noise: noise over the clip norm of one record, > 0.
         rate: Poisson inclusion probability of each record, in (0, 1).

@@ -65,6 +65,8 @@ def reacting_in(
     Several records of one person: each direction is uniform for the attacker, and all of them together are independent
     of noise and coins; how they depend on each other is arbitrary.
 
+    By RETICENT:reacting-second-moment.
+
     Args:
         release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
         dimension: of the space in which the attacker does not know the direction, >= 1: a statement of the user.

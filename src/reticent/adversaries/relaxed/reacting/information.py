@@ -67,6 +67,8 @@ class Gains:
 def divergence(parts: Sequence[Steps], setting: Setting) -> float:
     """Upper bound on KL(present || absent), in nats, whatever the order of the parts.
 
+    By RETICENT:reacting-information.
+
     Args:
         parts: at least one, with noise.
         setting: of all parts.

@@ -17,6 +17,8 @@ from reticent.mechanisms.ledger import parts_of
 def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> float:
     """lambda of the optimally weighted sum: sum over releases of (sensitivity / noise)^2.
 
+    By KAISSIS2022:Theorem 2.
+
     Args:
         releases: plain Gaussian releases with noise.
         neighbouring: between which data sets.

@@ -20,13 +20,13 @@ import numpy as np
 
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
-from reticent.accountants.enclose import DISCLOSED
-from reticent.accountants.lattice import compose_lattice
-from reticent.accountants.steps import sampled
+from reticent.accountants.enclose import CURVE
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import Step
 from reticent.adversaries.relaxed.sign import lattice, transform
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds
 from reticent.adversaries.relaxed.sign.step import FoldedNodes
-from reticent.curves import GaussianTradeOff, LogErrors, RelaxedGaussianTradeOff, TradeOff, symmetrised
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, subsampled, symmetrised
 from reticent.curves._logs import LOG_2, log1mexp
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
@@ -34,7 +34,6 @@ from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.ledger import parts_of
-from reticent.pairs.whole_user import WholeUserPair
 
 Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
@@ -106,6 +105,8 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
     sampled steps, many kinds of steps) the answer is the worst case above and the two-sided test of the worst case
     below, at most log 2 in epsilon apart, and ``notes`` say why.
 
+    By RETICENT:common-sign.
+
     Args:
         mechanism: one run, or several of one model: the sign is the same in all of them.
 
@@ -122,11 +123,11 @@ def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
         return Enclosure.exact(RelaxedGaussianTradeOff(squared, 1))
     if len(drawn) == 1 and squared == 0.0 and drawn[0][1] == drawn[0][0].records == 1:
         only = drawn[0][0]
-        return Enclosure.exact(sampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
+        return Enclosure.exact(subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
     kinds = [*drawn, *([(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else [])]
-    known = [(_sign_known(kind), steps) for kind, steps in kinds]
-    cheap = two_sided(CheapBounds(known, [(math.inf, kind.largest_decrease) for kind, _ in kinds]).below())
-    if float(cheap.delta(0.0)) > DISCLOSED:
+    known = _sign_known(kinds)
+    cheap = two_sided(CheapBounds(known).below())
+    if float(cheap.delta(0.0)) > CURVE.disclosed:
         return Enclosure(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
     try:
         return _enclosure(kinds)
@@ -158,11 +159,9 @@ def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float
     return sorted(counts.items(), key=repr), squared
 
 
-def _sign_known(kind: GaussianSign) -> TradeOff:
-    """One step for an attacker who knows the sign."""
-    if kind.records > 1:
-        return WholeUserPair(1.0 / kind.slope, kind.rate, kind.records)
-    return sampled(GaussianTradeOff(kind.slope), kind.rate)
+def _sign_known(kinds: Kinds) -> list[Step]:
+    """The steps for an attacker who knows the sign."""
+    return [Step(kind.sign_known, steps) for kind, steps in kinds]
 
 
 def _enclosure(kinds: Kinds) -> Enclosure:
@@ -208,7 +207,7 @@ def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
 def _coarse(kinds: Kinds) -> Sides:
     """From the worst case alone: one-sided losses above, a two-sided test below."""
     with np.errstate(invalid="ignore"):
-        above, below = compose_lattice([(_sign_known(kind), steps) for kind, steps in kinds], max_points=_COARSE_POINTS)
+        above, below = Lattice(points=_COARSE_POINTS).answer(_sign_known(kinds)).sides
     return Sides(_halved(above, kinds), two_sided(below))
 
 

@@ -12,15 +12,15 @@ import numpy as np
 
 from reticent.accountants.bounds import CheapBounds, loudest_step
 from reticent.accountants.compose import compose
-from reticent.accountants.steps import curve_of, sampled
+from reticent.accountants.steps import Step
 from reticent.adversaries.relaxed.sign.join import UNRESOLVED, both_directions, latticed, no_more_than, two_sided
 from reticent.adversaries.relaxed.sign.noise import LaplaceSign
-from reticent.curves import RelaxedLaplaceTradeOff, symmetrised
+from reticent.curves import RelaxedLaplaceTradeOff, subsampled, symmetrised
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import hull
 from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import Laplace, Neighbouring
-from reticent.pairs.base import LaplacePair
+from reticent.pairs import LaplacePair
 
 
 @lru_cache(maxsize=64)
@@ -28,6 +28,8 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Enclosure:
     """Enclosure of the common-sign curve, symmetrised; exact for one release.
 
     Where the lattice cannot follow the losses: the worst case above, a two-sided test of it below; ``notes`` say why.
+
+    By RETICENT:laplace-sign.
 
     Args:
         mechanism: with noise.
@@ -43,12 +45,11 @@ def laplace_sign(mechanism: Laplace, neighbouring: Neighbouring) -> Enclosure:
         raise UnsupportedError("one unknown sign under replacement is not proven for sampled Laplace releases")
     if mechanism.releases == 1:
         one = RelaxedLaplaceTradeOff(shift)
-        return Enclosure.exact(symmetrised(sampled(one, rate)))
+        return Enclosure.exact(symmetrised(subsampled(one, rate)))
     worst = compose(mechanism, neighbouring).pessimistic
-    pair = LaplacePair(1.0, rate, shift)
-    step = [(curve_of(pair), mechanism.releases)]
+    step = [Step(LaplacePair(1.0, rate, shift), mechanism.releases)]
     with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
-        below = hull([two_sided(loudest_step(step)), two_sided(CheapBounds(step, [pair.largest_losses]).below())])
+        below = hull([two_sided(loudest_step(step)), two_sided(CheapBounds(step).below())])
     try:
         fine = latticed([(LaplaceSign(rate, shift), mechanism.releases)])
     except NumericalError as error:

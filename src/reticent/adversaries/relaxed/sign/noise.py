@@ -15,6 +15,7 @@ import numpy as np
 
 from reticent.curves._logs import HALF_LOG_TWO_PI
 from reticent.errors import NumericalError
+from reticent.pairs import GaussianPair, Pair, WholeUserGaussianPair
 from reticent.pairs.gaussian_mixture import log_mixture
 from reticent.pairs.whole_user import log_binomial
 
@@ -58,6 +59,8 @@ class SignNoise(Protocol):
 class GaussianSign:
     """N(0, 1) against its mixture with shifts of k * slope, k ~ Binomial(records, rate).
 
+    By RETICENT:whole-user-sign.
+
     Attributes:
         rate: p, in (0, 1]; 1 for one record only.
         slope: m, the clip norm over the standard deviation of the noise; > 0.
@@ -77,9 +80,11 @@ class GaussianSign:
         return min(_FINE, _OF_SHIFT / (self.records * self.slope))
 
     @property
-    def largest_decrease(self) -> float:
-        """-``loss`` stays below it."""
-        return math.inf if self.rate == 1.0 else -self.records * math.log1p(-self.rate)
+    def sign_known(self) -> Pair:
+        """One step for an attacker who knows the sign."""
+        if self.records > 1:
+            return WholeUserGaussianPair(1.0 / self.slope, self.rate, self.records)
+        return GaussianPair(1.0, self.rate, self.slope)
 
     @property
     def _reach(self) -> float:
