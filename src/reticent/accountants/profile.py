@@ -395,7 +395,7 @@ def advantage_map(
 ) -> np.ndarray:
     """``advantage`` on a grid; shape (noise multipliers, sample rates): estimates as good as there.
 
-    Nodes are shared by a row of the grid. Where the transform does not decay (few sampled steps, little noise) the upper
+    Nodes are shared by a row of the grid. Where the transform does not decay (few steps, little noise) the upper
     end of a certified enclosure is given: slower, and safe.
 
     Args:
