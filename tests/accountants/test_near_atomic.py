@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from reticent.accountants.compose import compose
 from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.risk import advantage
 
 CELL, HALF = 2.0**-8, 2**15  # losses within 128
 LOSSES = CELL * np.arange(-HALF, HALF + 1)

@@ -360,18 +360,10 @@ def _obeying(curves: Sequence[TradeOff], pick: Callable[[np.ndarray, np.ndarray]
     thresholds = _slopes_of(polygons, _SMOOTH if len(polygons) < len(curves) else None)
     forward, back = thresholds[thresholds >= 0.0], -thresholds[thresholds < 0.0]
     bounds = [np.concatenate([c.reversed.log_delta(back), c.log_delta(forward)]) for c in curves]
-    rests = [np.concatenate([_log_rest(c.reversed, back), _log_rest(c, forward)]) for c in curves]
-    log_delta, log_rest = np.minimum(bounds[0], 0.0), np.minimum(rests[0], 0.0)
-    for bound, rest in zip(bounds[1:], rests[1:], strict=True):
+    log_delta = np.minimum(bounds[0], 0.0)
+    for bound in bounds[1:]:
         log_delta = pick(log_delta, np.minimum(bound, 0.0))
-        log_rest = -pick(-log_rest, -np.minimum(rest, 0.0))
-    return polygon_above(thresholds, log_delta, log_rest)
-
-
-def _log_rest(curve: TradeOff, thresholds: np.ndarray) -> np.ndarray:
-    """log(1 - delta), beta + e^l alpha: known to all digits where delta is next to 1."""
-    rates = curve.errors(thresholds)
-    return np.logaddexp(rates.fnr, thresholds + rates.fpr)
+    return polygon_above(thresholds, log_delta)
 
 
 def _slopes_of(curves: Sequence[PolygonTradeOff], others: np.ndarray | None = None) -> np.ndarray:
