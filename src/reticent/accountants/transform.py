@@ -12,10 +12,10 @@ import numpy as np
 
 from reticent.accountants.contour import Contour, Enclosed, Laws, Moments, build_contour, chernoff_moments
 from reticent.accountants.cut_moments import SampledStep, cut_moments
+from reticent.accountants.readings import Block, read
 from reticent.accountants.route import Answer, Route
 from reticent.accountants.steps import Step, Steps
 from reticent.curves import LogErrors
-from reticent.curves._logs import TINY, log1mexp
 from reticent.curves.polygon import Sides, mirrored, polygon_above, polygon_through
 from reticent.errors import NumericalError
 from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
@@ -23,7 +23,6 @@ from reticent.pairs.transforms import Law, PlainGaussian
 
 _DEEPEST = -41.0  # log delta at which curves end
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
-_SLACK = 1e-12
 _TIGHT = 1e-8
 _MAX_SPANS = 24
 _HOPELESS = 1e-3
@@ -78,7 +77,6 @@ _STUCK, _LITTLE = 300.0, 0.9  # reach from which on more nodes must take away a 
 _PER_BLOCK, _SPAN = 500, 1.5  # thresholds of a block for each span; its length, in standard deviations
 _CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
-_BELOW_ONE = 1.0 - 1e-16  # keeps a complement above 0
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
 
@@ -139,7 +137,7 @@ class SpectralComposition:
         if contour is None:
             return None
         with np.errstate(all="ignore"):
-            return self._read(contour, thresholds).points
+            return read(contour, thresholds, self._spread > _APART).points
 
     def _serves(self, threshold: float) -> Contour | None:
         return next((contour for low, high, contour in self._serving if low <= threshold <= high), None)
@@ -196,7 +194,7 @@ class SpectralComposition:
             points = LogErrors.joined(points, points.exchanged.at(slice(-2, None, -1)))
         return Sides(polygon_above(thresholds, log_delta, log_rest), polygon_through(points))
 
-    def _computed(self, per_block: int) -> list[_Block]:
+    def _computed(self, per_block: int) -> list[Block]:
         """The blocks that can be had, among them those next to threshold 0.
 
         Outwards from 0; where a contour cannot be had, the last one serves the rest of its side.
@@ -206,8 +204,8 @@ class SpectralComposition:
         before = self._outwards([block for block in reversed(planned) if block[2] <= 0.0], per_block)
         return [*reversed(before), *self._outwards([block for block in planned if block[1] >= 0.0], per_block)]
 
-    def _outwards(self, planned: list[_Planned], per_block: int) -> list[_Block]:
-        found: list[_Block] = []
+    def _outwards(self, planned: list[_Planned], per_block: int) -> list[Block]:
+        found: list[Block] = []
         last, failed = 0.5, False
         for c, low, high in planned:
             if not failed:
@@ -413,7 +411,7 @@ class SpectralComposition:
         offset = 1.0 if side > 0 else 0.0
         return float(np.min(logs + (offset - exponents) * threshold))
 
-    def _block(self, c: float, low: float, high: float, count: int) -> _Block:
+    def _block(self, c: float, low: float, high: float, count: int) -> Block:
         contour = self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
         spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self._spread)))), _MAX_SPANS)
@@ -421,26 +419,9 @@ class SpectralComposition:
         thresholds = thresholds[:-1] if low >= 0.0 else thresholds[1:]
         if high == 0.0:
             thresholds = thresholds[:-1]
-        block = self._read(contour, thresholds)
+        block = read(contour, thresholds, self._spread > _APART)
         self._serving.append((low, high, contour))
         return block
-
-    def _read(self, contour: Contour, thresholds: np.ndarray) -> _Block:
-        """What ``contour`` says at ``thresholds``, all of one sign."""
-        above, outward = thresholds[-1] >= 0.0, np.abs(thresholds)
-        bounds = contour.delta(thresholds) if above else contour.reversed_delta(thresholds)
-        fpr, fnr = contour.log_fpr(thresholds), contour.log_fnr(thresholds)
-        rates = LogErrors(
-            fpr.upper, _log(contour.tnr(thresholds).lower), fnr.upper, _log(contour.tpr(thresholds).lower)
-        )
-        known = _attained(outward, bounds.lower, fpr if above else fnr)
-        points = LogErrors.joined(rates, known if above else known.exchanged)
-        upper = np.clip(bounds.upper * (1.0 + _SLACK), TINY, 1.0)
-        if 0.0 < contour.c < 1.0 and self._spread > _APART:
-            log_rest = np.minimum(contour.log_overlap(thresholds) - _SLACK, 0.0)
-        else:
-            log_rest = np.log1p(-upper * _BELOW_ONE)
-        return _Block(thresholds, np.log(upper), log_rest, points)
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,32 +469,6 @@ def _transform_of(steps: tuple[Step, ...]) -> SpectralComposition | None:
         else:
             return None
     return SpectralComposition(tuple(sampled), plain)
-
-
-class _Block(NamedTuple):
-    """What one contour says at its thresholds."""
-
-    thresholds: np.ndarray
-    log_delta: np.ndarray
-    log_rest: np.ndarray
-    points: LogErrors
-
-
-def _log(rates: np.ndarray) -> np.ndarray:
-    return np.log(np.clip(rates, TINY, 1.0))
-
-
-def _attained(thresholds: np.ndarray, delta: np.ndarray, fpr: Enclosed) -> LogErrors:
-    """Log rates of tests that are no stronger than the tests at ``thresholds`` l >= 0; ``fpr`` holds logarithms.
-
-    Delta is known better than either rate: where a rate a within [a-, a+] goes with delta, the test that is
-    asked with probability a-/a only has the rates a- and a- (e^l + delta / a). Not a number where nothing is known.
-    """
-    known = (fpr.lower > -np.inf) & (delta > 0.0)
-    few = np.where(known, fpr.lower, np.nan)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        many = np.minimum(few + np.logaddexp(thresholds, np.log(delta * (1.0 - _SLACK)) - fpr.upper), 0.0)
-        return LogErrors(few, log1mexp(few), log1mexp(many), many)
 
 
 def _reach(step: SampledStep, variance: float) -> float:
