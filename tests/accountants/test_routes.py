@@ -7,13 +7,17 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.accountants import WorstCaseProfile, advantage, certified_advantage, compose
+from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.profile import advantage_map
-from reticent.accountants.steps import steps_of
-from reticent.accountants.transform import transform_of
+from reticent.accountants.route import ROUTES, Route
+from reticent.accountants.steps import Step, steps_of
+from reticent.accountants.transform import Transform, transform_of
 from reticent.adversaries import WorstCase
+from reticent.curves import GaussianTradeOff
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
+from reticent.pairs import CurvePair
 from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
 from reticent.risk import delta_at_epsilon
 
@@ -43,6 +47,29 @@ def test_a_route_that_fails_says_why(monkeypatch):
     assert len(bracket.notes) == 1
     assert "no room on the grid" in bracket.notes[0]
     compose.cache_clear()
+
+
+def test_routes_of_other_packages_are_asked_where_ours_are_wide(monkeypatch):
+    class Narrow(Route):
+        """Knows what a plain lattice knows."""
+
+        name = "narrow"
+
+        def answer(self, steps):
+            return answer(Lattice(5e-8, 2**16, 1e-15), steps)
+
+    answer = Lattice.answer
+    steps = [Step(CurvePair(GaussianTradeOff(0.3)), 40)]
+    monkeypatch.setattr(Transform, "answer", no_room)
+    ROUTES.add(Narrow)
+    try:
+        assert "narrow" not in [attempt.name for attempt in enclose(steps).trace]
+        monkeypatch.setattr(Lattice, "answer", no_room)
+        assert enclose(steps).trace[-1].name == "narrow"
+        assert enclose(steps).width < 1e-6
+    finally:
+        ROUTES.remove("narrow")
+    assert enclose(steps).width > 1e-3
 
 
 def test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves():

@@ -142,7 +142,7 @@ def _asked_data(asked: dict[str, Any], data: PublicData | DataRecord, *, named: 
 
 
 def _table(table: dict[str, Any], data: PublicData | DataRecord, *, named: bool) -> dict[str, Any]:
-    """Commitments in place of digests; whether columns were read off the records, and which only by consent."""
+    """Commitments instead of digests; whether columns were read off the records, and which only by consent."""
     found: dict[str, Any] = {}
     for name in ("file", "schema"):
         digest, shown = table.get(f"{name}_sha256"), table.get(f"{name}_commitment")

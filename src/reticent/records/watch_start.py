@@ -74,7 +74,7 @@ def continued(first: WatchedRun, later: Run) -> Run:
     """The ledger of both loops: that of the later one, with the earlier one in it.
 
     Raises:
-        ParameterError: the later one began elsewhere, or the two speak of different people.
+        ParameterError: the later one began elsewhere, or the two are about different people.
     """
     from reticent.records.watched_run import PublicWatchedRun
 
@@ -132,7 +132,7 @@ def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:
         if first.earlier:
             yield where, "holds earlier ledgers itself"
         for field, problem in first.contradictions():
-            if index == 0 or not field.startswith("start."):  # what a later link continues stands before it
+            if index == 0 or not field.startswith("start."):  # a later link continues the one before it
                 yield f"{where}.{field}", problem
         if not set(first.faults) <= set(run.faults):
             yield "faults", f"lacks faults of {where}"

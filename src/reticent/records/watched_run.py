@@ -168,7 +168,7 @@ class Tally(Closed):
 
 
 class MeasuredChange(Closed):
-    """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``.
+    """What a recorder accumulated about one attribute: the fields of ``adversaries.attribute.SensitivityRecord``.
 
     Attributes:
         steps: noisy updates seen.
