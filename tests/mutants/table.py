@@ -16,6 +16,9 @@ LAWS = "tests/accountants/test_laws.py"
 SAMPLERS = "tests/accountants/test_samplers.py"
 COMPOSE = "tests/accountants/test_compose.py"
 NEAR_ATOMIC = "tests/accountants/test_near_atomic.py"
+ROUTES = "tests/accountants/test_routes.py"
+REFEREE = "tests/accountants/test_referee_cases.py"
+POLYGON = "tests/curves/test_polygon.py"
 COMMON_SIGN = "tests/adversaries/relaxed/test_common_sign.py"
 SIGN_LATTICE = "tests/adversaries/relaxed/test_sign_lattice.py"
 SCHEDULES = "tests/adversaries/relaxed/test_sign_schedules.py::TestErrorTerms"
@@ -133,7 +136,7 @@ MUTANTS = (
     Mutant("laws: nodes left out", "reticent/pairs/sampled_gaussian.py", "        return sum(math.exp(min(tail, 700.0)) for tail in tails)", "        return 0.0", TERMS + "::test_nodes_left_out_are_paid_for"),
     Mutant("laws: rule", "reticent/pairs/sampled_gaussian.py", "error = rule + steady.rest[0]", "error = 0.0 * rule + steady.rest[0]", LAWS),
     Mutant("laws: what a cut contour leaves", "reticent/pairs/sampled_gaussian.py", "np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]", "np.cumsum(along[:, top:], axis=1)", LAWS + "::test_a_contour_that_is_cut_pays_for_what_it_leaves"),
-    Mutant("transform: a test asked less often", "reticent/accountants/transform.py", "nan)) - np.log(fpr.upper)", "nan)) - np.log(fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
+    Mutant("transform: a test asked less often", "reticent/accountants/readings.py", "np.log(delta * (1.0 - _SLACK)) - fpr.upper)", "np.log(delta * (1.0 - _SLACK)) - fpr.lower)", COMPOSE + "::test_a_test_that_is_asked_less_often_is_no_stronger"),
     Mutant("certified: rule", "reticent/accountants/advantage_alone.py", "off = law.rule(0.5, t) + real.rest[0]", "off = real.rest[0]"),
     Mutant("certified: nodes without sines", "reticent/accountants/advantage_alone.py", "law.turning(tilted) * t + left_out", "law.turning(tilted) * t", TERMS + "::test_nodes_without_sines_are_paid_for"),
     Mutant("certified: alias", "reticent/accountants/advantage_alone.py", "max(value - slack - alias, 0.0)", "max(value - slack, 0.0)"),
@@ -143,7 +146,14 @@ MUTANTS = (
     Mutant("cheap bounds: what the grid misses, below", "reticent/accountants/bounds.py", "np.logaddexp(fnr, math.log(max(lost, TINY)))", "fnr"),
     Mutant("cut moments: probability left out", "reticent/accountants/cut_moments.py", "* lost / step.count\n", "* 0.0\n"),
     Mutant("cut moments: lower end of a cell", "reticent/accountants/cut_moments.py", "np.maximum(excess[:, :-1], excess[:, 1:])", "excess[:, :-1]"),
-    Mutant("contour: aliases", "reticent/accountants/contour.py", "near * (self._right(thresholds) + self._left(thresholds)))", "0.0 * thresholds)", ENCLOSURE),
+    Mutant("contour: aliases", "reticent/accountants/contour.py", "        images = self._right(thresholds, log_factor) + self._left(thresholds, log_factor)\n        return _ordered([(scale * total", "        images = 0.0 * thresholds\n        return _ordered([(scale * total", ENCLOSURE),
+    Mutant("polygons: a tail that is not followed backwards", "reticent/curves/polygon.py", "for rates in (self.vertices, self.reversed.vertices)", "for rates in (self.vertices,)", POLYGON + "::test_a_tail_that_is_left_out_backwards_is_not_reached"),
+    Mutant("contour: what is left of a delta next to 1", "reticent/accountants/readings.py", "if apart and 0.0 < contour.c < 1.0:", "if False:", REFEREE + "::test_no_privacy_is_said_in_digits"),
+    Mutant("transform: the last contour does not serve on", "reticent/accountants/transform.py", "            try:\n                found.append(self._block(last, low, high, per_block))", "            try:\n                raise NumericalError(\"none\")", ROUTES + "::test_a_contour_that_cannot_be_had_is_told_and_the_one_before_it_serves"),
+    Mutant("worst case: only one direction of a single delta", "reticent/accountants/compose.py", "return max(way[0] for way in known), max(way[1] for way in known)", "return known[-1]", ROUTES + "::test_a_question_of_one_delta_has_digits_in_both_directions"),
+    Mutant("lattices: as fine as a small advantage asks", "reticent/accountants/enclose.py", "self.relative * advantage", "self.width", NEAR_ATOMIC + "::test_a_small_advantage_is_known_to_some_digits"),
+    Mutant("diameters: rounding of distances to a centre", "reticent/sensitivity/diameter.py", "+ roundings * (product + half)", "- roundings * (product + half)", "tests/training/test_recorder.py::test_diameters_of_random_sets"),
+    Mutant("estimates: a lattice that wraps around", "reticent/accountants/profile.py", "max(20.0 * spread, 2.0 * furthest)", "20.0 * spread", ROUTES + "::test_a_lattice_of_estimates_does_not_wrap_around"),
     Mutant("contour: truncation", "reticent/accountants/contour.py", "error + tail * self.beyond / np.pi", "error", ENCLOSURE),
     Mutant("sign lattice: reach", "reticent/adversaries/relaxed/sign/lattice.py", "steps * noise.lost", "0.0", SIGNS),
     Mutant("sign lattice: rounding of delta", "reticent/adversaries/relaxed/sign/lattice.py", "rounding * (q + grown * p)", "0.0", SIGNS),
