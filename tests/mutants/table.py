@@ -61,6 +61,8 @@ FACTS = "tests/adversaries/test_facts_to_claims.py"
 EPOCHS = "tests/mechanisms/test_epochs.py"
 ROUNDED = "tests/accountants/test_rounded_ends.py"
 POINTS = "tests/calibration/test_points.py"
+ALLOCATION = "tests/accountants/test_random_allocation.py"
+TRUNCATED = "tests/accountants/test_truncated.py"
 BRIDGES = "tests/interop/test_bridges.py"
 BEST = "tests/proofs/test_best.py"
 CLAIMS, CONDITIONS = "tests/proofs/test_claims.py", "tests/adversaries/test_conditions.py"
@@ -450,6 +452,19 @@ MUTANTS = (
     Mutant("final model: one shift for replacement", "reticent/adversaries/final_model.py", "once = neighbouring.sensitivity * run.records", "once = 1.0 * run.records", "tests/adversaries/test_final_model.py"),
     Mutant("final model: an epoch broken off is none", "reticent/adversaries/final_model.py", "epochs = -(-run.steps // batches)", "epochs = max(run.steps // batches, 1)", "tests/adversaries/test_final_model.py"),
     Mutant("final model: any sampler", "reticent/adversaries/final_model.py", "run.sampler is Sampler.CYCLIC and run.records == 1", "run.sampler.in_passes and run.records == 1", "tests/adversaries/test_final_model.py"),
+    Mutant("allocation: shares of a spread exchanged", "reticent/pairs/allocated_sum.py", "mass += np.bincount(cell, weight * (1.0 - share), size) + np.bincount(cell + 1, weight * share, size)", "mass += np.bincount(cell, weight * share, size) + np.bincount(cell + 1, weight * (1.0 - share), size)", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: what lies beyond the grid is dropped", "reticent/pairs/allocated_sum.py", "lost += float(weight @ np.maximum(at - points[-1], 0.0))", "lost += 0.0", ALLOCATION + "::TestOneEpoch::test_what_lies_beyond_the_grid_is_counted"),
+    Mutant("allocation: cells at their points", "reticent/pairs/allocated_sum.py", "return Law(grid, points + moved,", "return Law(grid, points + 0.0 * moved,", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: heads are added once", "reticent/pairs/allocated_sum.py", "yield _doubled(_convolved(a, body_a", "yield (_convolved(a, body_a", ALLOCATION + "::TestOneEpoch::test_mean_and_mass_are_kept"),
+    Mutant("allocation: the stronger side from below", "reticent/accountants/lattice.py", "(self.below(weaker(steps)),)", "(self.below(steps),)", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
+    Mutant("allocation: the weaker side from above", "reticent/pairs/random_allocation.py", "return random_allocation(self.noise_multiplier, self.bins)[0]", "return random_allocation(self.noise_multiplier, self.bins)[1]", ALLOCATION + "::TestEpochs::test_steps_that_are_known_from_both_sides"),
+    Mutant("allocation: a started epoch in a lower end", "reticent/mechanisms/hidden_steps.py", "run.steps // batches if attained", "-(-run.steps // batches) if attained", ALLOCATION + "::TestEpochs::test_an_epoch_that_was_started_counts"),
+    Mutant("allocation: epochs of one assignment as if drawn anew", "reticent/mechanisms/hidden_steps.py", "noise / math.sqrt(epochs), 1", "noise, 1", ALLOCATION + "::TestEpochs::test_one_assignment_is_less_noise"),
+    Mutant("allocation: more bins than k uses leave", "reticent/mechanisms/hidden_steps.py", "bins = batches // uses", "bins = batches", ALLOCATION + "::TestEpochs::test_several_uses_in_an_epoch"),
+    Mutant("allocation: more bins than there may be", "reticent/mechanisms/dpsgd.py", "math.floor((1.0 + _ONE) / sample_rate)", "math.ceil((1.0 - _ONE) / sample_rate)", ALLOCATION + "::TestEpochs::test_fewer_bins_are_the_safe_side"),
+    Mutant("truncated: nobody is displaced", "reticent/mechanisms/hidden_steps.py", "pairs.GaussianPair(noise, full_rate, 2.0)", "pairs.GaussianPair(noise, full_rate, 1.0)", TRUNCATED + "::TestDominance::test_all_draws"),
+    Mutant("truncated: the target never fills a batch", "reticent/mechanisms/hidden_steps.py", "bdtrc(most - 1, records - 1, rate)", "bdtrc(most, records - 1, rate)", TRUNCATED + "::TestDominance::test_the_probabilities"),
+    Mutant("tails: an untilted mass", "reticent/accountants/lattice.py", "found.mass[zero:]) * np.exp(-tilt * losses)", "found.mass[zero:]) * np.exp(-1.1 * tilt * losses)", ALLOCATION + "::TestEpochs::test_tails_of_many_steps_keep_their_digits"),
     Mutant("lists: a broken package is left out", "reticent/registry.py", "        except Exception as error:\n", "        except Exception as error:\n            return\n", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: a broken package is named once", "reticent/registry.py", "            self._searched = False\n", "", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
     Mutant("lists: any class is an attacker", "reticent/registry.py", "not (isinstance(kind, type) and issubclass(kind, self._base))", "not isinstance(kind, type)", REGISTRY + "::test_what_cannot_be_used_is_named_each_time"),
