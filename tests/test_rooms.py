@@ -1,8 +1,14 @@
-"""What import rules do not see: imports by string, in the syntax trees of the whole package."""
+"""What import rules do not see: imports by string, and files that import each other in a circle.
+
+Both are read from the syntax trees of the whole package. The floors are in ``pyproject.toml``.
+"""
 
 from __future__ import annotations
 
 import ast
+import tomllib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -43,3 +49,47 @@ def test_every_package_says_what_belongs_there() -> None:
     for room in (folder for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()):
         said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
         assert len(said.split()) > 15, room.name
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Modules of the library that a file imports, in functions too; imports for type checkers do not run."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    checks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))
+    hidden = {id(node) for check in checks for node in ast.walk(check)}
+    for node in (node for node in ast.walk(tree) if id(node) not in hidden):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in MODULES else node.module
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as found:
+        return list(found.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert circle({name: set(imported(path)) - {name} for name, path in MODULES.items()}) == []
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+
+
+def test_every_package_has_its_floor() -> None:
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    floors, *_ = project["tool"]["importlinter"]["contracts"]
+    named = {name.strip() for layer in floors["layers"] for name in layer.split("|")}
+    rooms = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert rooms - {"__init__", "__main__"} == named
+    assert floors["exhaustive"]

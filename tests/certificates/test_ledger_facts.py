@@ -14,7 +14,7 @@ from reticent.certificates.ledger_rules import STATED_RULES, contradictions
 from reticent.certificates.schema import Declaration, Edition
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Sampler
-from reticent.records.publication import published, published_watch
+from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger, RunLedger
 from reticent.records.run_rules import RUN_RULES, poisson_is_impossible
 from reticent.records.run_warnings import RunWarning
@@ -416,7 +416,7 @@ ATTACKED = {
     ),
     "public run": lambda: published(make_ledger()),
     "opacus": poisson,
-    "public opacus": lambda: published_watch(poisson()),
+    "public opacus": lambda: poisson().published(),
     "plain loop": shuffled,
     "accumulation": lambda: shuffled(segments=[{"noise_multiplier": 1.1, "steps": 9, "batches": 2, "passes": 3}]),
     "weighted": lambda: shuffled(
@@ -466,7 +466,7 @@ def test_ten_thousand_random_edits_lower_no_number(name: str) -> None:
 def test_the_attacks_would_notice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the rules, edits of the same kind get through: the attack is strong enough to find what they close."""
     ledger = make_ledger()
-    monkeypatch.setattr("reticent.records.run_rules.RUN_RULES", ())
+    monkeypatch.setattr("reticent.records.run_ledger.RUN_RULES", ())
     assert len(survivors(ledger, 400, seed=1)) > 5
 
 

@@ -13,6 +13,8 @@ MOST_STEPS = 1_000_000
 """Steps of one run: its ledger is written and read in seconds."""
 OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
 """What may differ between stages."""
+MOST_STAGES = 64
+"""Stages of one run: each costs a composition of its own."""
 
 
 class PublicData(Closed):

@@ -15,8 +15,7 @@ from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.mechanisms import Neighbouring, Sampler
-from reticent.records.run_ledger import MOST_STAGES
-from reticent.records.run_parts import MOST_STEPS
+from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
 from reticent.records.run_warnings import Randomness
 from reticent.text import one_of
 from reticent.training.config_data import DataConfig
