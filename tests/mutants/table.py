@@ -124,7 +124,7 @@ MUTANTS = (
     Mutant("reacting: features that nobody saw", "reticent/mechanisms/gradients.py", 'self.kind is not Gradients.ANY and self.features == "same"', "self.kind is not Gradients.ANY", CONDITIONS),
     Mutant("attribute: a stated change needs nothing", "reticent/adversaries/attribute.py", 'return () if free else (condition("bounded-change", Status.DECLARED),)', "return ()", CONDITIONS),
     Mutant("attribute: audited records stand for all", "reticent/adversaries/attribute.py", "if self.basis is not Basis.PROOF or self.record.scope is Scope.WHOLE_DATA:", "if True:", CONDITIONS),
-    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "return () if self.sample_rate == 1.0 or public else", "return () if self.sample_rate == 1.0 or self.sampler is not Sampler.POISSON else", CONDITIONS),
+    Mutant("draws that amplify may be seen", "reticent/mechanisms/dpsgd.py", "return () if self._whole or public else", "return () if self._whole or self.sampler is not Sampler.POISSON else", CONDITIONS),
     Mutant("a run that stopped counts what ran", "reticent/records/run_ledger.py", "planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))", "planned = self._equal_steps()", "tests/records/test_vouched.py"),
     Mutant("a run that stopped: the noise of its first step", "reticent/records/run_ledger.py", "return min(noises), max(rates), min(norms)", "return noises[0], max(rates), min(norms)", "tests/records/test_vouched.py"),
     Mutant("headline: draws may be seen", "reticent/certificates/sentences.py", 'return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers', "return answers", "tests/certificates/test_sentences.py"),
