@@ -17,7 +17,6 @@ from reticent.audit.one_run import (
     GuessCounts,
     Guesses,
     audit_epsilon_one_run,
-    audit_epsilon_one_run_f_dp,
     audit_mu_one_run,
     count_guesses,
 )
@@ -57,7 +56,6 @@ __all__ = [
     "audit_epsilon",
     "audit_epsilon_if_gaussian",
     "audit_epsilon_one_run",
-    "audit_epsilon_one_run_f_dp",
     "audit_mu",
     "audit_mu_one_run",
     "count_guesses",

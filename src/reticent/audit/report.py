@@ -14,7 +14,7 @@ from reticent.audit.lower_bounds import (
     audit_epsilon_if_gaussian,
     audit_mu,
 )
-from reticent.audit.one_run import Guesses, audit_epsilon_one_run, audit_epsilon_one_run_f_dp, audit_mu_one_run
+from reticent.audit.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
 from reticent.audit.roc import auc_interval, delong, tpr_interval
 from reticent.audit.scores import Design, Scores
 from reticent.audit.thresholds import ThresholdRule
@@ -93,7 +93,8 @@ def audit(
         delta: for epsilon, strictly between 0 and 1.
         fprs: false positive rates at which the true positive rate is reported.
         rule: how thresholds are chosen; ``Ranks()`` by default.
-        guesses: for one run, fixed in advance; the outer third of the canaries by default.
+        guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from the
+            first claim for the bounds.
         confidence: of each statement, in (0, 1).
         progress: called with (statements made, statements wanted).
 
@@ -107,13 +108,13 @@ def audit(
         lambda: audit_advantage(scores, rule, confidence),
         lambda: audit_epsilon_if_gaussian(scores, delta, rule, confidence),
     ]
-    if one_run:
-        makers += [
-            lambda: audit_epsilon_one_run(scores, delta, guesses, confidence),
-            lambda: audit_epsilon_one_run_f_dp(scores, delta, guesses, confidence),
-            lambda: audit_mu_one_run(scores, guesses, confidence),
-        ]
     claims, done = claims or {}, 0
+    if one_run:
+        made = guesses or Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
+        makers += [
+            lambda: audit_epsilon_one_run(scores, delta, made, confidence),
+            lambda: audit_mu_one_run(scores, made, confidence),
+        ]
     wanted = len(makers) + len(claims) + 1
 
     def step() -> None:
