@@ -152,7 +152,12 @@ def test_randomised_response_is_not_thrown_away() -> None:
 
 @pytest.mark.parametrize(
     ("canaries_", "guesses", "correct", "least"),
-    [(10**6, 333_332, 333_332, 11.6), (20_000, 6_666, 6_666, 7.7), (15_000, 5_000, 4_990, 5.6), (30_000, 500, 340, 0.57)],
+    [
+        (10**6, 333_332, 333_332, 11.6),
+        (20_000, 6_666, 6_666, 7.7),
+        (15_000, 5_000, 4_990, 5.6),
+        (30_000, 500, 340, 0.57),
+    ],
 )
 def test_no_bound_is_zero_because_delta_is_large_at_epsilon_zero(canaries_, guesses, correct, least) -> None:
     counts = GuessCounts(canaries_, guesses, correct)

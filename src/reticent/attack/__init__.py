@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reticent.attack.attribute_inference import attack_attribute
+    from reticent.attack.canaries import CanaryAudit
     from reticent.attack.loop import audit_loop
     from reticent.attack.magnitude import ReleaseGame, magnitude_scores, one_sided_scores, play_tasks
     from reticent.attack.mechanics import MechanicsReport, audit_mechanics
@@ -15,10 +16,11 @@ if TYPE_CHECKING:
     from reticent.attack.registry import NAMES, Attack, AttackSettings, find_attack
     from reticent.attack.shadow import ShadowModels, ShadowPlan, train_shadow_models
     from reticent.attack.shadow_scores import lira_offline, lira_online, rmia
-    from reticent.attack.white_box import CanaryAudit, Probe, Trainer
+    from reticent.attack.white_box import Probe, Trace, Trainer
 
 _PLACES = {
     "attribute_inference": ("attack_attribute",),
+    "canaries": ("CanaryAudit",),
     "loop": ("audit_loop",),
     "magnitude": ("ReleaseGame", "magnitude_scores", "one_sided_scores", "play_tasks"),
     "mechanics": ("MechanicsReport", "audit_mechanics"),
@@ -27,7 +29,7 @@ _PLACES = {
     "registry": ("NAMES", "Attack", "AttackSettings", "find_attack"),
     "shadow": ("ShadowModels", "ShadowPlan", "train_shadow_models"),
     "shadow_scores": ("lira_offline", "lira_online", "rmia"),
-    "white_box": ("CanaryAudit", "Probe", "Trainer"),
+    "white_box": ("Probe", "Trace", "Trainer"),
 }
 _MODULE = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -43,6 +45,7 @@ __all__ = [
     "ReleaseGame",
     "ShadowModels",
     "ShadowPlan",
+    "Trace",
     "Trainer",
     "attack_attribute",
     "audit_loop",

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from reticent.attack.canaries import CanaryAudit
 from reticent.attack.own_trainer import OwnTrainer
 from reticent.attack.registry import AttackSettings
 from reticent.attack.release import check_release
-from reticent.attack.white_box import CanaryAudit
 from reticent.audit.scores import Scores
 
 SUBJECT = "a NEW run of reticent's own training loop with this run's settings, not the released model"

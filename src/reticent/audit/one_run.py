@@ -262,7 +262,10 @@ def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.nda
 @lru_cache(maxsize=64)
 def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
     """Of ``_SHARES``, the one with the largest bound on mu at the counts that ``curve`` makes us expect."""
-    table, alpha = TangentTable(symmetrised(curve)), np.concatenate([np.logspace(-8, -2, 500), np.linspace(0.01, 1, 500)])
+    table, alpha = (
+        TangentTable(symmetrised(curve)),
+        np.concatenate([np.logspace(-8, -2, 500), np.linspace(0.01, 1, 500)]),
+    )
     hits = 1.0 - table.beta(alpha)
     bounds = []
     for share in _SHARES:
@@ -271,7 +274,9 @@ def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
         made_all = min(made.members + made.non_members, canaries)
         right = int(made_all * (share - at) / share)
         counts = GuessCounts(canaries, made_all, min(right, made_all))
-        bounds.append(largest_rejected(lambda mu, c=counts: rejects(c, GaussianClaim(mu), 1.0 - confidence), 60.0, 1e-3))
+        bounds.append(
+            largest_rejected(lambda mu, c=counts: rejects(c, GaussianClaim(mu), 1.0 - confidence), 60.0, 1e-3)
+        )
     return _SHARES[int(np.argmax(bounds))] if max(bounds) > 0.0 else 0.2
 
 
