@@ -245,7 +245,7 @@ def test_single_precision_is_no_fault():
     seen = planted_bugs.simulate_correct(rng, claim)
     arrays = {f.name: getattr(seen, f.name) for f in fields(seen)}
     single = {k: v.astype(np.float32) for k, v in arrays.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"}
-    double = {k: v.astype(np.float64) for k, v in single.items()}
+    double = {k: v.astype(np.float64) for k, v in single.items()}  # the same numbers
     p = [[c.p_value for c in judge(replace(seen, **kind), claim).checks] for kind in (single, double)]
     assert p[0] == pytest.approx(p[1], rel=1e-6, abs=1e-12)
 

@@ -139,7 +139,7 @@ def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed:
     chorus, whisper, spread = (_double(part) for part in (seen.chorus, seen.whisper, seen.spread))
     beside, under = chorus[:, 1:] / level, whisper[:, 1:] / level
     along, parts = spread @ seen.direction, _by_layer(seen.direction)
-    around = ((spread**2).sum(axis=1) - ((spread @ parts.T) ** 2).sum(axis=1)) / level**2
+    around = np.maximum((spread**2).sum(axis=1) - ((spread @ parts.T) ** 2).sum(axis=1), 0.0) / level**2
     # Clipping below the claim is safe. What a record counts there is known exactly from the replays.
     size = seen.replayed.counted if seen.replayed.counted is not None and seen.replayed.counted < 0.99 else 1.0
     batch, counted = chorus[:, 0] / size, replace(claim, noise_multiplier=level / size)
