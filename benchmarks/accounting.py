@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._rows import Limit, Row, interleave, limit, main, spread
-from reticent.composition import advantage, certified_advantage
-from reticent.composition.profile import QUICK, WorstCaseProfile, advantage_map
-from reticent.mechanism import Neighbouring
+from reticent.accountants import advantage, certified_advantage
+from reticent.accountants.profile import QUICK, WorstCaseProfile, advantage_map
+from reticent.mechanisms import Neighbouring
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

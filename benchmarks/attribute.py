@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from benchmarks._rows import Row, interleave, limit, main, spread
-from reticent.train.sensitivity import GradientSensitivity, Precision, SensitiveAttribute
+from reticent.sensitivity import GradientSensitivity, Precision, SensitiveAttribute
 
 _ADULT = SensitiveAttribute((0,), ((np.arange(17.0, 91.0) - 40.0) / 15.0)[:, None])
 _TWO = SensitiveAttribute((0,), np.array([[0.0], [1.0]]))

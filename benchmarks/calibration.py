@@ -12,7 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks._rows import Row, forget, interleave, limit, main, spread
-from reticent.calibrate import (
+from reticent.accountants import advantage, closed_forms
+from reticent.adversaries import Membership, Method, Relaxed, WorstCase
+from reticent.adversaries.relaxed.sign import common_sign
+from reticent.calibration import (
     Advantage,
     BayesSecurity,
     EpsilonAtDelta,
@@ -23,9 +26,7 @@ from reticent.calibrate import (
     TprAtFpr,
     calibrate,
 )
-from reticent.composition import advantage, closed_forms, common_sign
-from reticent.mechanism import DPSGD, Neighbouring
-from reticent.threat import Membership, Method, Relaxed, WorstCase
+from reticent.mechanisms import DPSGD, Neighbouring
 
 RUNS = ((0.01, 1000), (0.001, 10_000), (0.004, 20_000))
 TARGET = 0.1

@@ -16,9 +16,9 @@ from scipy import linalg, stats
 from scipy.special import chndtr, log_ndtr
 
 from benchmarks._rows import Row, interleave, limit, main, spread
-from reticent.attack import glir_statistics as glir
-from reticent.attack._covariance import Background, Estimator
-from reticent.tradeoff import ncx2
+from reticent.attacks import glir_statistics as glir
+from reticent.attacks._covariance import Background, Estimator
+from reticent.curves import ncx2
 
 QUERIES, RECORDS, BATCH = 1_000, 10_000, 500
 STEP_GOALS = {650: 12.0, 1026: 7.0, 2580: 2.5}

@@ -19,9 +19,9 @@ from torch.utils.data import TensorDataset
 
 from benchmarks import planted_bugs
 from benchmarks.planted_bugs import Loop, audit
-from reticent.attack.loop import as_trainer
-from reticent.attack.white_box import Trainer
-from reticent.mechanism import DPSGD
+from reticent.attacks.loop import as_trainer
+from reticent.attacks.white_box import Trainer
+from reticent.mechanisms import DPSGD
 
 
 class NoNoiseAtLargeGradients(Loop):

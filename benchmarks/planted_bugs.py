@@ -1,6 +1,6 @@
 """Twenty-one ways to get DP-SGD wrong, and two to get it right: which audit finds which, and how fast.
 
-Each variant is a complete training loop on any torch module. The audits are those of ``reticent.attack``, which know
+Each variant is a complete training loop on any torch module. The audits are those of ``reticent.attacks``, which know
 the claim and see what was released, and nothing of the variant.
 
 Form of the rows: ``work`` names the fault, ``peer`` is the time that one audit may take so that one of each fits into
@@ -27,12 +27,12 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from benchmarks._rows import Row, main, spread
-from reticent.attack.canaries import CanaryAudit
-from reticent.attack.experiments import LAYERS, Observations, experiments, observe
-from reticent.attack.mechanics import MechanicsReport, audit_mechanics, judge
-from reticent.attack.own_trainer import OwnTrainer
-from reticent.attack.white_box import Released, Trainer, sizes, spread_records, usable
-from reticent.mechanism import DPSGD
+from reticent.attacks.canaries import CanaryAudit
+from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
+from reticent.attacks.mechanics import MechanicsReport, audit_mechanics, judge
+from reticent.attacks.own_trainer import OwnTrainer
+from reticent.attacks.white_box import Released, Trainer, sizes, spread_records, usable
+from reticent.mechanisms import DPSGD
 
 CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, max_grad_norm=1.0, batch_size=50, dataset_size=1000)
 BUDGET_SECONDS = 300.0
@@ -281,7 +281,7 @@ FAULTS: dict[str, Callable[[], Trainer]] = {
     "wrong divisor by accumulation": AccumulationDivisor,
     "clipping before averaging over views": AugmentationsClippedOneByOne,
 }
-CORRECT: dict[str, Callable[[], Trainer]] = {"correct loop": Loop, "reticent.train": OwnTrainer}
+CORRECT: dict[str, Callable[[], Trainer]] = {"correct loop": Loop, "reticent.training": OwnTrainer}
 
 
 @dataclass(frozen=True)

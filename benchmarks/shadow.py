@@ -20,11 +20,11 @@ from torch import nn
 
 from benchmarks._rows import Row, interleave, limit, main, spread
 from reticent import data
-from reticent.attack.shadow import BLOCK, ShadowPlan, train_shadow_models
-from reticent.attack.stacked import Buffers, Stacked, StackedMLP, StackedModules
+from reticent.attacks.shadow import BLOCK, ShadowPlan, train_shadow_models
+from reticent.attacks.stacked import Buffers, Stacked, StackedMLP, StackedModules
 from reticent.tasks import Local, Store
-from reticent.train import parse_config
-from reticent.train.models import build_model
+from reticent.training import parse_config
+from reticent.training.models import build_model
 
 MODELS, BATCH, STEPS, REPEATS = 64, 64, 40, 5
 LEARNING_RATE = 0.1

@@ -17,11 +17,11 @@ from benchmarks._rows import Limit, Row, main, spread
 
 RUNS = 11
 RISK = "risk dpsgd --noise-multiplier 1 --sample-rate 0.01 --steps 1000"
-OPTION = "def read(x: float): pass\napp = typer.Typer(); app.command()(read); app(['1'], standalone_mode=False)"
+OPTION = "click.Command('read', params=[click.Argument(['x'], type=float)]).main(['1'], standalone_mode=False)"
 STARTS = (
     ("import reticent", "import reticent", "pass", 0.15),
-    ("reticent --help", ["-m", "reticent", "--help"], "import typer", 0.4),
-    (f"reticent {RISK}", ["-m", "reticent", *RISK.split()], f"import numpy, scipy.special, typer\n{OPTION}", 0.8),
+    ("reticent --help", ["-m", "reticent", "--help"], "import click", 0.4),
+    (f"reticent {RISK}", ["-m", "reticent", *RISK.split()], f"import numpy, scipy.special, click\n{OPTION}", 0.8),
 )
 """Name, what is started, its libraries alone, and the budget in seconds."""
 

@@ -22,10 +22,10 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import reticent as rt
 from benchmarks._rows import Row, main, spread
-from reticent.watch.draws import Draws
-from reticent.watch.moves import Moves
-from reticent.watch.noise import NoisyGradients
-from reticent.watch.session import Watch
+from reticent.watching.draws import Draws
+from reticent.watching.moves import Moves
+from reticent.watching.noise import NoisyGradients
+from reticent.watching.session import Watch
 
 GOAL, STEPS, REPEATS, TURNS, BATCH = 0.03, 64, 5, 3, 128
 """Share of a step that watching may cost; steps of one pass (one of them has its clipped records counted); repeats."""

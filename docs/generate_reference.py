@@ -9,44 +9,43 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
 
 PACKAGES = (
     "reticent.api",
-    "reticent.mechanism",
-    "reticent.threat",
+    "reticent.mechanisms",
+    "reticent.adversaries",
     "reticent.risk",
-    "reticent.tradeoff",
-    "reticent.composition",
-    "reticent.calibrate",
-    "reticent.audit",
-    "reticent.attack",
-    "reticent.train",
-    "reticent.train.randomness",
-    "reticent.train.recorder",
-    "reticent.train.sensitivity",
-    "reticent.train.sweep",
+    "reticent.curves",
+    "reticent.accountants",
+    "reticent.calibration",
+    "reticent.auditing",
+    "reticent.attacks",
+    "reticent.training",
+    "reticent.training.randomness",
+    "reticent.training.recorder",
+    "reticent.sensitivity",
+    "reticent.training.sweep",
     "reticent.data",
-    "reticent.watch.live",
-    "reticent.watch.loggers",
-    "reticent.watch.secure_noise",
-    "reticent.watch.session",
+    "reticent.watching.live",
+    "reticent.watching.loggers",
+    "reticent.watching.secure_noise",
+    "reticent.watching.session",
     "reticent.interop.opacus",
     "reticent.interop.dp_events",
     "reticent.interop.documents",
     "reticent.interop.pld",
-    "reticent.certificate.build",
-    "reticent.certificate.schema",
-    "reticent.certificate.verify",
-    "reticent.certificate.store",
-    "reticent.certificate.policy",
-    "reticent.certificate.signature",
-    "reticent.mechanism.pairs",
-    "reticent.composition.relaxed_dimension",
+    "reticent.certificates.build",
+    "reticent.certificates.schema",
+    "reticent.certificates.verify",
+    "reticent.certificates.store",
+    "reticent.certificates.policy",
+    "reticent.certificates.signature",
+    "reticent.pairs",
+    "reticent.adversaries.relaxed.dimension",
     "reticent.tasks",
-    "reticent.gallery",
+    "reticent.papers",
     "reticent.errors",
-    "reticent.references",
+    "reticent.proofs.references",
 )
 """Packages whose public names the reference lists, in the order in which a reader meets them."""
 
@@ -105,7 +104,7 @@ def _first_line(module: Any) -> str:
 def _commands() -> str:
     from reticent.cli import app
 
-    commands = list(walk("reticent", typer.main.get_command(app)))
+    commands = list(walk("reticent", app))
     blocks = "\n".join(_help(words, command) for words, command in commands)
     intro = (
         "Every verb takes `--help` for what is written here, and every verb that answers with numbers takes `--json` "

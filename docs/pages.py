@@ -6,13 +6,13 @@ import runpy
 from collections.abc import Iterator
 from pathlib import Path
 
-from reticent._registry import parameters_of
-from reticent.certificate.ledger_rules import STATED_RULES
-from reticent.mechanism import MECHANISMS
-from reticent.mechanism.run_rules import RUN_RULES
-from reticent.mechanism.watch_rules import WATCH_RULES
-from reticent.references import ERRATA, PAPERS
-from reticent.threat import ADVERSARIES
+from reticent.adversaries import ADVERSARIES
+from reticent.certificates.ledger_rules import STATED_RULES
+from reticent.mechanisms import MECHANISMS
+from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
+from reticent.records.run_rules import RUN_RULES
+from reticent.records.watch_rules import WATCH_RULES
+from reticent.registry import parameters_of
 
 HERE = Path(__file__).parent
 _MADE = "<!-- made by docs/pages.py from the code; change that -->"
@@ -37,6 +37,26 @@ def _errata() -> Iterator[str]:
             if erratum.key.startswith(f"{paper}:"):
                 shown = f"`tests/{erratum.shown_by}`" if erratum.shown_by else "the argument"
                 yield f"| {erratum.key} | {_cell(erratum.printed)} | {_cell(erratum.holds)} | {shown} |"
+
+
+def theorems() -> str:
+    """Where each theorem is proven, used and tested."""
+    return "\n".join(["# Theorems", "", _MADE, *_theorems()]) + "\n"
+
+
+def _theorems() -> Iterator[str]:
+    yield (
+        "\nEvery theorem that a number may follow from. A certificate, `--json` and notes cite these keys. Each leads to the "
+        "section that proves it (or states it as its paper does), to the code that uses it, and to the tests of that code. "
+        "[Conditions](conditions.md) says what each assumes about training.\n"
+    )
+    yield "| theorem | says | proof | code | tests |\n|---|---|---|---|---|"
+    for key, known in sorted(THEOREMS.items()):
+        module, _, name = known.code.partition(":")
+        page, _, anchor = known.proof.partition("#")
+        section = f"[{page.removesuffix('.md')}: {anchor.replace('-', ' ')}]({known.proof})"
+        says = known.says if known.holds else f"**Does not hold.** {known.says}"
+        yield f"| `{key}` | {_cell(says)} | {section} | `{module}`: `{name}` | `{known.tests}` |"
 
 
 def catalogue() -> str:
@@ -95,8 +115,8 @@ def constraints() -> str:
 def _constraints() -> Iterator[str]:
     yield (
         "\nA ledger that breaks one of these contradicts itself. `reticent lint` names what is broken; `certify` and "
-        "`verify`, and so `gate`, refuse it. The rules are data: `mechanism/run_rules.py`, `mechanism/watch_rules.py`, "
-        "`certificate/ledger_rules.py`."
+        "`verify`, and so `gate`, refuse it. The rules are data: `records/run_rules.py`, `records/watch_rules.py`, "
+        "`certificates/ledger_rules.py`."
     )
     tables = (
         ("A run of `reticent train`", RUN_RULES),
@@ -118,7 +138,13 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-PAGES = {"errata.md": errata, "catalogue.md": catalogue, "mutants.md": mutants, "constraints.md": constraints}
+PAGES = {
+    "errata.md": errata,
+    "theorems.md": theorems,
+    "catalogue.md": catalogue,
+    "mutants.md": mutants,
+    "constraints.md": constraints,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -14,7 +14,7 @@ import pytest
 def forget() -> None:
     """Empty every cache of what was composed and read."""
     for name, module in list(sys.modules.items()):
-        if name.startswith(("reticent.composition", "reticent.risk", "reticent.dashboard")):
+        if name.startswith(("reticent.accountants", "reticent.risk", "reticent.dashboard")):
             for value in list(vars(module).values()):
                 if isinstance(value, type(lru_cache(len))):
                     value.cache_clear()
@@ -23,7 +23,7 @@ def forget() -> None:
 @contextmanager
 def coarse_lattice() -> Iterator[None]:
     """An eighth of the points for one unknown sign: as valid, eight times as wide, a fifth of the time."""
-    from reticent.composition.sign import join
+    from reticent.adversaries.relaxed.sign import join
 
     with pytest.MonkeyPatch.context() as patch:
         forget()
@@ -49,7 +49,7 @@ def derived_once() -> Iterator[None]:
 
     For tests under ``coarse_signs`` only: what is kept belongs to that lattice.
     """
-    from reticent.certificate import derive as deriving
+    from reticent.certificates import derive as deriving
 
     with pytest.MonkeyPatch.context() as patch:
 

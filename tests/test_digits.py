@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent._text import digits
 from reticent.api.noise import Calibrations
-from reticent.audit import Design, Scores
-from reticent.audit.verdict import Verdict, _judge
-from reticent.calibrate import Advantage, BayesSecurity
-from reticent.certificate.numbers import Number
-from reticent.certificate.page import _number
-from reticent.certificate.sentences import percent
+from reticent.auditing import Design, Scores
+from reticent.auditing.verdict import Verdict, _judge
+from reticent.calibration import Advantage, BayesSecurity
+from reticent.certificates.page import _number
+from reticent.certificates.sentences import percent
 from reticent.cli import main
 from reticent.dashboard.words import number_table
 from reticent.risk import advantage, bayes_security, epsilon_at_delta, success, tpr_at_fpr
+from reticent.risk.report import Number
+from reticent.text import digits
 
 
 @pytest.mark.parametrize(

@@ -9,19 +9,21 @@ from typing import ClassVar
 
 import pytest
 
-from reticent._registry import described, parameters_of
-from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
-from reticent.certificate.build import certify
-from reticent.certificate.page import render_html
-from reticent.certificate.schema import Certificate, Declaration
-from reticent.certificate.verify import verify
+from reticent.accountants import compose
+from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import adversaries_named
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.certificates.build import certify
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.verify import verify
 from reticent.cli import main
-from reticent.composition import compose
+from reticent.curves import GaussianTradeOff, Mixture
+from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError
-from reticent.mechanism import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.threat import ADVERSARIES, Adversary, Assessment, Claim, Method
-from reticent.threat.base import adversaries_named
-from reticent.tradeoff import GaussianTradeOff, Mixture
+from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
+from reticent.proofs import Proof
+from reticent.registry import described, parameters_of
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 
@@ -46,7 +48,8 @@ class Sleepy(Adversary):
     def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method = Method.EXACT) -> Assessment:
         truth = compose(mechanism, neighbouring)
         curve = Mixture([truth.pessimistic, GaussianTradeOff(0.0)], [self.awake, 1.0 - self.awake])
-        return Assessment(self, neighbouring, method, Claim.BOUND, curve, None, ("RETICENT:public-coin",))
+        proof = Proof(Enclosure.from_above(curve), theorems=("RETICENT:public-coin",))
+        return Assessment(self, neighbouring, method, (proof,))
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def _named(verbs, capsys) -> None:
     for verb in verbs:
         shown = said(capsys, *verb, "--help")
         assert "attribute, sleepy" in shown, verb
-        assert "--awake <float> Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
+        assert "--awake FLOAT Probability of looking at all, for sleepy. Default: 0.5." in shown, verb
         assert "and zero-out for sleepy" in shown, verb
 
 

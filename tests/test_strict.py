@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from reticent import _strict
-from reticent._text import printable
 from reticent.errors import ArtifactError
-from reticent.mechanism.run_ledger import first_problem
+from reticent.io import strict
+from reticent.records.run_ledger import first_problem
+from reticent.text import printable
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,16 @@ from reticent.mechanism.run_ledger import first_problem
 )
 def test_what_is_no_strict_json(text, message):
     with pytest.raises(ArtifactError, match=message) as caught:
-        _strict.loads(text, "file")
+        strict.loads(text, "file")
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_strict_json():
     deep = "[" * 64 + "]" * 64
-    assert _strict.loads(deep, "file") == json.loads(deep)
+    assert strict.loads(deep, "file") == json.loads(deep)
     brackets = {"a": "[[[[{{{{" * 100, 'quote " and \\ and [': [1, -2.5, None, True], "é\U0001f600": "\\ud800"}
-    assert _strict.loads(json.dumps(brackets), "file") == brackets
-    assert _strict.loads(json.dumps(2**63 - 1), "file") == 2**63 - 1
+    assert strict.loads(json.dumps(brackets), "file") == brackets
+    assert strict.loads(json.dumps(2**63 - 1), "file") == 2**63 - 1
 
 
 @pytest.mark.parametrize(
@@ -54,17 +54,17 @@ def test_what_is_strict_json():
 def test_hostile_text_takes_linear_time(text):
     started = time.process_time()
     with pytest.raises(ArtifactError):
-        _strict.loads(text, "file")
+        strict.loads(text, "file")
     assert time.process_time() - started < 2.0
 
 
 def test_numbers_of_keys_and_objects_are_limited():
     many = json.dumps({"questions": {str(k): 0 for k in range(1001)}})
     with pytest.raises(ArtifactError, match="an object has 1001 keys, at most 1000 are allowed"):
-        _strict.loads(many, "certificate", keys=1000)
+        strict.loads(many, "certificate", keys=1000)
     with pytest.raises(ArtifactError, match="more than 2000 objects"):
-        _strict.loads(json.dumps([{}] * 2001), "certificate", objects=2000)
-    assert len(_strict.loads(json.dumps([{}] * 2000), "certificate", objects=2000)) == 2000
+        strict.loads(json.dumps([{}] * 2001), "certificate", objects=2000)
+    assert len(strict.loads(json.dumps([{}] * 2000), "certificate", objects=2000)) == 2000
 
 
 @pytest.mark.parametrize("item", ["0", "[]", '""', "1e1"])
@@ -73,11 +73,11 @@ def test_what_is_long_in_itself_is_refused_before_it_is_built(item):
     text = '{"a":[' + f"{item}," * 9_000_000 + "0]}"
     started = time.process_time()
     with pytest.raises(ArtifactError, match="more than 8000000 values"):
-        _strict.loads(text, "certificate")
+        strict.loads(text, "certificate")
     assert time.process_time() - started < 2.0
     nested = '{"a":[' + "[]," * 1_000_001 + "0]}"
     with pytest.raises(ArtifactError, match="more than 1000000 lists"):
-        _strict.loads(nested, "certificate")
+        strict.loads(nested, "certificate")
 
 
 def test_only_plain_files_within_the_limit_are_read(tmp_path: Path):
@@ -86,19 +86,19 @@ def test_only_plain_files_within_the_limit_are_read(tmp_path: Path):
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("pipe", "link", "."):
         with pytest.raises(ArtifactError, match="not a plain file"):
-            _strict.read_bytes(tmp_path / name, 10)
+            strict.read_bytes(tmp_path / name, 10)
     with pytest.raises(ArtifactError, match="5 bytes, more than the 4"):
-        _strict.read_bytes(tmp_path / "file", 4)
+        strict.read_bytes(tmp_path / "file", 4)
     with pytest.raises(ArtifactError, match="cannot be read"):
-        _strict.read_bytes(tmp_path / "nothing", 4)
-    assert _strict.read_bytes(tmp_path / "file", 5) == b"12345"
+        strict.read_bytes(tmp_path / "nothing", 4)
+    assert strict.read_bytes(tmp_path / "file", 5) == b"12345"
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 def test_a_disk_that_does_not_take_it_is_one_line(tmp_path, code):
-    with pytest.raises(ArtifactError, match="out: cannot be written"), _strict.writing(tmp_path / "out"):
+    with pytest.raises(ArtifactError, match="out: cannot be written"), strict.writing(tmp_path / "out"):
         raise OSError(code, os.strerror(code))
-    with pytest.raises(FileNotFoundError), _strict.writing(tmp_path / "out"):
+    with pytest.raises(FileNotFoundError), strict.writing(tmp_path / "out"):
         raise FileNotFoundError(errno.ENOENT, "another matter")
 
 
@@ -148,7 +148,7 @@ def test_a_folder_in_place_of_a_file_is_one_line(where: str, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(ArtifactError, match="give the name of a file"):
-        _strict.write_atomic(Path(where), b"x")
+        strict.write_atomic(Path(where), b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
@@ -160,7 +160,7 @@ class TestWriting:
         path.write_bytes(b"old" * 1000)
         with path.open("rb") as reader:
             reader.read(3)
-            _strict.write_atomic(path, b"new")
+            strict.write_atomic(path, b"new")
             assert reader.read() == b"old" * 999
         assert path.read_bytes() == b"new"
         assert os.listdir(tmp_path) == ["file"]
@@ -172,8 +172,8 @@ class TestWriting:
         monkeypatch.setattr(os, "fsync", full)
         (tmp_path / "old").write_bytes(b"old")
         for name in ("old", "new"):
-            with pytest.raises(ArtifactError, match="No space left"), _strict.writing(tmp_path / name):
-                _strict.write_atomic(tmp_path / name, b"new")
+            with pytest.raises(ArtifactError, match="No space left"), strict.writing(tmp_path / name):
+                strict.write_atomic(tmp_path / name, b"new")
         assert (tmp_path / "old").read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["old"]
 
@@ -183,8 +183,8 @@ class TestWriting:
         modes = []
         own = os.fsync
         monkeypatch.setattr(os, "fsync", lambda fd: (modes.append(os.fstat(fd).st_mode & 0o777), own(fd)))
-        _strict.write_atomic(tmp_path / "mine", b"x", private=True)
-        _strict.write_atomic(tmp_path / "ours", b"x")
+        strict.write_atomic(tmp_path / "mine", b"x", private=True)
+        strict.write_atomic(tmp_path / "ours", b"x")
         assert modes[0] == 0o600
         assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o600
         assert (tmp_path / "ours").stat().st_mode & 0o777 == 0o666 & ~_umask()
@@ -194,15 +194,15 @@ class TestWriting:
         (tmp_path / "victim").write_bytes(b"mine")
         (tmp_path / ".file.partial-guessed").symlink_to(tmp_path / "victim")
         with pytest.raises(OSError, match="exists"):
-            _strict.write_atomic(tmp_path / "file", b"x")
+            strict.write_atomic(tmp_path / "file", b"x")
         assert (tmp_path / "victim").read_bytes() == b"mine"
 
     def test_links_are_not_followed_where_that_is_said(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"x")
         (tmp_path / "link").symlink_to("file")
-        assert _strict.read_bytes(tmp_path / "link", 9) == b"x"
+        assert strict.read_bytes(tmp_path / "link", 9) == b"x"
         with pytest.raises(ArtifactError, match="cannot be read"):
-            _strict.read_bytes(tmp_path / "link", 9, follow=False)
+            strict.read_bytes(tmp_path / "link", 9, follow=False)
 
 
 def _umask() -> int:

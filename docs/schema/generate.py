@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from reticent.certificate.numbers import RiskDocument
-from reticent.certificate.schema import Certificate
+from reticent.certificates.schema import Certificate
+from reticent.risk.report import RiskDocument
 
 HERE = Path(__file__).parent
 

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.mechanism import DPSGD, Neighbouring
-from reticent.threat.attribute import Attribute, Scope, SensitivityRecord, success_at_prior
-from reticent.threat.base import Method
-from reticent.threat.membership import Membership
+from reticent.adversaries.attribute import Attribute, Scope, SensitivityRecord, success_at_prior
+from reticent.adversaries.base import Method
+from reticent.adversaries.membership import Membership
+from reticent.mechanisms import DPSGD, Neighbouring
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"

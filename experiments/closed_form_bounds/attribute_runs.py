@@ -20,11 +20,11 @@ import torch
 from torch import nn
 
 from experiments.closed_form_bounds.settings import EPOCHS, SETTINGS, Setting
-from reticent.train.hooks import RunContext, Step, StepHook, Update
-from reticent.train.loop import FitRecord, Settings, fit
-from reticent.train.randomness import SeededSource, Stream, torch_seed
-from reticent.train.recorder import AttributeRecorder, AuditSet
-from reticent.train.sensitivity import Diameter, GradientSensitivity, Precision, diameters
+from reticent.sensitivity import Diameter, GradientSensitivity, Precision, diameters
+from reticent.training.hooks import RunContext, Step, StepHook, Update
+from reticent.training.loop import FitRecord, Settings, fit
+from reticent.training.randomness import SeededSource, Stream, torch_seed
+from reticent.training.recorder import AttributeRecorder, AuditSet
 
 RESULTS = Path(__file__).parent / "results"
 BATCH_METHODS = (Diameter.EXACT, Diameter.CENTROID)

@@ -17,8 +17,8 @@ import torch
 
 from experiments.closed_form_bounds.attribute_runs import BATCH_METHODS, RESULTS, train, write
 from experiments.closed_form_bounds.settings import TARGET_EPOCHS, Setting, adult
-from reticent.train.hooks import RunContext, Step, Update
-from reticent.train.sensitivity import GradientSensitivity, Precision, SensitiveAttribute, diameters
+from reticent.sensitivity import GradientSensitivity, Precision, SensitiveAttribute, diameters
+from reticent.training.hooks import RunContext, Step, Update
 
 EVERY = 4
 SEED = 0

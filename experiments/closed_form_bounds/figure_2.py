@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.stats import norm
 
-from reticent.composition import advantage, mixture_error
-from reticent.gallery import Entry, Published, Relation
-from reticent.mechanism import Neighbouring
+from reticent.accountants import advantage
+from reticent.accountants.mixture_as_gaussian import mixture_error
+from reticent.mechanisms import Neighbouring
+from reticent.papers import Entry, Published, Relation
 
 NOISES, RATES = (0.5, 0.7, 1.0, 2.0, 4.0), np.logspace(-4, -0.3, 20)
 

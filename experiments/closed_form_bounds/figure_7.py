@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import erf
 
-from reticent.composition import compose
-from reticent.gallery import Entry, Published
-from reticent.mechanism import DPSGD, Neighbouring
+from reticent.accountants import compose
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.papers import Entry, Published
 from reticent.risk import advantage
 
 RATE, NOISE = 1e-4, 2.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.gallery import Entry, Measured, Published, Relation
+from reticent.papers import Entry, Measured, Published, Relation
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from experiments.closed_form_bounds.stored_runs import over_seeds, spread
-from reticent.gallery import Entry, Published, Relation
+from reticent.papers import Entry, Published, Relation
 
 CURVES = {"full": "exact", "approximate (centroid)": "centroid", "proven form": "proven"}
 

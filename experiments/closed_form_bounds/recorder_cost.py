@@ -20,8 +20,8 @@ from opacus import PrivacyEngine
 from torch import nn
 
 from experiments.closed_form_bounds.settings import Setting, adult
-from reticent.train.recorder import AttributeRecorder
-from reticent.train.sensitivity import Precision, SensitiveAttribute
+from reticent.sensitivity import Precision, SensitiveAttribute
+from reticent.training.recorder import AttributeRecorder
 
 EVERY = (1, 3, 10)
 GROUPS = ("native-country", "age")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import erfinv
 
 from reticent.data import Dataset, load
-from reticent.train.sensitivity import SensitiveAttribute
+from reticent.sensitivity import SensitiveAttribute
 
 EPOCHS = 30
 TARGET_EPOCHS = 20

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.composition import advantage
-from reticent.gallery import Measured
-from reticent.mechanism import Neighbouring
+from reticent.accountants import advantage
+from reticent.mechanisms import Neighbouring
+from reticent.papers import Measured
 
 RESULTS = Path(__file__).parent / "results"
 

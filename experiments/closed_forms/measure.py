@@ -18,13 +18,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.composition import WorstCaseProfile
-from reticent.composition import closed_forms as forms
-from reticent.composition.pairs import AntipodalPair
-from reticent.composition.routes.lattice import compose_lattice
+from reticent.accountants import WorstCaseProfile
+from reticent.accountants import closed_forms as forms
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import Step
 from reticent.errors import NumericalError
-from reticent.mechanism import Neighbouring
-from reticent.tradeoff import GaussianTradeOff, Subsampled
+from reticent.mechanisms import Neighbouring
+from reticent.pairs import poisson_gaussian
 
 ROOT = Path(__file__).parents[2]
 NOISES = (0.4, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 10.0)
@@ -38,15 +38,11 @@ def exact(noise: float, rate: float, steps: int, relation: Neighbouring) -> tupl
     profile = WorstCaseProfile(noise, rate, steps, relation, 0.0)
     if profile.reliable:
         return float(profile.delta(np.array([0.0]))[0]), 1e-9
-    pair = (
-        AntipodalPair(noise, rate)
-        if relation is Neighbouring.REPLACE
-        else Subsampled(GaussianTradeOff(1 / noise), rate)
-    )
+    pair = poisson_gaussian(noise, rate, relation)
     bracket = forms.proven_bracket(noise, rate, steps, relation)
     low, high = float(bracket.lower), float(bracket.upper)
     try:
-        above, below = compose_lattice([(pair, steps)], width=1e-5, max_points=2**18)
+        above, below = Lattice(1e-5, 2**18).answer([Step(pair, steps)]).sides
         low, high = max(low, float(below.delta(0.0))), min(high, float(above.delta(0.0)))
     except NumericalError:
         pass

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from reticent.gallery import Entry, Published
+from reticent.papers import Entry, Published
 
 SETTINGS = {
     "CIFAR-10": (48000, 650, 400, 10, 500.0),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.gallery import Entry, Measured, Published, Relation
-from reticent.tradeoff import GaussianTradeOff
+from reticent.curves import GaussianTradeOff
+from reticent.papers import Entry, Measured, Published, Relation
 
 STORED = Path(__file__).parent / "results"
 RATES = (0.001, 0.01, 0.1)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.gallery import Entry, Measured, Published, Relation
+from reticent.papers import Entry, Measured, Published, Relation
 
 RATES = (0.001, 0.01, 0.1)
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from reticent.attack import glir_statistics as glir
-from reticent.attack._covariance import Background
-from reticent.composition import gmip
-from reticent.composition.gmip_curves import GaussianGradientTradeOff
-from reticent.composition.stochastic import SusceptibilityLaw
-from reticent.tradeoff import GaussianTradeOff, MembershipStepTradeOff
+from reticent.adversaries.game import gmip
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
+from reticent.adversaries.game.stochastic import SusceptibilityLaw
+from reticent.attacks import glir_statistics as glir
+from reticent.attacks._covariance import Background
+from reticent.curves import GaussianTradeOff, MembershipStepTradeOff
 
 SETTINGS = ((5, 2), (32, 20), (500, 650), (1970, 2580))
 LAWS = ("gaussian", "uniform", "skewed")

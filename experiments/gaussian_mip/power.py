@@ -30,13 +30,13 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, relu
 
-from reticent.attack import glir_statistics as glir
-from reticent.attack._gradients import GradientMap
-from reticent.attack.glir import Records, ReleasedStep, glir_attack
-from reticent.composition import gmip
-from reticent.composition.gmip_curves import GaussianGradientTradeOff
+from reticent.adversaries.game import gmip
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
+from reticent.attacks import glir_statistics as glir
+from reticent.attacks._gradients import GradientMap
+from reticent.attacks.glir import Records, ReleasedStep, glir_attack
+from reticent.curves import GaussianTradeOff
 from reticent.data import Dataset, load
-from reticent.tradeoff import GaussianTradeOff
 
 RESULTS = Path(__file__).parent / "results" / "power.json"
 FPR = (0.001, 0.01, 0.1)

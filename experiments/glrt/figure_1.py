@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Published
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
+from reticent.papers import Entry, Published
 from reticent.risk import epsilon_at_delta
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
 RATIO, PRINTED_FOR, DELTA = 0.5, 0.3, 1e-4
 

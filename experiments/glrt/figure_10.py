@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Measured, Published, Relation
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
+from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
 VARIANCE, RELEASES, DIMENSION, EXPERIMENTS, SEEDS = 12.25, 50, 50, 1000, range(5)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Published, Relation
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
+from reticent.papers import Entry, Published, Relation
 from reticent.risk import epsilon_at_delta
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, symmetrised
 
 DIMENSIONS = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500)
 

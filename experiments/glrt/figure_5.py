@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Published, Relation
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, published, symmetrised
+from reticent.papers import Entry, Published, Relation
 from reticent.risk import epsilon_at_delta
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, published, symmetrised
 
 SHIFT, VARIANCE, DIMENSION, RELEASES = 1.0, 100.0, 300, 1000
 

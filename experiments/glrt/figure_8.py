@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Measured, Published, Relation
+from reticent.curves import RelaxedGaussianTradeOff, symmetrised
+from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
-from reticent.tradeoff import RelaxedGaussianTradeOff, symmetrised
 
 VARIANCE, RELEASES, EXPERIMENTS, SEEDS = 36.0, 70, 1000, range(5)
 BAND = 2 * np.sqrt(np.log(2 / 0.01) / EXPERIMENTS)  # two halves, each 0.99 by Massart's inequality

@@ -10,9 +10,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.composition import certified_advantage
-from reticent.composition.relaxed_dimension import relaxed_advantage
-from reticent.mechanism import DPSGD, Neighbouring
+from reticent.accountants import certified_advantage
+from reticent.adversaries.relaxed.dimension import relaxed_advantage
+from reticent.mechanisms import DPSGD, Neighbouring
 
 RUN = DPSGD(noise_multiplier=1.1, sample_rate=256 / 60000, steps=14000)
 DIMENSIONS = np.unique(np.geomspace(1, 1e6, 25).astype(int))

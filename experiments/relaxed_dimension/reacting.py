@@ -10,10 +10,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reticent.composition import certified_advantage
-from reticent.composition.relaxed_dimension import reacting_in, relaxed_advantage
-from reticent.mechanism import DPSGD, Neighbouring
-from reticent.mechanism.gradients import Gradients
+from reticent.accountants import certified_advantage
+from reticent.adversaries.relaxed.dimension import relaxed_advantage
+from reticent.adversaries.relaxed.reacting import reacting_in
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.mechanisms.gradients import Gradients
 
 RUN = DPSGD(noise_multiplier=6.0, sample_rate=0.2, steps=100)
 DIMENSIONS = np.unique(np.geomspace(1, 1e5, 21).astype(int))

@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
-from reticent.composition.relaxed_dimension import relaxed_advantage, relaxed_in
-from reticent.mechanism import DPSGD
+from reticent.adversaries.relaxed.dimension import relaxed_advantage, relaxed_in
+from reticent.mechanisms import DPSGD
 from reticent.risk import advantage, tpr_at_fpr
 
 MOST = 0.2  # advantage

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Published, Relation
-from reticent.tradeoff import (
+from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
     RelaxedGaussianTradeOff,
@@ -11,6 +10,7 @@ from reticent.tradeoff import (
     Subsampled,
     symmetrised,
 )
+from reticent.papers import Entry, Published, Relation
 
 PANELS = {
     "(a) Laplace, low privacy": (RelaxedLaplaceTradeOff(2.0), LaplaceTradeOff(2.0)),

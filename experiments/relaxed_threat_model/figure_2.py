@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from reticent.gallery import Entry, Published, Relation
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, published
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff, Subsampled, published
+from reticent.papers import Entry, Published, Relation
 
 ALPHA, RATE, DIMENSION, LAM = 1e-3, 0.3, 300, 150 / 25
 

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from reticent.gallery import Entry, Measured, Published, Relation
-from reticent.tradeoff import GaussianTradeOff, RelaxedGaussianTradeOff
+from reticent.curves import GaussianTradeOff, RelaxedGaussianTradeOff
+from reticent.papers import Entry, Measured, Published, Relation
 
 RUNS, SHADOWS, LATENT, SEEDS = 1024, 64, 50, range(5)
 BANDS = {"(a) two-sided LiRA": (1.0, 1), "(b) Dirac canary": (1.0, 1), "(c) diabetes": (4.0, LATENT)}

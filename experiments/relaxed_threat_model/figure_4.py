@@ -3,12 +3,12 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from reticent.calibrate import EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.composition import norm_only_both
-from reticent.gallery import Entry, Measured, Published
-from reticent.mechanism import DPSGD, Gaussian
+from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
+from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD, Gaussian
+from reticent.papers import Entry, Measured, Published
 from reticent.risk import epsilon_at_delta
-from reticent.threat import Relaxed, WorstCase, assess
 
 TASKS = {
     "CIFAR-10": (1.0, 1e-5, DPSGD(1.0, 0.05, 1000)),

@@ -14,12 +14,12 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
-from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
-from reticent.mechanism import DPSGD, Neighbouring
+from reticent.adversaries import Attribute, WorstCase, assess
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
-from reticent.threat import Attribute, WorstCase, assess
-from reticent.train import train
+from reticent.training import train
 
 FIELDS, RECORDS, TARGETS = ("sex", "age"), 256, (0.1, 0.25)
 

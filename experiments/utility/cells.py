@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.utility.settings import RESULTS, SEEDS, STUDIES, TRAINED, private_part, whole
 from reticent.tasks import write_json
-from reticent.train import train
+from reticent.training import train
 
 
 def wanted(name: str) -> list[float]:

@@ -2,7 +2,7 @@
 
 from experiments.utility.report import rows
 from experiments.utility.settings import STUDIES, TRAINED
-from reticent.gallery import Entry, Published, Relation
+from reticent.papers import Entry, Published, Relation
 
 NAME, ONCE = "adult-random", "adult-once"
 LOOKS = {"GDP, published": ("black", "o-"), "GMIP, published": ("tab:red", "x--"), "sound": ("tab:blue", "s-")}

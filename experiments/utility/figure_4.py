@@ -3,7 +3,7 @@
 from experiments.utility.attributes import TARGETS
 from experiments.utility.report import rows
 from experiments.utility.settings import STUDIES
-from reticent.gallery import Entry, Published, Relation
+from reticent.papers import Entry, Published, Relation
 
 COLOURS = {"the whole record": "black", "sex": "tab:olive", "age": "tab:brown"}
 

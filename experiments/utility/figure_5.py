@@ -4,7 +4,7 @@ import json
 
 from experiments.utility.report import gain, interval
 from experiments.utility.settings import RESULTS
-from reticent.gallery import Entry, Published, Relation
+from reticent.papers import Entry, Published, Relation
 
 COLOURS = {"no noise": "grey", "worst case": "black", "one unknown sign": "tab:orange"}
 

@@ -15,12 +15,12 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from experiments.utility.settings import DELTA, LEVELS, RESULTS, STUDIES
-from reticent.calibrate import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
-from reticent.mechanism import DPSGD, Neighbouring, Sampler
+from reticent.adversaries import MembershipGame, Method, WorstCase, assess
+from reticent.calibration import Advantage, EpsilonAtDelta, Mu, NoiseMultiplier, calibrate
+from reticent.curves import GaussianTradeOff
+from reticent.mechanisms import DPSGD, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
-from reticent.threat import MembershipGame, Method, WorstCase, assess
-from reticent.tradeoff import GaussianTradeOff
 
 
 def gdp_noise(mu: float, run: DPSGD) -> float:

@@ -15,14 +15,14 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import cross_entropy
 
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, public_part, whole
-from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
-from reticent.composition import norm_only_both
-from reticent.composition.relaxed_dimension import DirectionLaw
-from reticent.mechanism import DPSGD
+from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.adversaries.relaxed.dimension import DirectionLaw
+from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
-from reticent.threat import Relaxed, WorstCase, assess
-from reticent.train import train
+from reticent.training import train
 
 
 def measured_law(name: str) -> DirectionLaw:

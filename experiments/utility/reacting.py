@@ -15,14 +15,14 @@ import numpy as np
 
 from experiments.utility.cells import rounded
 from experiments.utility.settings import DELTA, RESULTS, STUDIES, private_part, public_part, whole
-from reticent.calibrate import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.composition.relaxed_dimension import DirectionLaw
-from reticent.mechanism import DPSGD
-from reticent.mechanism.gradients import Gradients
+from reticent.adversaries import Relaxed, WorstCase
+from reticent.adversaries.relaxed.dimension import DirectionLaw
+from reticent.calibration import Advantage, EpsilonAtDelta, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD
+from reticent.mechanisms.gradients import Gradients
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
-from reticent.threat import Relaxed, WorstCase
-from reticent.train import train
+from reticent.training import train
 
 TARGET = Advantage(0.1)
 EPSILON = EpsilonAtDelta(3.0, DELTA)

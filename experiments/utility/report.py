@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.settings import RESULTS, STUDIES
-from reticent.gallery import Entry, Measured
+from reticent.papers import Entry, Measured
 
 LOOKS = {
     "worst case": ("black", "o"),

@@ -15,8 +15,8 @@ import numpy as np
 
 from reticent import data
 from reticent.data import Dataset
-from reticent.train import TrainConfig, parse_config
-from reticent.train.features import extracted
+from reticent.training import TrainConfig, parse_config
+from reticent.training.features import extracted
 
 RESULTS = Path(__file__).parent / "results"
 SEEDS = range(5)

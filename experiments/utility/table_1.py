@@ -1,11 +1,11 @@
 """Utility, Table 1: the noise of the relaxed paper's Figure 4 in six settings, and what it is worth; no training."""
 
 from experiments.relaxed_threat_model.figure_4 import TASKS, per_release
-from reticent.calibrate import EpsilonAtDelta, NoiseMultiplier, calibrate
-from reticent.gallery import Entry, Measured, Published, Relation
-from reticent.mechanism import DPSGD, Gaussian
+from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.calibration import EpsilonAtDelta, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD, Gaussian
+from reticent.papers import Entry, Measured, Published, Relation
 from reticent.risk import epsilon_at_delta
-from reticent.threat import Relaxed, WorstCase, assess
 
 SETTINGS = {
     f"{task}, {where}": (epsilon, delta, mechanism)

@@ -2,7 +2,7 @@
 
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.report import gain, rows
-from reticent.gallery import Entry, Published, Relation
+from reticent.papers import Entry, Published, Relation
 
 TARGET = 0.1
 SOURCES = (

@@ -3,7 +3,7 @@
 from experiments.utility.cells import accuracies, rounded
 from experiments.utility.report import interval, rows
 from experiments.utility.settings import LEVELS, SEEDS, STUDIES
-from reticent.gallery import Entry, Published, Relation
+from reticent.papers import Entry, Published, Relation
 
 STUDY = {"Adult": "adult-random", "CIFAR-10": "cifar-10"}
 RULES = {"GDP, published": "o-k", "GMIP, published": "x--r", "sound": "s-b"}

@@ -17,13 +17,13 @@ from peft import LoraConfig, get_peft_model
 from transformers import DistilBertConfig, DistilBertForSequenceClassification
 
 from experiments.utility.settings import DELTA, RESULTS, SEEDS
-from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
+from reticent.adversaries import Relaxed, WorstCase, assess
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.data import Dataset
-from reticent.mechanism import DPSGD
+from reticent.mechanisms import DPSGD
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import write_json
-from reticent.threat import Relaxed, WorstCase, assess
-from reticent.train import parse_config, train
+from reticent.training import parse_config, train
 
 TOPICS = {
     "films": ("film actor plot scene", "fine great moving clever", "dull weak flat slow"),

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 from experiments.utility.settings import RESULTS, STUDIES, public_part, whole
-from reticent.calibrate import Advantage, NoiseMultiplier, calibrate
-from reticent.mechanism import DPSGD
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD
 from reticent.tasks import write_json
-from reticent.train import train
+from reticent.training import train
 
 GRID = {
     "cifar-10": [(rate / clip, clip) for rate, clip in ((48, 0.1), (48, 0.2), (48, 0.4), (24, 0.2), (96, 0.2))],

@@ -7,12 +7,16 @@ value as a float (or int, or float64 array). NaN never passes.
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from reticent.errors import ParameterError
+from reticent.text import one_of
+
+Choice = TypeVar("Choice", bound=StrEnum)
 
 _LARGEST_COUNT = 10**15
 
@@ -94,6 +98,15 @@ def count(**kwargs: Any) -> int:
     if int(value) > _LARGEST_COUNT:
         raise ParameterError(name, value, f"a whole number from 1 to {_LARGEST_COUNT:.0e}")
     return int(value)
+
+
+def member(kind: type[Choice], **kwargs: Any) -> Choice:
+    """A member of the enumeration ``kind``, or the text that spells one."""
+    name, value = _one(kwargs)
+    try:
+        return kind(value)
+    except ValueError:
+        raise ParameterError(name, value, one_of(value, kind)) from None
 
 
 def probabilities(**kwargs: Any) -> np.ndarray:

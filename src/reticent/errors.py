@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reticent._text import printable
+from reticent.text import printable
 
 
 class ReticentError(Exception):

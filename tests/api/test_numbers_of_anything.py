@@ -12,9 +12,9 @@ import pytest
 import reticent as rt
 from reticent import risk
 from reticent.cli import main
+from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanism.watch_faults import Fault
-from reticent.tradeoff import GaussianTradeOff
+from reticent.records.watch_faults import Fault
 
 RUN = rt.DPSGD(2.0, 1.0, 5)
 NUMBERS = [

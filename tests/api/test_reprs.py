@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import reticent as rt
-from reticent.mechanism import Mechanism
+from reticent.mechanisms import Mechanism
 
 FULL = rt.DPSGD(1.1, 0.01, 1000, batch_size=64, dataset_size=6400, sampler=rt.Sampler.SHUFFLED, batches_per_epoch=100)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from reticent.audit import Design, Scores, load_scores, save_scores
+from reticent.auditing import Design, Scores, load_scores, save_scores
 from reticent.cli import main
 from reticent.cli._audit_input import parse_guesses, parse_rule
 from reticent.errors import ParameterError

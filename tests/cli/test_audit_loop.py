@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reticent.attack import audit_mechanics
-from reticent.attack.loop import as_trainer
+from reticent.attacks import audit_mechanics
+from reticent.attacks.loop import as_trainer
 from reticent.cli import main
 from reticent.cli.audit_loop import read_claim
 from reticent.errors import ArtifactError, ParameterError
@@ -53,7 +53,7 @@ def test_a_table_for_people_says_first_what_was_audited(capsys, here: Path, monk
     def in_this_process(loop, claim, **rest):
         return audit_mechanics(as_trainer(loop), claim)
 
-    monkeypatch.setattr("reticent.attack.loop.audit_loop", in_this_process)
+    monkeypatch.setattr("reticent.attacks.loop.audit_loop", in_this_process)
     code, out, _ = run(capsys, "my_silent_loop:loop", "--claim", "claim.yaml", "--workers", "1")
     assert code == 1
     assert out.startswith("New runs of the loop")
@@ -62,7 +62,7 @@ def test_a_table_for_people_says_first_what_was_audited(capsys, here: Path, monk
 
 def test_no_name_becomes_a_picture(capsys, here: Path, monkeypatch) -> None:
     monkeypatch.setattr(
-        "reticent.attack.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(as_trainer(loop), claim)
+        "reticent.attacks.loop.audit_loop", lambda loop, claim, **_: audit_mechanics(as_trainer(loop), claim)
     )
     (here / "my_other_loop.py").write_text(SILENT.replace("def loop", "def train"))
     assert "my_other_loop:train: " in run(capsys, "my_other_loop:train", "--claim", "claim.yaml", "--workers", "1")[1]

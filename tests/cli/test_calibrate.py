@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from reticent.adversaries import WorstCase
 from reticent.cli import main
-from reticent.mechanism import DPSGD
-from reticent.threat import WorstCase
+from reticent.mechanisms import DPSGD
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 

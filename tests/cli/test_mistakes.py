@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from reticent._text import digits
 from reticent.cli import main
+from reticent.text import digits
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 
@@ -84,9 +84,9 @@ def test_a_dimension_that_nobody_looks_at_is_noted(who: tuple[str, ...], noted: 
 
 
 def test_delta_at_an_epsilon_is_shown_where_it_was_asked_for(capsys) -> None:
-    from reticent.mechanism import Gaussian, Neighbouring
+    from reticent.adversaries import WorstCase
+    from reticent.mechanisms import Gaussian, Neighbouring
     from reticent.risk import delta_at_epsilon
-    from reticent.threat import WorstCase
 
     curve = WorstCase().assess(Gaussian(2.0), Neighbouring.ADD_REMOVE).curve
     out = call(capsys, "risk", "gaussian", "--noise-multiplier", "2", "--epsilon", "0.5")[1]

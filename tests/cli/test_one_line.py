@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.audit import Scores
-from reticent.audit.files import load_scores, save_scores
+from reticent.auditing import Scores
+from reticent.auditing.files import load_scores, save_scores
 from reticent.cli import main
 from reticent.cli._app import one_line
 from reticent.errors import ArtifactError, ParameterError
@@ -116,7 +116,7 @@ def test_a_rate_at_the_end_of_floating_point(capsys):
 
 
 def test_an_overflow_deep_inside_is_one_line(capsys, monkeypatch):
-    monkeypatch.setattr("reticent.threat.assess", lambda *a: 10.0**400)
+    monkeypatch.setattr("reticent.adversaries.assess", lambda *a: 10.0**400)
     assert "too extreme to compute with" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 
@@ -204,7 +204,7 @@ def test_score_files_that_unpack_to_gigabytes(name, build, message, tmp_path):
 
 
 def test_csv_with_too_many_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr("reticent.audit.files._MOST_SCORES", 3)
+    monkeypatch.setattr("reticent.auditing.files._MOST_SCORES", 3)
     (tmp_path / "s.csv").write_text("score,member\n" + "1,1\n2,0\n" * 3)
     with pytest.raises(ArtifactError, match="holds 4 scores, at most 3"):
         load_scores(tmp_path / "s.csv")
@@ -217,9 +217,9 @@ def _full(*arguments: object, **named: object) -> None:
 @pytest.mark.parametrize(
     "where",
     [
-        "reticent.train.rundir.save_tensors",
-        "reticent.train.trace.save_tensors",
-        "reticent._strict.write_atomic",
+        "reticent.training.rundir.save_tensors",
+        "reticent.training.trace.save_tensors",
+        "reticent.io.strict.write_atomic",
         "pathlib.Path.write_text",
     ],
 )
@@ -235,7 +235,7 @@ def test_a_full_disk_in_training(where, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("name", ["s.npz", "s.csv", "s.parquet"])
 def test_a_full_disk_for_scores_keeps_the_old_file(name, tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(b"old")
-    monkeypatch.setattr("reticent.audit.files.os.fsync", _full)
+    monkeypatch.setattr("reticent.auditing.files.os.fsync", _full)
     with pytest.raises(ArtifactError, match="cannot be written"):
         save_scores(tmp_path / name, Scores(np.arange(3.0), np.arange(3.0) + 1.0))
     assert [p.name for p in tmp_path.iterdir()] == [name]
@@ -243,7 +243,7 @@ def test_a_full_disk_for_scores_keeps_the_old_file(name, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_anywhere_else_is_one_line(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("reticent.threat.assess", _full)
+    monkeypatch.setattr("reticent.adversaries.assess", _full)
     assert "No space left on device" in refused(capsys, "risk", "gaussian", "--noise-multiplier", "1")
 
 

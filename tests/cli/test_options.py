@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import typer
+import click
 
-from reticent.cli._app import main, whole
+from reticent.cli._app import app, main
 
 RUN = ["--noise-multiplier", "2", "--sample-rate", "0.1", "--steps", "3"]
 VERBS = {
@@ -33,19 +33,18 @@ FREE = {"--subject", "--issuer", "--purpose"}  # any text does
 
 
 def options_of(verb: str) -> list[Any]:
-    command: Any = typer.main.get_command(whole)
+    command: Any = app
     for word in verb.split():
-        command = command.get_command(None, word)
+        command = command.get_command(click.Context(command), word)
     return [p for p in command.params if p.opts[0].startswith("--") and p.opts[0] not in NEVER | FREE]
 
 
 def bad_values(option: Any) -> list[str]:
-    kind = str(option.type_descriptor.annotation)
-    if "bool" in kind:
+    if option.is_flag:
         return []
-    if "float" in kind:
+    if option.type is click.FLOAT:
         return ["nan", "-1"]
-    return ["x", "-1"] if "int" in kind else ["zzz"]
+    return ["x", "-1"] if option.type is click.INT else ["zzz"]
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from reticent import gallery
+from reticent import papers
 from reticent.cli import main
-from reticent.gallery import run
+from reticent.papers import run
 
 
 def call(*words: str) -> int:
@@ -21,7 +21,7 @@ def call(*words: str) -> int:
 def test_lists_every_id_with_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
     assert call("--json") == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [row["id"] for row in rows] == list(gallery.stored_ids())
+    assert [row["id"] for row in rows] == list(papers.stored_ids())
     assert {"id", "paper", "title", "verdict", "published", "ours", "reason"} <= rows[0].keys()
     assert {row["verdict"] for row in rows} <= {"agrees", "differs", "cannot be run here"}
     assert call() == 0
@@ -44,10 +44,10 @@ def test_runs_one_again_and_tells_drift(monkeypatch: pytest.MonkeyPatch, capsys:
     assert call("gaussian-mip/table-3", "--json") == 0
     first = json.loads(capsys.readouterr().out)
     assert first[0]["drift"] == []
-    true = gallery.stored("gaussian-mip/table-3")
-    moved = dict(true.ours) | {"Adult: mu of one step": gallery.Measured(1.2)}
-    other = gallery.Result(true.id, true.title, true.settings, true.published, moved, true.reason)
-    monkeypatch.setattr(gallery, "stored", lambda name: other)
+    true = papers.stored("gaussian-mip/table-3")
+    moved = dict(true.ours) | {"Adult: mu of one step": papers.Measured(1.2)}
+    other = papers.Result(true.id, true.title, true.settings, true.published, moved, true.reason)
+    monkeypatch.setattr(papers, "stored", lambda name: other)
     assert call("gaussian-mip/table-3") == 1
     assert "Adult: mu of one step: 1.2 is now 1.139" in capsys.readouterr().err
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from reticent.cli import main
-from reticent.mechanism.run_ledger import RunLedger
-from reticent.train import load_run
+from reticent.records.run_ledger import RunLedger
+from reticent.training import load_run
 
 CONFIG = """
 data: {name: digits, train_size: 200}

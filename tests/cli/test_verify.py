@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import reticent as rt
-from reticent.certificate.build import certify
-from reticent.certificate.schema import Certificate, Declaration, content_hash
-from reticent.certificate.signature import load_private_key, write_key_pair
-from reticent.certificate.store import write_certificate
+from reticent.adversaries import Attribute, WorstCase
+from reticent.certificates.build import certify
+from reticent.certificates.schema import Certificate, Declaration, content_hash
+from reticent.certificates.signature import load_private_key, write_key_pair
+from reticent.certificates.store import write_certificate
 from reticent.cli import main
 from reticent.errors import ArtifactError
-from reticent.mechanism import Gaussian
-from reticent.threat import Attribute, WorstCase
+from reticent.mechanisms import Gaussian
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

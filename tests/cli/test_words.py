@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reticent.certificate.build import certify
-from reticent.certificate.schema import Declaration
+from reticent.adversaries import Membership, Mixed, Relaxed, WorstCase
+from reticent.certificates.build import certify
+from reticent.certificates.schema import Declaration
 from reticent.cli import main
-from reticent.mechanism import DPSGD, Gaussian, Neighbouring
-from reticent.threat import Membership, Mixed, Relaxed, WorstCase
+from reticent.mechanisms import DPSGD, Gaussian, Neighbouring
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 

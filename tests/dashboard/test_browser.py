@@ -16,15 +16,15 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from reticent._text import digits
-from reticent.certificate.page import is_page
-from reticent.certificate.schema import read_text
+from reticent.adversaries import WorstCase
+from reticent.certificates.page import is_page
+from reticent.certificates.schema import read_text
 from reticent.dashboard.released import as_text
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import State, mechanism_of
-from reticent.mechanism import DPSGD, Gaussian, Ledger
+from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.risk import advantage
-from reticent.threat import WorstCase
+from reticent.text import digits
 
 CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [

@@ -13,10 +13,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from reticent.certificate import page as certificate_page
-from reticent.certificate.build import certify
-from reticent.certificate.schema import Declaration
-from reticent.certificate.verify import verify
+from reticent.certificates import page as certificate_page
+from reticent.certificates.build import certify
+from reticent.certificates.schema import Declaration
+from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.dashboard import opening_progress
 from reticent.dashboard.callbacks import Callbacks
@@ -26,9 +26,9 @@ from reticent.dashboard.released import as_text, release_of
 from reticent.dashboard.state import DEFAULTS, State, adversaries_of, mechanism_of, relation_of
 from reticent.dashboard.takeaway import risk_command, risk_python
 from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, RandomisedResponse, Sampler
 from reticent.tasks.store import Store, Task
-from tests.certificate.conftest import make_ledger
+from tests.certificates.conftest import make_ledger
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
 

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit import Scores, audit, save_scores
-from reticent.certificate.build import certify
-from reticent.certificate.page import render_html
-from reticent.certificate.schema import Declaration
+from reticent.adversaries import WorstCase
+from reticent.auditing import Scores, audit, save_scores
+from reticent.certificates.build import certify
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Declaration
+from reticent.curves import GaussianTradeOff
 from reticent.dashboard.opening import LARGEST, Source, opened, source_of
 from reticent.dashboard.opening_audit import parsed
 from reticent.dashboard.state import State, mechanism_of
 from reticent.errors import ArtifactError, ReticentError
-from reticent.mechanism import Gaussian
-from reticent.mechanism.run_ledger import RunLedger
-from reticent.threat import WorstCase
-from reticent.tradeoff import GaussianTradeOff
+from reticent.mechanisms import Gaussian
+from reticent.records.run_ledger import RunLedger
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 

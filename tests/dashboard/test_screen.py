@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reticent.adversaries import Adversary, Claim, Mixed, Relaxed, WorstCase
 from reticent.dashboard.comparing import _ticks
 from reticent.dashboard.exploring import explore
 from reticent.dashboard.readings import FPRS
 from reticent.dashboard.screen import ACCURACY, ROUGH, screen_assessment
 from reticent.dashboard.state import DEFAULTS
 from reticent.dashboard.turns import Turns
-from reticent.mechanism import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
-from reticent.threat import Adversary, Claim, Mixed, Relaxed, WorstCase
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring, Sampler
 
 RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.calibrate import Advantage, EpsilonAtDelta
+from reticent.adversaries import Mixed, WorstCase
+from reticent.calibration import Advantage, EpsilonAtDelta
 from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, TARGETS, UNKNOWNS
 from reticent.dashboard.state import (
     DEFAULTS,
@@ -18,8 +19,7 @@ from reticent.dashboard.state import (
     unknown_of,
 )
 from reticent.errors import ParameterError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
-from reticent.threat import Mixed, WorstCase
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring, Sampler
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.adversaries import Attribute, Relaxed, WorstCase
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
 from reticent.proofs import CONDITIONS, Bearing
-from reticent.references import THEOREMS
-from reticent.threat import Attribute, Relaxed, WorstCase
+from reticent.proofs.references import THEOREMS
 from tests.docs.follow import ROOT
 
 PAGE = (ROOT / "docs" / "conditions.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ import pytest
 import reticent
 from reticent.errors import ReticentError
 
-OPTIONAL = ("reticent.watch.huggingface", "reticent.watch.lightning")
+OPTIONAL = ("reticent.watching.huggingface", "reticent.watching.lightning")
 """Modules whose libraries are extras that `make check` does not install."""
 
 

@@ -12,10 +12,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-import typer
 
 from reticent.cli import app
-from reticent.references import ERRATA, PAPERS, THEOREMS
+from reticent.proofs.references import ERRATA, PAPERS, THEOREMS
 from tests.docs.follow import BLOCK, ROOT
 
 sys.path.insert(0, str(ROOT / "docs"))
@@ -33,7 +32,7 @@ NAME = re.compile(r"`(reticent(?:\.[A-Za-z]\w*)+)`")
 BY_HAND = {"huggingface.md", "lightning.md"}
 """Their callbacks need libraries that the site does not: docs/watch.md describes them."""
 
-INNER = {("reticent", "_check"), ("reticent._registry", "described"), ("reticent.cli", "main")}
+INNER = {("reticent", "_check"), ("reticent.registry", "described"), ("reticent.cli", "main")}
 """What a new mechanism or attacker needs from the inside; docs/extending.md."""
 
 pytestmark = pytest.mark.docs
@@ -105,7 +104,7 @@ def _resolved(dotted: str) -> object:
 @lru_cache
 def options() -> dict[str, set[str]]:
     """The options of every command, by the words that call it."""
-    commands = dict(generate_reference.walk("reticent", typer.main.get_command(app)))
+    commands = dict(generate_reference.walk("reticent", app))
     return {words: {"--help"}.union(*((*p.opts, *p.secondary_opts) for p in c.params)) for words, c in commands.items()}
 
 
@@ -181,4 +180,4 @@ def test_a_break_is_seen(tmp_path: Path) -> None:
         "docs/none.md",
     ]
     assert list(unknown_keys("NOBODY2020:Theorem 1 and RETICENT:none")) == ["NOBODY2020", "RETICENT:none"]
-    assert list(unknown_names("`reticent.threat.Nobody`")) == ["reticent.threat.Nobody"]
+    assert list(unknown_names("`reticent.adversaries.Nobody`")) == ["reticent.adversaries.Nobody"]

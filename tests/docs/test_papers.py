@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 import reticent as rt
-from reticent.composition import norm_only
+from reticent.adversaries.relaxed.norm_only_curves import norm_only
 from tests.docs.follow import ROOT
 
 REPLACEMENT, SAMPLING = ROOT / "docs/replace-dominance.md", ROOT / "docs/relaxed-sampling.md"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from benchmarks import page
 from benchmarks._rows import forget
-from reticent.composition import common_sign, compose, worst_case
-from reticent.composition.relaxed_dimension import relaxed_in
-from reticent.mechanism import DPSGD, Neighbouring
+from reticent.accountants import compose, worst_case
+from reticent.adversaries.relaxed.dimension import relaxed_in
+from reticent.adversaries.relaxed.sign import common_sign
+from reticent.mechanisms import DPSGD, Neighbouring
 
 
 def row(median: float, *, met: bool) -> dict[str, object]:

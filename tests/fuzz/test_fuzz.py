@@ -131,7 +131,7 @@ def worker() -> Iterator[Worker]:
 def pristine(tmp_path_factory) -> Path:
     """A small run with everything in it, its certificate, and the ledger."""
     from reticent.cli import main
-    from reticent.train import parse_config, train
+    from reticent.training import parse_config, train
 
     folder = tmp_path_factory.mktemp("pristine")
     train(parse_config(CONFIG), folder / "run")
@@ -193,7 +193,7 @@ def patient(content: bytes) -> bool:
     """Whether a configuration asks for a run that may rightly take long."""
     from reticent.errors import ReticentError
     from reticent.io.yaml import loads
-    from reticent.train.config import parse_config
+    from reticent.training.config import parse_config
 
     try:
         config = parse_config(loads(content.decode(), "c"), "c")

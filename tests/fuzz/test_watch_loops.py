@@ -26,7 +26,7 @@ from torch.utils.data import DataLoader, Dataset
 import reticent as rt
 from reticent.errors import ParameterError
 from tests.fuzz.watch_oracle import Oracle, digest, no_grad_add, understated
-from tests.watch.loops import BATCH, RECORDS, plain_step, private, records
+from tests.watching.loops import BATCH, RECORDS, plain_step, private, records
 
 MINUTES = float(os.environ.get("RETICENT_FUZZ_MINUTES", "20"))
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(0), pytest.mark.filterwarnings("ignore")]
@@ -303,7 +303,7 @@ def opacus_loop(rng: random.Random) -> tuple[Toy, Any]:
 
 def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
     """Noise by hand, with an optimizer or without."""
-    from tests.watch.loops import network
+    from tests.watching.loops import network
 
     model, by_hand = network(), rng.random() < 0.5
     loader = DataLoader(Numbered(), batch_size=BATCH, shuffle=True)
@@ -348,7 +348,7 @@ def plain_loop(rng: random.Random) -> tuple[Toy, Any]:
 
 def lightning_loop(rng: random.Random) -> tuple[Toy, Any]:
     lightning = pytest.importorskip("lightning")
-    from reticent.watch.lightning import WatchCallback
+    from reticent.watching.lightning import WatchCallback
 
     toy, _ = opacus_toy(rng)
     toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]
@@ -396,7 +396,7 @@ def lightning_loop(rng: random.Random) -> tuple[Toy, Any]:
 
 def trainer_loop(rng: random.Random) -> tuple[Toy, Any]:
     transformers = pytest.importorskip("transformers")
-    from reticent.watch.huggingface import WatchCallback
+    from reticent.watching.huggingface import WatchCallback
 
     toy, _ = opacus_toy(rng)
     toy.model_input = lambda: records().tensors[0][:2]  # type: ignore[attr-defined]

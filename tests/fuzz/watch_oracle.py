@@ -1,4 +1,4 @@
-"""What really reached the weights of a toy loop, counted without any code of ``reticent.watch``.
+"""What really reached the weights of a toy loop, counted without any code of ``reticent.watching``.
 
 The oracle stands below the watch, at ``step`` of the optimizer inside. Before each step it compares all weights with
 those that the last step left, and measures the noise between the sum and what is released.
@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from reticent.mechanism import Ledger, Sampler
+from reticent.mechanisms import Ledger, Sampler
 
 
 def digest(model: Any) -> str:

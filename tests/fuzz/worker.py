@@ -76,7 +76,7 @@ class Watch:
 
 def read_run(folder: str) -> None:
     """Everything that a run gives."""
-    from reticent.train import load_run
+    from reticent.training import load_run
 
     run = load_run(folder)
     run.ledger.mechanism()
@@ -93,7 +93,7 @@ def read_run(folder: str) -> None:
 
 def read_ledger(file: str) -> None:
     """A ledger, and what it says."""
-    from reticent.mechanism.run_ledger import RunLedger
+    from reticent.records.run_ledger import RunLedger
 
     ledger = RunLedger.from_json(Path(file).read_bytes(), file)
     ledger.public()
@@ -143,9 +143,9 @@ def answer(request: dict[str, object], watch: Watch) -> dict[str, object]:
 
 def serve() -> None:
     """Answer until the input ends."""
-    import reticent.attack.registry
-    import reticent.certificate.store
-    import reticent.train  # noqa: F401
+    import reticent.attacks.registry
+    import reticent.certificates.store
+    import reticent.training  # noqa: F401
 
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

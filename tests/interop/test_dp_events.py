@@ -6,10 +6,10 @@ import pytest
 from dp_accounting import NeighboringRelation, dp_event
 from dp_accounting.pld import PLDAccountant
 
-from reticent.composition import compose
+from reticent.accountants import compose
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.interop.dp_events import from_dp_event, relation, to_dp_event
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, RandomisedResponse, Sampler
 from reticent.risk import epsilon_at_delta
 
 G, L = dp_event.GaussianDpEvent, dp_event.LaplaceDpEvent
@@ -138,7 +138,7 @@ def test_what_has_no_counterpart_is_refused_by_name(event, message):
 def test_every_event_of_dp_accounting_is_decided():
     """A new event type must be met by a decision, not by an accident."""
     decided = {type(event).__name__ for event, _ in [*CASES, *LAW, *REFUSED] if isinstance(event, dp_event.DpEvent)}
-    decided |= {"SingleEpochTreeAggregationDpEvent"}  # tests/mechanism/test_matrix.py
+    decided |= {"SingleEpochTreeAggregationDpEvent"}  # tests/mechanisms/test_matrix.py
     decided |= {"GaussianDpEvent", "LaplaceDpEvent", "NoOpDpEvent", "PoissonSampledDpEvent", "NonPrivateDpEvent"}
     known = {c.__name__ for c in vars(dp_event).values() if isinstance(c, type) and issubclass(c, dp_event.DpEvent)}
     assert known - {"DpEvent"} <= decided

@@ -11,11 +11,11 @@ from dp_accounting import dp_event
 from dp_accounting.pld import PLDAccountant
 from opacus.accountants import create_accountant
 
+from reticent.curves import GaussianTradeOff
 from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant, get_noise_multiplier
-from reticent.mechanism import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
 from reticent.risk import advantage, epsilon_at_delta
-from reticent.tradeoff import GaussianTradeOff
 
 
 def reference(delta: float, *segments: tuple[float, float, int]) -> float:
@@ -212,7 +212,7 @@ def test_bad_input():
 
 
 def test_curve_under_an_adversary():
-    from reticent.threat import WorstCase
+    from reticent.adversaries import WorstCase
 
     accountant = filled((1.0, 0.05, 20))
     curve = accountant.curve(WorstCase())

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from reticent.errors import ArtifactError
 from reticent.interop.opacus import PrivacyEngine, ReticentAccountant
-from reticent.mechanism.watch_faults import Fault
+from reticent.records.watch_faults import Fault
 
 pytestmark = pytest.mark.filterwarnings("ignore:Secure RNG turned off", "ignore:Full backward hook")
 RECORDS = 12

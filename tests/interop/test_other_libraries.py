@@ -8,7 +8,7 @@ from dp_accounting import dp_event
 
 from reticent.errors import UnsupportedError
 from reticent.interop.dp_events import from_dp_event
-from reticent.mechanism import DPSGD, Gaussian, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Sampler
 
 GAUSSIAN = dp_event.GaussianDpEvent(1.1)
 FIXED = dp_event.SampledWithoutReplacementDpEvent(source_dataset_size=5000, sample_size=50, event=GAUSSIAN)

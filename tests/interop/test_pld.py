@@ -7,10 +7,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.special import ndtr, ndtri
 
-from reticent.composition import compose
+from reticent.accountants import compose
 from reticent.errors import ParameterError
 from reticent.interop.pld import from_pld
-from reticent.mechanism import DPSGD, Neighbouring
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.risk import advantage, epsilon_at_delta
 
 

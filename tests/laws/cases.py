@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from reticent.composition.gmip_curves import GaussianGradientTradeOff
-from reticent.composition.pairs.whole_user import WholeUserPair
-from reticent.composition.stochastic import DistributionFreeTradeOff
-from reticent.tradeoff import (
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
+from reticent.adversaries.game.stochastic import DistributionFreeTradeOff
+from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
     MembershipStepTradeOff,
@@ -23,6 +22,7 @@ from reticent.tradeoff import (
     no_privacy,
     symmetrised,
 )
+from reticent.pairs import WholeUserGaussianPair
 
 _GRID = np.concatenate([[0.0], np.logspace(-3.0, 1.3, 60)])
 
@@ -69,8 +69,8 @@ COMPOUND: dict[str, TradeOff] = {
     "symmetrised-relaxed-laplace": symmetrised(RelaxedLaplaceTradeOff(1.0)),
     "symmetrised-subsampled-gaussian": symmetrised(Subsampled(GaussianTradeOff(1.0), 0.02)),
     "symmetrised-subsampled-relaxed-laplace": symmetrised(Subsampled(RelaxedLaplaceTradeOff(1.0), 0.1)),
-    "whole-user": WholeUserPair(1.5, 0.2, 3),
-    "whole-user-antipodal": WholeUserPair(2.0, 0.1, 2, antipodal=True),
+    "whole-user": WholeUserGaussianPair(1.5, 0.2, 3),
+    "whole-user-antipodal": WholeUserGaussianPair(2.0, 0.1, 2, antipodal=True),
     "worst-of-gaussian-and-laplace": Worst([GaussianTradeOff(0.9), LaplaceTradeOff(1.0)]),
 }
 

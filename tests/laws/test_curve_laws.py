@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from reticent.tradeoff import ProfileTradeOff, Subsampled, TradeOff, Worst
+from reticent.curves import ProfileTradeOff, Subsampled, TradeOff, Worst
 from tests.laws.cases import COMPOUND, CURVES, LATER, SIMPLE
 
 _LAWS = settings(max_examples=2, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])

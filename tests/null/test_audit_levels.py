@@ -17,7 +17,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from reticent.audit import (
+from reticent.auditing import (
     Bonferroni,
     Design,
     Finding,
@@ -41,12 +41,12 @@ from reticent.audit import (
     proportion,
     tpr_interval,
 )
-from reticent.audit._claims import ApproximateDP, GaussianClaim
-from reticent.audit._joint import probits
-from reticent.audit.lower_bounds import _epsilon
-from reticent.audit.one_run import binomial_p_value, rejects
-from reticent.audit.thresholds import FixedCounts, RankCounts
-from reticent.tradeoff import GaussianTradeOff, Mixture
+from reticent.auditing._claims import ApproximateDP, GaussianClaim
+from reticent.auditing._joint import probits
+from reticent.auditing.lower_bounds import _epsilon
+from reticent.auditing.one_run import binomial_p_value, rejects
+from reticent.auditing.thresholds import FixedCounts, RankCounts
+from reticent.curves import GaussianTradeOff, Mixture
 
 AUDITS = 1000
 SIGNIFICANCE = 0.05

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reticent import risk
-from reticent.tradeoff import GaussianTradeOff, from_advantage, no_privacy
+from reticent.curves import GaussianTradeOff, from_advantage, no_privacy
 
 AT = {
     risk.success: 0.3,

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
 from reticent.errors import ParameterError
 from reticent.risk import (
     advantage,
@@ -24,7 +25,6 @@ from reticent.risk import (
     success,
     tpr_at_fpr,
 )
-from reticent.tradeoff import GaussianTradeOff, Subsampled, symmetrised
 
 MUS = st.floats(0.01, 6.0)
 

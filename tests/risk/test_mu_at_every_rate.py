@@ -10,14 +10,11 @@ import pytest
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 from scipy.stats import norm
 
-from reticent.calibrate import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
-from reticent.composition import compose, mu_limits
-from reticent.composition.pairs import AntipodalPair
-from reticent.composition.sign import common_sign
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.risk import epsilon_at_delta, mu, mu_above
-from reticent.threat import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
-from reticent.tradeoff import (
+from reticent.accountants import compose, mu_limits
+from reticent.adversaries import Attribute, Membership, MembershipGame, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries.relaxed.sign import common_sign
+from reticent.calibration import BatchSize, Mu, NoiseMultiplier, SampleRate, Steps, UnreachableError, calibrate
+from reticent.curves import (
     GaussianTradeOff,
     LaplaceTradeOff,
     Mixture,
@@ -28,6 +25,9 @@ from reticent.tradeoff import (
     from_advantage,
     symmetrised,
 )
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.pairs import AntipodalGaussianPair
+from reticent.risk import epsilon_at_delta, mu, mu_above
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
 
@@ -134,7 +134,7 @@ class TestSamplingDoesNotLowerIt:
     @pytest.mark.parametrize("rate", [0.01, 0.3, 0.5])
     def test_replacement_up_to_one_half_has_the_shift_of_one(self, rate: float) -> None:
         """The antipodal pair at rate 1/2 is N(-1/2) against N(1/2), blurred by a fair sign."""
-        curve = AntipodalPair(0.7, rate)
+        curve = AntipodalGaussianPair(0.7, rate)
         z = np.concatenate([np.linspace(0.0, 8.0, 81), [12.0, 20.0, 35.0]])
         shifts = shift_at(curve, z)
         assert max(shifts) <= 1.0 / 0.7 + 1e-12
@@ -142,7 +142,7 @@ class TestSamplingDoesNotLowerIt:
         assert mu(curve) == 1.0 / 0.7
 
     def test_replacement_beyond_one_half_exceeds_it(self) -> None:
-        curve = AntipodalPair(0.7, 0.95)
+        curve = AntipodalGaussianPair(0.7, 0.95)
         assert np.max(shift_at(curve, np.linspace(0.0, 8.0, 81))) > 1.2 / 0.7
         assert mu(curve) == 2.0 / 0.7
         lower, upper = mu_limits(DPSGD(0.7, 0.95, 4), REPLACE)

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.attack.shadow import ShadowPlan, shadow_tasks, train_block, train_shadow_models
+from reticent.attacks.shadow import ShadowPlan, shadow_tasks, train_block, train_shadow_models
 from reticent.errors import UnsupportedError
 from reticent.tasks import Dask, Local, Ray, Store, Task, execute
 from reticent.tasks.store import digest_of
-from reticent.train import parse_config
+from reticent.training import parse_config
 
 RECORDS = 60
 rng = np.random.default_rng(1)
@@ -106,7 +106,7 @@ def killed_at_random_moments(path: Path, blocks: int, kills: int, engine, longes
     """Start the work again and again and kill it; how many kills hit a process at work."""
     context = multiprocessing.get_context("forkserver")
     # What takes seconds to import: a kill during it would test nothing.
-    context.set_forkserver_preload(["reticent.attack.shadow", "joblib", "safetensors.numpy", "torch._dynamo"])
+    context.set_forkserver_preload(["reticent.attacks.shadow", "joblib", "safetensors.numpy", "torch._dynamo"])
     waits, hits = np.random.default_rng(seed).uniform(0.0, longest, kills), 0
     for wait in waits:
         reader, writer = context.Pipe(duplex=False)

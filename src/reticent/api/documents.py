@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,28 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from reticent._keywords import hinting
+from reticent.adversaries.seen import Witness, witness_of
 from reticent.api.names import Who, adversaries, relation
 from reticent.api.table import Cell, Table
-from reticent.certificate.build import certify as certify_mechanism
-from reticent.certificate.build import certify_run, certify_watched, run_declaration
-from reticent.certificate.derive import expected_warnings
-from reticent.certificate.schema import Certificate, Declaration
+from reticent.certificates.build import certify as certify_mechanism
+from reticent.certificates.build import certify_run, certify_watched, run_declaration
+from reticent.certificates.derive import expected_warnings
+from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.run_ledger import RunLedger, first_problem
-from reticent.mechanism.watch_start import chained
-from reticent.mechanism.watched_run import WatchedRun
+from reticent.keywords import hinting
+from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Claim
-from reticent.threat.seen import Witness, witness_of
+from reticent.records.run_ledger import RunLedger, first_problem
+from reticent.records.watch_start import chained
+from reticent.records.watched_run import WatchedRun
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.axes import Axes
 
-    from reticent.certificate.check import Checked
-    from reticent.certificate.store import CertificateFiles
-    from reticent.certificate.verify import Verification
+    from reticent.certificates.check import Checked
+    from reticent.certificates.store import CertificateFiles
+    from reticent.certificates.verify import Verification
 
 
 class Certified(Table):
@@ -112,7 +113,7 @@ class Certified(Table):
         Raises:
             ArtifactError: another certificate lies there, and ``overwrite`` is not said; or it cannot be written.
         """
-        from reticent.certificate.store import write_certificate
+        from reticent.certificates.store import write_certificate
 
         return write_certificate(
             self.certificate, Path(folder), key=key, include_private=include_private, overwrite=overwrite
@@ -182,6 +183,7 @@ def certify(
     run_signed_by: str | None = None,
     adversary: Who | Sequence[Who] | None = None,
     neighbouring: Neighbouring | str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Certified:
     """The certificate of a run, a ledger or a mechanism.
 
@@ -197,6 +199,7 @@ def certify(
         run_signed_by: id of the key that signed the run when it ended, if you checked it.
         adversary: who attacks, for a mechanism; by default everybody who needs no measurement.
         neighbouring: between which data sets, for a mechanism; None means each adversary's own ``relation``.
+        progress: called with the name of each attacker before its numbers are computed.
 
     Raises:
         ArtifactError, ParameterError: it is none of these, or a declaration is malformed.
@@ -215,14 +218,15 @@ def certify(
         today = created or datetime.now(UTC).date().isoformat()
         known = {"subject": "parameters that are declared", "created": today, **_given(said)}
         chosen = None if adversary is None else adversaries(adversary)
-        try:
+        with _declaring():
             declared = Declaration(**known)
-        except ValidationError as error:
-            raise ArtifactError(first_problem(error)) from None
-        return Certified(certify_mechanism(source, declared, adversaries=chosen, neighbouring=relation(neighbouring)))
+        between = relation(neighbouring)
+        return Certified(
+            certify_mechanism(source, declared, adversaries=chosen, neighbouring=between, progress=progress)
+        )
     if adversary is not None or neighbouring is not None or created is not None:
         raise ParameterError("what", type(what).__name__, "a mechanism, if adversary, neighbouring or created is given")
-    return Certified(_of_run(source, said, tuple(publish)))
+    return Certified(_of_run(source, said, tuple(publish), progress))
 
 
 @hinting
@@ -253,7 +257,7 @@ def verify(
         ArtifactError: a file cannot be read, the document cannot be derived, or a signature is given without a key.
         ParameterError: it is neither a certificate nor a path.
     """
-    from reticent.certificate.check import check
+    from reticent.certificates.check import check
 
     what: Certificate | Path
     if isinstance(certificate, (str, Path)):
@@ -324,7 +328,7 @@ def _opened(what: Any) -> Any:
         from reticent.interop.documents import read_release
 
         return read_release(Path(what))
-    from reticent.train import load_run
+    from reticent.training import load_run
 
     return load_run(what)
 
@@ -341,22 +345,31 @@ def _chain(ledgers: Sequence[Any]) -> WatchedRun:
     return chained([run for run in runs if isinstance(run, WatchedRun)])
 
 
-def _of_run(source: Any, said: dict[str, str | None], publish: tuple[str, ...]) -> Certificate:
+def _of_run(
+    source: Any, said: dict[str, str | None], publish: tuple[str, ...], progress: Callable[[str], None] | None
+) -> Certificate:
     ledger = source if isinstance(source, (RunLedger, WatchedRun)) else getattr(source, "ledger", None)
     if isinstance(ledger, WatchedRun):
-        return certify_watched(ledger, None, **said)
+        return certify_watched(ledger, progress, **said)
     if not isinstance(ledger, RunLedger):
         raise ParameterError("what", type(source).__name__, "a mechanism, a ledger with its diagnostics, or a run")
     more: dict[str, str | None] = {} if source is ledger else {"weights_sha256": _weights_of(source)}
-    try:
+    with _declaring():
         declared = run_declaration(ledger, publish, **more, **said)
+    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared, progress)
+
+
+@contextmanager
+def _declaring() -> Iterator[None]:
+    """What cannot be declared ends in one line."""
+    try:
+        yield
     except ValidationError as error:
         raise ArtifactError(first_problem(error)) from None
-    return certify_run(ledger, None if source is ledger else source.sensitivity(), declared)
 
 
 def _weights_of(run: Any) -> str:
-    from reticent.train.rundir import WEIGHTS
+    from reticent.training.rundir import WEIGHTS
 
     return str(run.manifest.files[WEIGHTS].sha256)
 

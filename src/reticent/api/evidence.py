@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from reticent._keywords import hinting
+from reticent.adversaries import WorstCase
 from reticent.api.names import relation
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
-from reticent.audit.report import AuditReport
-from reticent.audit.report import audit as judge
-from reticent.audit.scores import Scores
+from reticent.auditing.report import AuditReport
+from reticent.auditing.report import audit as judge
+from reticent.auditing.scores import Scores
+from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring
-from reticent.threat import WorstCase
-from reticent.tradeoff import TradeOff
+from reticent.keywords import hinting
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reticent.attack.loop import TrainFunction
-    from reticent.attack.mechanics import MechanicsReport
+    from reticent.attacks.loop import TrainFunction
+    from reticent.attacks.mechanics import MechanicsReport
 
 
 class Audited(Table):
@@ -80,7 +80,7 @@ class Audited(Table):
             UnsupportedError: matplotlib is not installed.
         """
         from reticent.api.plots import axes_for
-        from reticent.certificate.figures import draw_audit
+        from reticent.certificates.figures import draw_audit
 
         linear, logarithmic = axes_for(axes, 2)
         draw_audit(linear, logarithmic, self.report, self.claims)
@@ -103,11 +103,11 @@ def audit(
     """What an attack achieved, and whether it refutes a claim.
 
     Args:
-        scores: ``reticent.audit.Scores``, or the scores of members; higher is more member-like.
+        scores: ``reticent.auditing.Scores``, or the scores of members; higher is more member-like.
         non_member_scores: the scores of non-members, unless ``scores`` has both.
         claim: what is claimed: a mechanism (its worst case), a curve, or curves by name.
         neighbouring: between which data sets, for a mechanism.
-        options: of ``reticent.audit.report.audit``: ``confidence``, ``delta``, ``fprs``, ``rule``, ``guesses``.
+        options: of ``reticent.auditing.report.audit``: ``confidence``, ``delta``, ``fprs``, ``rule``, ``guesses``.
 
     Raises:
         ParameterError: scores are missing, constant or not finite, or an option is wrong.
@@ -129,14 +129,14 @@ def audit(
 
 
 def audit_loop(train_fn: TrainFunction, claim: DPSGD, **options: Any) -> MechanicsReport:
-    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attack.loop.audit_loop``.
+    """Is this training loop the DP-SGD that it claims to be? See ``reticent.attacks.loop.audit_loop``.
 
     Raises:
         UnsupportedError: torch is not installed; the text says what to install.
         ParameterError: the claim is no DP-SGD.
     """
     try:
-        from reticent.attack.loop import audit_loop as run
+        from reticent.attacks.loop import audit_loop as run
     except ImportError as error:
         raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
     if not isinstance(claim, DPSGD):

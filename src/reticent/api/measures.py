@@ -8,10 +8,10 @@ from functools import wraps
 from typing import Any
 
 from reticent import risk
+from reticent.adversaries import Assessment, WorstCase
 from reticent.api.risks import Assessments, mechanism_of
+from reticent.curves import TradeOff
 from reticent.errors import ParameterError
-from reticent.threat import Assessment, WorstCase
-from reticent.tradeoff import TradeOff
 
 
 def _of_anything(number: Callable[..., float]) -> Callable[..., float]:

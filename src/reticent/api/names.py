@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TypeVar
 
-from reticent._text import one_of
+from reticent import _check
+from reticent.adversaries import Adversary, Relaxed, WorstCase, everybody
+from reticent.adversaries.base import adversary_called
 from reticent.errors import ParameterError
-from reticent.mechanism import Neighbouring
-from reticent.threat import Adversary, Relaxed, WorstCase, everybody
-from reticent.threat.base import adversary_called
+from reticent.mechanisms import Neighbouring
 
 Who = Adversary | str
-Choice = TypeVar("Choice", bound=StrEnum)
 
 ALL = "all"
 
@@ -46,19 +43,7 @@ def adversary(who: Who | None) -> Adversary:
 
 def relation(text: Neighbouring | str | None) -> Neighbouring | None:
     """A neighbouring relation, or None, which leaves it to each adversary."""
-    return text if text is None or isinstance(text, Neighbouring) else choice(Neighbouring, text, "neighbouring")
-
-
-def choice(kind: type[Choice], text: str, name: str) -> Choice:
-    """The member of ``kind`` that ``text`` spells.
-
-    Raises:
-        ParameterError: there is none; the message has the nearest and all that there are.
-    """
-    try:
-        return kind(text)
-    except ValueError:
-        raise ParameterError(name, text, one_of(text, kind)) from None
+    return None if text is None else _check.member(Neighbouring, neighbouring=text)
 
 
 def _adversary(who: object) -> Adversary:

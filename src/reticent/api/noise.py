@@ -6,23 +6,24 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from reticent._text import one_of
-from reticent.api.names import Who, adversaries, choice, relation
+from reticent import _check
+from reticent.adversaries import Method
+from reticent.api.names import Who, adversaries, relation
 from reticent.api.names import adversary as one_adversary
 from reticent.api.risks import mechanism_of
 from reticent.api.table import Cell, Table
-from reticent.calibrate.scale import NoiseScale
-from reticent.calibrate.solve import Calibration, UnreachableError
-from reticent.calibrate.solve import calibrate as solve
-from reticent.calibrate.spelling import MEANT
-from reticent.calibrate.spelling import target_of as spelt
-from reticent.calibrate.targets import TARGETS, Target
-from reticent.calibrate.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.certificate.numbers import mechanism_record
+from reticent.calibration.scale import NoiseScale
+from reticent.calibration.solve import Calibration, UnreachableError
+from reticent.calibration.solve import calibrate as solve
+from reticent.calibration.spelling import MEANT
+from reticent.calibration.spelling import target_of as spelt
+from reticent.calibration.targets import TARGETS, Target
+from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism, Neighbouring
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
-from reticent.threat import Method
+from reticent.text import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,7 +167,7 @@ def calibrate(
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
-        target: a target of ``reticent.calibrate`` or its text (``"epsilon=3@1e-5"``, which may stand in the place of
+        target: a target of ``reticent.calibration`` or its text (``"epsilon=3@1e-5"``, which may stand in the place of
             the adversary too), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
             ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
             ``reconstruction=0.2, baseline=0.1``.
@@ -188,7 +189,7 @@ def calibrate(
         3.979
     """
     adversary, target = _told_apart(adversary, target)
-    goal, searched, how = target_of(target, limits), _unknown(unknown), _method(method)
+    goal, searched, how = target_of(target, limits), _unknown(unknown), _check.member(Method, method=method)
     who, between = one_adversary(adversary), relation(neighbouring)
     return Calibrations(goal, [solve(mechanism_of(mechanism), searched, goal, who, between, how)])
 
@@ -218,7 +219,7 @@ def compare(
     """
     adversary, target = _told_apart(adversary, target)
     adversary = "all" if adversary is None else adversary
-    goal, between, how = target_of(target, limits), relation(neighbouring), _method(method)
+    goal, between, how = target_of(target, limits), relation(neighbouring), _check.member(Method, method=method)
     found, skipped = [], {}
     for who in adversaries(adversary):
         try:
@@ -276,10 +277,6 @@ def _unknown(unknown: str | Unknown) -> Unknown:
         raise ParameterError("unknown", unknown, one_of(unknown, _UNKNOWNS))
     found: Unknown = _UNKNOWNS[unknown]()
     return found
-
-
-def _method(method: Method | str) -> Method:
-    return method if isinstance(method, Method) else choice(Method, method, "method")
 
 
 def _strict(x: float) -> float | None:

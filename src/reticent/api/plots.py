@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent._text import one_of
+from reticent.adversaries import Assessment, Claim
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.styles import style_of
-from reticent.threat import Assessment, Claim
+from reticent.text import one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reticent.certificate.schema import CertifiedAssessment
+    from reticent.certificates.schema import CertifiedAssessment
 
 _SMALLEST = 1e-5
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from reticent import _check
-from reticent._keywords import hinting
-from reticent.api.names import choice
 from reticent.errors import ParameterError
-from reticent.mechanism import DPSGD, Sampler
-from reticent.mechanism.epochs import epochs_to_steps
-from reticent.mechanism.units import Unit
+from reticent.keywords import hinting
+from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.units import Unit
 
 
 @hinting
@@ -52,7 +51,6 @@ def dpsgd(
         (0.01, 1000)
     """
     rate = _rate(sample_rate, batch_size, dataset_size)
-    kind = sampler if isinstance(sampler, Sampler) else choice(Sampler, sampler, "sampler")
     return DPSGD(
         noise_multiplier=noise_multiplier,
         sample_rate=rate,
@@ -61,9 +59,9 @@ def dpsgd(
         num_parameters=num_parameters,
         batch_size=batch_size,
         dataset_size=dataset_size,
-        sampler=kind,
+        sampler=_check.member(Sampler, sampler=sampler),
         records_per_user=records_per_user,
-        unit=unit if isinstance(unit, Unit) else choice(Unit, unit, "unit"),
+        unit=_check.member(Unit, unit=unit),
     )
 
 

@@ -9,25 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from reticent import _check
-from reticent._keywords import hinting
-from reticent._text import by_whom, one_of, printable
-from reticent.api.names import Who, adversaries, asks_for_all, choice, relation
+from reticent.adversaries import Assessment, Method, assess_answerable
+from reticent.adversaries import assess as assess_each
+from reticent.adversaries.report import risk_document
+from reticent.adversaries.seen import Witness, witness_of
+from reticent.api.names import Who, adversaries, asks_for_all, relation
 from reticent.api.table import Cell, Table
-from reticent.certificate.numbers import Questions, RiskDocument, risk_document
 from reticent.errors import ParameterError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.mechanism.units import Unit
+from reticent.keywords import hinting
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, conditions_by_whom
 from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
-from reticent.threat import Assessment, Method, assess_answerable
-from reticent.threat import assess as assess_each
-from reticent.threat.seen import Witness, witness_of
+from reticent.risk.report import Questions, RiskDocument
+from reticent.text import by_whom, one_of, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from reticent.mechanism.run_ledger import RunLedger
-    from reticent.mechanism.watched_run import PublicWatchedRun
+    from reticent.records.run_ledger import RunLedger
+    from reticent.records.watched_run import PublicWatchedRun
 
 DEFAULT_FPR, DEFAULT_DELTA = 0.001, 1e-5
 
@@ -173,7 +174,7 @@ def assess(
         worst-case    add-remove  bound     0.1975   0.004796          1.994
     """
     who = adversaries(adversary)
-    how = method if isinstance(method, Method) else choice(Method, method, "method")
+    how = _check.member(Method, method=method)
     release, witness = released(mechanism)
     between = relation(neighbouring)
     asked = Questions(fprs=_several(fpr=fpr), deltas=_several(delta=delta))

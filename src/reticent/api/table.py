@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from reticent._text import Column, blocks, breadth, digits, printable, wrapped
 from reticent.errors import UnsupportedError
+from reticent.text import Column, blocks, breadth, digits, printable, wrapped
 
 Cell = str | float | int | None
 

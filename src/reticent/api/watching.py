@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent import _strict
-from reticent._keywords import hinting
-from reticent._text import printable, wrapped
 from reticent.api.table import Cell, Table
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism, Sampler
-from reticent.mechanism.ledger import parts_of
-from reticent.mechanism.run_ledger import RunLedger
-from reticent.mechanism.watch_faults import Fault, Severity
-from reticent.mechanism.watched_run import PublicWatchedRun
+from reticent.io import strict
+from reticent.keywords import hinting
+from reticent.mechanisms import Mechanism, Sampler
+from reticent.mechanisms.ledger import parts_of
+from reticent.records.run_ledger import RunLedger
+from reticent.records.watch_faults import Fault, Severity
+from reticent.records.watched_run import PublicWatchedRun
+from reticent.text import printable, wrapped
 
 if TYPE_CHECKING:
-    from reticent.watch.live import Log
-    from reticent.watch.session import Watch
+    from reticent.watching.live import Log
+    from reticent.watching.session import Watch
 
 
 @hinting
@@ -41,12 +41,12 @@ def watch(
     unit: str = "record",
     sign: Any = None,
 ) -> Watch:
-    """Observe a training loop; see ``reticent.watch.session.Watch`` for the arguments.
+    """Observe a training loop; see ``reticent.watching.session.Watch`` for the arguments.
 
     ``with rt.watch(model, optimizer, loader) as ledger:`` around the loop is all that a loop of Opacus needs. Another
     loop calls ``ledger.step(noise_multiplier=...)`` after each step. ``rt.certify(ledger)`` afterwards.
 
-    ``sensitive`` is a ``reticent.train.SensitiveAttribute``: how far it can move clipped gradients is recorded,
+    ``sensitive`` is a ``reticent.training.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
     together, and speak of a person. ``continues`` is the ledger of the loop that ended at these weights in another
     process; ``start="declared"`` states that the start weights do not depend on these records.
@@ -54,14 +54,14 @@ def watch(
 
     ``ledger.risk()`` says during training what the steps so far reveal at most. ``stop_at="advantage=0.1"`` ends the
     loop before the step that would exceed it, ``planned_steps`` says how many there are to be at most, and ``log``
-    takes functions of ``reticent.watch.loggers``. With ``unit="client"`` the numbers are about whole clients.
+    takes functions of ``reticent.watching.loggers``. With ``unit="client"`` the numbers are about whole clients.
 
     Raises:
         UnsupportedError: torch is not installed, or ``sensitive`` is asked for a loop that cannot be measured.
         ParameterError: what is declared contradicts what is seen.
     """
     try:
-        from reticent.watch.session import Watch
+        from reticent.watching.session import Watch
     except ImportError as error:
         raise UnsupportedError(f"watching needs an extra: pip install 'reticent[train]' ({error})") from None
     return Watch(
@@ -85,7 +85,7 @@ def watch(
 
 @hinting
 def secure_noise(optimizer: Any) -> Any:
-    """Let a private optimizer of Opacus draw its noise from a stream cipher; see ``reticent.watch.secure_noise``.
+    """Let a private optimizer of Opacus draw its noise from a stream cipher; see ``reticent.watching.secure_noise``.
 
     The keys come from the operating system, so no seed of the program gives the noise away.
 
@@ -97,7 +97,7 @@ def secure_noise(optimizer: Any) -> Any:
         ParameterError: it is no private optimizer of Opacus.
     """
     try:
-        from reticent.watch import secure_noise as source
+        from reticent.watching import secure_noise as source
     except ImportError as error:
         raise UnsupportedError(f"secure noise needs an extra: pip install 'reticent[train]' ({error})") from None
     return source.secure_noise(optimizer)
@@ -139,7 +139,7 @@ class Linted(Table):
     def to_json(self) -> str:
         """The document ``reticent.lint/1`` as strict JSON text."""
         faults = [dict(zip(self.columns(), row, strict=True)) for row in self.rows()]
-        return _strict.dumps({"schema": "reticent.lint/1", "faults": faults}, indent=True)
+        return strict.dumps({"schema": "reticent.lint/1", "faults": faults}, indent=True)
 
     def lines(self) -> list[str]:
         """The title; then for each fault its severity and name, the reason, and what mends it."""
@@ -205,7 +205,7 @@ def _wrong(ledger: PublicWatchedRun | RunLedger) -> list[tuple[Cell, ...]]:
 
 def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
     """The warnings of a run's certificate."""
-    from reticent.certificate.derive import expected_warnings
+    from reticent.certificates.derive import expected_warnings
 
     rows: list[tuple[Cell, ...]] = []
     known = {fault.value: fault.explanation for fault in Fault}
@@ -245,7 +245,7 @@ def watched_run(ledger: Any) -> PublicWatchedRun:
         ArtifactError, ParameterError: it is none.
     """
     if isinstance(ledger, (str, Path)):
-        from reticent.mechanism.any_ledger import read_ledger
+        from reticent.records.any_ledger import read_ledger
 
         ledger = read_ledger(Path(ledger))
     found = ledger if isinstance(ledger, PublicWatchedRun) else getattr(ledger, "ledger", None)

@@ -1,29 +1,24 @@
-"""The typer application and the one place where errors become one line and exit code 2."""
+"""The command line as click's groups, and the one place where errors become one line and exit code 2."""
 
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from reticent import __version__
-from reticent._keywords import MEANT
-from reticent._text import one_of, printable
 from reticent.cli._limits import own_process
 from reticent.errors import ParameterError, ReticentError
-
-# typer ships its own click in some versions and depends on click in others: ask typer which one it raises.
-_UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
-
+from reticent.keywords import MEANT
+from reticent.text import one_of, printable
 
 VERBS = {
     "risk": ("risk", "What each attacker can learn from a release."),
@@ -41,100 +36,156 @@ VERBS = {
     "reproduce": ("reproduce", "Figures and tables of the papers, and whether we agree."),
     "dashboard": ("dashboard", "The risk page in a browser, on this machine."),
 }
-"""The file of each verb, and one line about it: files are read only when their verb is called."""
+"""The file of each verb, and one line about it. A file is read when its verb is called."""
 
 _MEANT = {f"--{typed}".replace("_", "-"): f"--{ours}".replace("_", "-") for typed, ours in MEANT.items()}
 """Options as other tools call them."""
 
 
-class Listing(TyperGroup):
-    """A group that lists its commands one per line, without building them."""
+class Listing(click.Group):
+    """A group that lists its commands one per line and builds the one that is called: click's lazy group.
 
-    def lines(self) -> dict[str, str]:
-        """One line about each command, by name."""
-        raise NotImplementedError
+    Args:
+        name: of the group.
+        lines: says one line about each command, by name.
+        make: builds the command of a name.
+        more: of ``click.Group``.
+    """
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.lines())
+    def __init__(
+        self, name: str, lines: Callable[[], Mapping[str, str]], make: Callable[[str], click.Command], **more: Any
+    ) -> None:
+        super().__init__(name, no_args_is_help=True, **more)
+        self._lines, self._make = lines, make
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if not args[0].startswith("-") and args[0] not in self.lines():
-            ctx.fail(f"{args[0]!r} is not {one_of(args[0], self.lines())}")
-        name, command, rest = super().resolve_command(ctx, args)
-        if command is not None and not isinstance(command, TyperGroup):
-            _refuse_twice(ctx, command, rest)
-        if command is not None and command.callback is not None:
-            command.callback = _loaded(command.callback)
-        return name, command, rest
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._lines())
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return self._make(cmd_name) if cmd_name in self._lines() else None
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if not args[0].startswith("-") and args[0] not in self._lines():
+            ctx.fail(f"{args[0]!r} is not {one_of(args[0], self._lines())}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.lines().items()))
+            formatter.write_dl(list(self._lines().items()))
 
 
-def _refuse_twice(ctx: Any, command: Any, args: Sequence[str]) -> None:
-    """An option that takes one value is given once: of two keys or policies only the last would count."""
-    takes = {name: one for one in command.params for name in one.opts if name.startswith("-") and _takes_one(one)}
-    many = {name for one in command.params for name in one.opts if getattr(one, "multiple", False)}
-    given, words = set(), iter(args)
-    for word in words:
-        if word == "--":
-            return
-        name, equals, _ = word.partition("=")
-        if name in takes and takes[name].name in given:
-            ctx.fail(f"{name} is given more than once, and takes one value")
-        if name in takes:
-            given.add(takes[name].name)
-        if name in (takes | dict.fromkeys(many)) and not equals:
-            next(words, None)
+class Verb(click.Command):
+    """A command whose options that take one value are given once: of two keys only the last would count."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = {name: one for one in self.params if isinstance(one, click.Option) for name in one.opts}
+        given, words = set(), iter(args)
+        for word in words:
+            name, equals, _ = word.partition("=")
+            if word == "--":
+                break
+            if name not in options or options[name].is_flag:
+                continue
+            if options[name].name in given and not options[name].multiple:
+                ctx.fail(f"{name} is given more than once, and takes one value")
+            given.add(options[name].name)
+            if not equals:
+                next(words, None)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """From here on Python looks for garbage again, but not among what was loaded for the verb.
+
+        To look through that again and again while modules are imported, and when the process ends, would cost an
+        eighth of a short call.
+        """
+        if not gc.isenabled():  # by ``main``
+            gc.freeze()
+            gc.enable()
+        return super().invoke(ctx)
 
 
-def _takes_one(option: Any) -> bool:
-    return not (option.multiple or option.is_flag) if hasattr(option, "multiple") else False
+def command(name: str, *params: click.Parameter, help: str | None = None) -> Callable[[Callable[..., None]], Verb]:
+    """Make a function the command ``name``; ``--json`` comes last everywhere.
+
+    Args:
+        name: as typed.
+        params: its arguments and options, which reach the function by name.
+        help: by default the docstring of the function.
+    """
+    ordered = sorted(params, key=lambda one: one.name == "json")
+    return lambda function: Verb(name, params=ordered, callback=function, help=help or inspect.getdoc(function))
 
 
-class _Verbs(Listing):
-    def lines(self) -> dict[str, str]:
-        return {verb: line for verb, (_, line) in VERBS.items()}
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in VERBS:
-            return None
-        import_module(f"reticent.cli.{VERBS[cmd_name][0]}")
-        one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        one.registered_commands = [info for info in app.registered_commands if info.name == cmd_name]
-        one.registered_groups = [info for info in app.registered_groups if info.name == cmd_name]
-        return typer.main.get_group(one).commands[cmd_name]
+def argument(name: str, kind: Any, metavar: str, help: str, *, required: bool = True) -> click.Argument:
+    """What is typed without a name before it."""
+    return click.Argument([name], type=_type(kind), metavar=metavar, help=help, required=required)
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None)
-"""What the files of the verbs add themselves to. Only the verb that is called is built from it."""
+def option(
+    name: str,
+    kind: Any,
+    help: str,
+    default: Any = None,
+    *,
+    flag: str | None = None,
+    many: bool = False,
+    required: bool = False,
+) -> click.Option:
+    """One option; without ``default`` it may be left out and is None then, or () where ``many`` may be given.
 
-whole = typer.Typer(
-    name="reticent",
-    cls=_Verbs,
-    help="How much can this attacker learn about one person from the model we release?",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+    Args:
+        name: of the argument that it becomes.
+        kind: ``float``, ``int``, ``str``, ``Path`` or ``bool``.
+        help: one sentence for people.
+        default: its value where it is not given.
+        flag: as typed; by default the name.
+        many: it may be repeated.
+        required: it must be given.
+    """
+    names = [name, flag or "--" + name.replace("_", "-")]
+    if kind is bool:
+        return click.Option(names, is_flag=True, default=bool(default), help=help)
+    known = {"required": True} if required else {"default": default, "show_default": default is not None}
+    return click.Option(names, type=_type(kind), help=help, multiple=many, **known)
 
 
-@whole.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="Folder of the data sets, in place of $RETICENT_DATA.")
-    ] = None,
-) -> None:
+def _type(kind: Any) -> Any:
+    return click.Path(path_type=Path) if kind is Path else kind
+
+
+JSON = option("json", bool, "Print strict JSON and nothing else.")
+
+
+def _verb(name: str) -> click.Command:
+    """The command of a verb, from its file; one that lists attackers is made anew, with those that are known now."""
+    found: Any = getattr(import_module(f"reticent.cli.{VERBS[name][0]}"), name.replace("-", "_"))
+    made: click.Command = found if isinstance(found, click.Command) else found()
+    return made
+
+
+def _root(version: bool, data: Path | None) -> None:
     if version:
-        typer.echo(__version__)
-        raise typer.Exit
+        click.echo(__version__)
+        raise click.exceptions.Exit
     if data is not None:
         if not data.is_dir():
             raise ParameterError("data", str(data), "a folder")
         os.environ["RETICENT_DATA"] = str(data)
+
+
+app = Listing(
+    "reticent",
+    lambda: {verb: line for verb, (_, line) in VERBS.items()},
+    _verb,
+    params=[
+        option("version", bool, "Print the version and stop."),
+        option("data", Path, "Folder of the data sets, in place of $RETICENT_DATA."),
+    ],
+    callback=_root,
+    invoke_without_command=True,
+    help="How much can this attacker learn about one person from the model we release?",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -142,17 +193,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else list(arguments)
     if arguments is None:  # the process is ours
         own_process()
-        gc.disable()  # until the verb starts: see ``_loaded``
+        gc.disable()  # until the verb starts: see ``Verb.invoke``
     try:
-        code = whole(args=words, standalone_mode=False)
+        code = app.main(args=words, prog_name="reticent", standalone_mode=False)
         sys.stdout.flush()
-    except typer.Abort:
+    except click.Abort:
         _fail("interrupted", 130)
-    except _UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            typer.echo(error.format_message())
-            sys.exit(2)
-        _fail(_usage(error) + _given(error, words) + _meant(error, words), 2)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        sys.exit(2)
+    except click.ClickException as error:
+        _fail(_usage(error, words), 2)
     except ReticentError as error:
         _fail(one_line(error, words), 2)
     except BrokenPipeError:
@@ -167,29 +218,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _loaded(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """``verb``, from whose start on Python looks for garbage again, but not among what was loaded for it.
-
-    That stays. To look through it again and again while modules are imported, and when the process ends, would cost an
-    eighth of a short call.
-    """
-
-    @wraps(verb)
-    def begun(**given: Any) -> Any:
-        if not gc.isenabled():  # by ``main``
-            gc.freeze()
-            gc.enable()
-        return verb(**given)
-
-    return begun
-
-
 def one_line(error: ReticentError, words: Sequence[str]) -> str:
     """The error as one line; it names an option only if the command that was typed has it."""
     if isinstance(error, ParameterError):
-        option = "--" + error.name.replace("_", "-")
+        flag = "--" + error.name.replace("_", "-")
         known = _options_of(words)
-        name = option if option in known else error.name
+        name = flag if flag in known else error.name
         got = "" if error.value is None else error.got(printable(repr(error.value), 200))
         return f"{name} must be {_as_options(error.allowed, known)}{got}"
     return " ".join(str(error).split())
@@ -197,50 +231,45 @@ def one_line(error: ReticentError, words: Sequence[str]) -> str:
 
 def _as_options(text: str, known: set[str]) -> str:
     """The text with the names of arguments that can only be options, such as batch_size, spelt as typed."""
-    names = {option[2:].replace("-", "_"): option for option in known if "-" in option[2:]}
+    names = {flag[2:].replace("-", "_"): flag for flag in known if "-" in flag[2:]}
     return re.sub(r"\w+", lambda word: names.get(word[0], word[0]), text)
 
 
-def _options_of(words: Sequence[str]) -> set[str]:
-    """The options of the command that ``words`` call, those of all commands above it included."""
-    command: Any = typer.main.get_command(whole)
+def _options_of(words: Iterable[str]) -> set[str]:
+    """The options of the command that ``words`` call, those of all groups above it included."""
     found: set[str] = set()
+    called: Any = app
     for word in [*words, None]:
-        found.update(name for parameter in command.params for name in parameter.opts)
-        following = command.get_command(None, word) if word and hasattr(command, "get_command") else None
-        command = following or command
+        found.update(name for parameter in called.params for name in parameter.opts)
+        following = called.get_command(click.Context(called), word) if word and isinstance(called, Listing) else None
+        called = following or called
     return found
 
 
-def _usage(error: Any) -> str:
-    """What typer says, as one line in our form; an option that is not known is answered with the nearest one."""
-    told = " ".join(error.format_message().split())
-    for kind, words in {"valid integer": "a whole number", "valid number": "a number"}.items():
-        if kind in told and getattr(error, "param", None) is not None:
-            return f"{error.param.opts[0]} must be {words}"
-    if type(error).__name__ == "MissingParameter" and getattr(error, "param", None) is not None:
-        return f"{_shown(error.param)} must be given"
-    name = getattr(error, "option_name", None)
-    if type(error).__name__ != "NoSuchOption" or not name:
-        return told
-    near = getattr(error, "possibilities", None)
-    return f"no option {name}" + (f" (did you mean {sorted(near)[0]}?)" if near and name not in _MEANT else "")
+def _usage(error: click.ClickException, words: Sequence[str]) -> str:
+    """What click says, as one line in our form; an option that is not known is answered with the nearest one."""
+    message = " ".join(error.format_message().split())
+    if isinstance(error, click.NoSuchOption):
+        ours, near = _MEANT.get(error.option_name), error.possibilities
+        if ours is not None and ours in _options_of(words):
+            return f"no option {error.option_name}. Here it is {ours}"
+        return f"no option {error.option_name}" + (f" (did you mean {sorted(near)[0]}?)" if near else "")
+    parameter = error.param if isinstance(error, click.BadParameter) else None
+    if parameter is None:
+        return message
+    if isinstance(error, click.MissingParameter):
+        return f"{parameter.opts[0] if isinstance(parameter, click.Option) else parameter.metavar} must be given"
+    wanted = {click.INT: "a whole number", click.FLOAT: "a number"}.get(parameter.type)
+    return (message if wanted is None else f"{parameter.opts[0]} must be {wanted}") + _given(parameter, words)
 
 
-def _shown(parameter: Any) -> str:
-    """A parameter as it is typed: an option by its name, an argument by what stands for it."""
-    return str(parameter.opts[0] if parameter.param_type_name == "option" else parameter.metavar or parameter.name)
-
-
-def _given(error: Any, words: Sequence[str]) -> str:
+def _given(parameter: click.Parameter, words: Sequence[str]) -> str:
     """What was typed for the option that could not be read; usage errors do not carry it."""
     found = []
-    for option in getattr(getattr(error, "param", None), "opts", ()):
-        for word, following in zip(words, [*words[1:], ""], strict=True):
-            if word == option and following:
-                found.append(following)
-            if word.startswith(f"{option}="):
-                found.append(word.partition("=")[2])
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name in parameter.opts and (value if equals else following):
+            found.append(value if equals else following)
     return f", got {_odd_one(found)!r}" if found else ""
 
 
@@ -253,12 +282,6 @@ def _odd_one(texts: list[str]) -> str:
             except ValueError:
                 return text
     return texts[-1]
-
-
-def _meant(error: Any, words: Sequence[str]) -> str:
-    """Our name of an option that other tools call otherwise."""
-    ours = _MEANT.get(getattr(error, "option_name", ""))
-    return f". Here it is {ours}" if ours is not None and ours in _options_of(words) else ""
 
 
 def _fail(message: str, code: int) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
 from reticent import _check
-from reticent._text import one_of
-from reticent.audit import (
+from reticent.adversaries import assess, assess_answerable
+from reticent.auditing import (
     Bonferroni,
     Design,
     Given,
@@ -23,15 +24,15 @@ from reticent.audit import (
     import_privacy_meter,
     load_scores,
 )
-from reticent.audit.files import check_score_path
-from reticent.certificate.audit_page import audit_files
+from reticent.auditing.files import check_score_path
+from reticent.certificates.audit_page import audit_files
 from reticent.cli._ledger import check_run_folder
 from reticent.cli._options import adversaries_of, method_of, neighbouring_of, told_apart
+from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io.outputs import refuse_existing
-from reticent.mechanism import DPSGD, Gaussian, Mechanism
-from reticent.threat import assess, assess_answerable
-from reticent.tradeoff import GaussianTradeOff, TradeOff
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism
+from reticent.text import one_of
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
@@ -114,7 +115,7 @@ def check_before_work(
         audit_files(page)
 
 
-def check_fit(kind: str, attack: str, target: int, **release: float | None) -> None:
+def check_fit(kind: str, attack: str, target: int, release: Mapping[str, float | None]) -> None:
     """Refuse options that this kind of source would ignore.
 
     Raises:
@@ -129,18 +130,16 @@ def check_fit(kind: str, attack: str, target: int, **release: float | None) -> N
         raise ParameterError("target", target, "left out unless the source is a LiRA or Privacy Meter folder")
 
 
-_ATTACK_DEFAULTS = {"records": 1000, "models": 16, "canaries": 1000, "engine": "local", "workers": 1, "resume": False}
-
-
-def check_unused(given: Mapping[str, Any]) -> None:
+def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> None:
     """Refuse options of attacks, none of which runs where the scores are there already.
 
     Raises:
         ParameterError: one of them is not as it is by default.
     """
-    for name, value in given.items():
-        if value != _ATTACK_DEFAULTS.get(name):
-            raise ParameterError(name, value, "left out for scores, which an attack has given already")
+    for one in options:
+        value = given[str(one.name)]
+        if value != one.default:
+            raise ParameterError(str(one.name), value, "left out for scores, which an attack has given already")
 
 
 def kind_of(source: Path, stated: str) -> str:
@@ -175,7 +174,7 @@ def read_scores(source: Path, kind: str, attack: str, target: int, design: Desig
         return load_scores(source, design)
     if kind == "privacy-meter":
         return import_privacy_meter(source, target)
-    from reticent.attack.shadow_scores import lira_offline, lira_online  # keep the statistics free of attacks
+    from reticent.attacks.shadow_scores import lira_offline, lira_online  # keep the statistics free of attacks
 
     shadows = import_lira(source)
     models = len(shadows.keep)
@@ -214,7 +213,7 @@ def engine_of(name: str, address: str | None, workers: int) -> Engine:
 def ledger_mechanism(source: Path) -> Mechanism:
     """What a finished run says it ran."""
     try:
-        from reticent.train import load_run
+        from reticent.training import load_run
     except ImportError as error:
         raise UnsupportedError(f"auditing a run needs an extra: pip install 'reticent[train]' ({error})") from None
     return load_run(source).ledger.mechanism()
@@ -237,7 +236,7 @@ def mechanism_of(
 
 
 def claims_of(
-    mechanism: Mechanism | None, against_mu: list[float] | None, given: Mapping[str, Any]
+    mechanism: Mechanism | None, against_mu: Sequence[float], given: Mapping[str, Any]
 ) -> Mapping[str, TradeOff]:
     """Curves to test, by name; the worst case comes with every attacker that ``--against`` names."""
     claims: dict[str, TradeOff] = {}
@@ -245,7 +244,7 @@ def claims_of(
     if mechanism is None and against:
         raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
     for name, value in given.items():
-        if mechanism is None and value is not None:
+        if mechanism is None and value not in (None, ()):
             raise ParameterError(name, str(value), "left out unless --noise-multiplier is given")
     if mechanism is not None:
         names = against or ["worst-case"]
@@ -258,6 +257,6 @@ def claims_of(
             results = assess(mechanism, adversaries, relation, how)
         for result in results:
             claims[f"{result.adversary.name} ({result.neighbouring})"] = result.curve
-    for mu in against_mu or ():
+    for mu in against_mu:
         claims[f"mu={mu!r}"] = GaussianTradeOff(mu)
     return claims

@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-import typer
+import click
 
-from reticent._text import by_whom, digits, printable
-from reticent.audit import AuditReport, Plan, ThresholdRule, Unit
+from reticent.auditing import AuditReport, Plan, ThresholdRule, Unit
 from reticent.cli._tables import print_table, say
-from reticent.tradeoff import TradeOff
+from reticent.curves import TradeOff
+from reticent.text import by_whom, digits, printable
 
 
 def strict_json(document: Mapping[str, object]) -> None:
     """Strict JSON on standard output and nothing else."""
-    typer.echo(json.dumps(document, allow_nan=False, indent=2))
+    click.echo(json.dumps(document, allow_nan=False, indent=2))
 
 
 def print_audit(report: AuditReport) -> None:
@@ -39,10 +39,10 @@ def write_page(
     path: Path, report: AuditReport, claims: Mapping[str, TradeOff], rule: ThresholdRule, *, private: bool
 ) -> None:
     """The report as a page, and where it lies on standard error."""
-    from reticent.certificate.audit_page import write_audit_page  # matplotlib takes a while to import
+    from reticent.certificates.audit_page import write_audit_page  # matplotlib takes a while to import
 
     files = write_audit_page(path, report, claims, rule=rule, private=private)
-    typer.echo(f"open {files.page}", err=True)
+    click.echo(f"open {files.page}", err=True)
 
 
 def print_plan(plan: Plan) -> None:
@@ -50,7 +50,7 @@ def print_plan(plan: Plan) -> None:
     halves = "each included by a fair coin" if plan.unit is Unit.ONE_RUN else "half with the target and half without"
     say(f"{plan.needed} {plan.unit}, {halves}: power {plan.power:.3f} at confidence {plan.confidence:g}")
     if plan.level is not None:
-        typer.echo(f"threshold rule: ranks:{plan.level:.4g}")
+        click.echo(f"threshold rule: ranks:{plan.level:.4g}")
 
 
 def _print_bounds(report: AuditReport) -> None:

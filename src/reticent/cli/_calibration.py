@@ -6,15 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from reticent._registry import parameters_of
-from reticent._text import digits, one_of
-from reticent.calibrate import BayesSecurity, Calibration, Target, Unknown, unknowns_of
-from reticent.calibrate import calibrate as solve
-from reticent.calibrate.spelling import target_of
-from reticent.cli._options import is_terminal, mechanism_given, option
+from reticent.adversaries import Adversary, Method
+from reticent.calibration import BayesSecurity, Calibration, Target, Unknown, unknowns_of
+from reticent.calibration import calibrate as solve
+from reticent.calibration.spelling import target_of
+from reticent.cli._app import option
+from reticent.cli._options import is_terminal, mechanism_given
 from reticent.errors import ParameterError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.threat import Adversary, Method
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.registry import parameters_of
+from reticent.text import digits, one_of
 
 _STAND_IN = {"sample_rate": 0.5}
 __all__ = ["TARGET", "release_of", "shown", "strict", "target_of", "unknown_of", "with_status"]
@@ -23,6 +24,7 @@ TARGET = option(
     "target",
     str,
     "advantage=V, bayes-security=V, success=V@PRIOR, tpr=V@FPR, epsilon=V@DELTA, mu=V or reconstruction=V@BASELINE.",
+    required=True,
 )
 
 

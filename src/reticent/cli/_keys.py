@@ -9,9 +9,9 @@ from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reticent._text import one_of
 from reticent.errors import ArtifactError, ParameterError
-from reticent.mechanism.publication import CONSENTS
+from reticent.records.publication import CONSENTS
+from reticent.text import one_of
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def private_key(path: Path) -> Ed25519PrivateKey:
     """The private key in a file; the passphrase of an encrypted one is asked for where somebody can answer."""
-    from reticent._keys import PASSPHRASE, is_encrypted, load_private_key
+    from reticent.signing.keys import PASSPHRASE, is_encrypted, load_private_key
 
     asked = path.is_file() and is_encrypted(path) and not os.environ.get(PASSPHRASE) and sys.stdin.isatty()
     return load_private_key(path, getpass(f"passphrase of {path}: ") if asked else None)
@@ -31,7 +31,7 @@ def new_passphrase() -> str:
     Raises:
         ArtifactError: there is none, or the two differ.
     """
-    from reticent._keys import PASSPHRASE
+    from reticent.signing.keys import PASSPHRASE
 
     said = os.environ.get(PASSPHRASE, "")
     if not said and sys.stdin.isatty():
@@ -63,9 +63,9 @@ def signer_of_run(folder: Path, keys: Sequence[Ed25519PrivateKey], run_key: Path
     Raises:
         ArtifactError: a file is not as it was recorded, or the signature is of none of the keys.
     """
-    from reticent._envelope import RUN
-    from reticent.provenance import SIGNATURE, signer
-    from reticent.train.rundir import MANIFEST, check_files
+    from reticent.signing.envelope import RUN
+    from reticent.signing.provenance import SIGNATURE, signer
+    from reticent.training.rundir import MANIFEST, check_files
 
     if not keys and run_key is None:
         return None
@@ -79,8 +79,8 @@ def signer_of_file(ledger: Path, keys: Sequence[Ed25519PrivateKey], run_key: Pat
     Raises:
         ArtifactError: the file is not as it was signed, or the signature is of none of the keys.
     """
-    from reticent._envelope import LEDGER
-    from reticent.provenance import signature_of, signer
+    from reticent.signing.envelope import LEDGER
+    from reticent.signing.provenance import signature_of, signer
 
     if not keys and run_key is None:
         return None
@@ -89,6 +89,6 @@ def signer_of_file(ledger: Path, keys: Sequence[Ed25519PrivateKey], run_key: Pat
 
 
 def _trusted(keys: Sequence[Ed25519PrivateKey], run_key: Path | None) -> list[Ed25519PublicKey]:
-    from reticent._keys import load_public_key
+    from reticent.signing.keys import load_public_key
 
     return [key.public_key() for key in keys] if run_key is None else [load_public_key(run_key)]

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from reticent.cli._app import argument
 from reticent.errors import ArtifactError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-LedgerArgument = Annotated[
+LEDGER = argument(
+    "file",
     Path,
-    typer.Argument(
-        metavar="FILE",
-        help="A ledger (of reticent train or rt.watch), a DpEvent, or a mechanism as risk --json shows it; in JSON.",
-    ),
-]
+    "FILE",
+    "A ledger (of reticent train or rt.watch), a DpEvent, or a mechanism as risk --json shows it; in JSON.",
+)
 
-LEAF = {"ledger": "What a file says: a ledger, a schedule, an event."}
+LEAF = "What a file says: a ledger, a schedule, an event."
 
 
 def check_run_folder(path: Path) -> None:

@@ -8,17 +8,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from reticent._text import printable
+from reticent.text import printable
 
 SECONDS = 120.0
 """Longer than any certificate of ours takes."""
 _MEMORY = 2 << 30
 """Bytes, beyond what the process holds already."""
-TimeoutOption = Annotated[float, typer.Option("--timeout", help="Give up after so many seconds.")]
 _ours = False
 
 

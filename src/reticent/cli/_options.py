@@ -2,75 +2,36 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Any
 
-import typer
+import click
 
 from reticent import _check
-from reticent._registry import Parameter, parameters_of, typed
-from reticent._text import one_of
-from reticent.cli._app import Listing
+from reticent.cli._app import Listing, option
+from reticent.cli._limits import SECONDS
 from reticent.errors import ParameterError
-from reticent.mechanism import MECHANISMS, Mechanism, Neighbouring
+from reticent.mechanisms import MECHANISMS, Mechanism, Neighbouring
+from reticent.registry import Parameter, parameters_of, typed
 
-Choice = TypeVar("Choice", bound=StrEnum)
-
-JsonOption = Annotated[bool, typer.Option("--json", help="Print strict JSON and nothing else.")]
-
-
-def option(name: str, kind: Any, help: str, default: Any = None, *, flag: str | None = None) -> inspect.Parameter:
-    """One option of a command as a parameter of its function; ``default`` None makes it optional."""
-    hint = kind if default is not None else kind | None
-    info = typer.Option(flag or "--" + name.replace("_", "-"), help=help)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[hint, info])
-
-
-class _Command:
-    """A command with more options than its signature shows. They are listed each time it is asked for them."""
-
-    def __init__(self, function: Callable[..., None], more: Callable[[], Iterable[inspect.Parameter]]) -> None:
-        self._function, self._more = function, more
-        self.__name__, self.__doc__ = function.__name__, function.__doc__
-        self.__annotations__ = {}  # all hints stand in the signature
-
-    def __call__(self, **values: Any) -> None:
-        self._function(**values)
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        own = inspect.signature(self._function, eval_str=True).parameters.values()
-        named = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.kind is not p.VAR_KEYWORD]
-        taken = {p.name for p in named}
-        every = [*named, *(p for p in self._more() if p.name not in taken)]
-        return inspect.Signature(sorted(every, key=lambda p: p.name == "json"))  # the same place everywhere
-
-
-def takes(more: Callable[[], Iterable[inspect.Parameter]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options that ``more`` lists, besides its own; they reach its ``**given`` by name.
-
-    The list is made when the command is called, so attackers registered after its file was read are in it.
-    """
-    return lambda function: _Command(function, more)
+TIMEOUT = option("timeout", float, "Give up after so many seconds.", SECONDS)
 
 
 def _typed(parameter: Parameter) -> type:
     return str if issubclass(parameter.kind, StrEnum) else parameter.kind
 
 
-def mechanism_options(kind: type[Mechanism]) -> list[inspect.Parameter]:
-    """The fields of a mechanism, and what may be given in their place; all may be left out as far as typer knows."""
+def mechanism_options(kind: type[Mechanism]) -> list[click.Option]:
+    """The fields of a mechanism, and what may be given in their place; as far as click knows none is required."""
     return [_option(p, p.help) for p in (*parameters_of(kind), *kind.extras)]
 
 
-def adversary_options(known: Iterable[inspect.Parameter] = ()) -> list[inspect.Parameter]:
+def adversary_options(known: Iterable[click.Parameter] = ()) -> list[click.Option]:
     """The parameters of all attackers, each with the names of those that have it."""
-    from reticent.threat.base import adversary_parameters
+    from reticent.adversaries.base import adversary_parameters
 
     takers: dict[str, list[str]] = {}
     found: dict[str, Parameter] = {}
@@ -85,24 +46,24 @@ def adversary_options(known: Iterable[inspect.Parameter] = ()) -> list[inspect.P
     ]
 
 
-def _option(p: Parameter, help: str) -> inspect.Parameter:
+def _option(p: Parameter, help: str) -> click.Option:
     default = "" if p.default is None else f" Default: {p.default}."
     return option(p.name, _typed(p), help + default, flag=f"--{p.option}")
 
 
-def adversary_option(default: str, *, many: bool = True, flag: str = "--adversary") -> inspect.Parameter:
+def adversary_option(default: str, *, many: bool = True, flag: str = "--adversary") -> click.Option:
     """``--adversary`` with the names of all attackers."""
-    from reticent.threat import ADVERSARIES
+    from reticent.adversaries import ADVERSARIES
 
     names, name = ", ".join(ADVERSARIES), flag.removeprefix("--")
     if not many:
         return option(name, str, f"The attacker: {names}.", default, flag=flag)
-    return option(name, list[str], f"Attacker: {names} or all; repeatable. Default: {default}.", flag=flag)
+    return option(name, str, f"Attacker: {names} or all; repeatable. Default: {default}.", flag=flag, many=True)
 
 
-def curve_options() -> list[inspect.Parameter]:
+def curve_options() -> list[click.Option]:
     """``--neighbouring`` and ``--method``."""
-    from reticent.threat import ADVERSARIES, Method
+    from reticent.adversaries import ADVERSARIES, Method
 
     others: dict[str, list[str]] = {}
     for name, kind in ADVERSARIES.items():
@@ -115,39 +76,31 @@ def curve_options() -> list[inspect.Parameter]:
     ]
 
 
-class PerMechanism(Listing):
-    """A group with one command for each mechanism, made from its fields when it is called."""
+def per_mechanism(
+    name: str,
+    help: str,
+    build: Callable[[type[Mechanism]], click.Command],
+    leaves: Mapping[str, tuple[str, Callable[[], click.Command]]] = MappingProxyType({}),
+    offered: Callable[[type[Mechanism]], bool] = lambda kind: True,
+) -> Listing:
+    """A group with one command for each mechanism, made from its fields when it is called.
 
-    leaves: ClassVar[dict[str, str]] = {}
-    """Further commands, with a line about each."""
+    Args:
+        name: of the group.
+        help: one sentence for people.
+        build: the command of a mechanism.
+        leaves: further commands: a line about each, and what makes it.
+        offered: whether there is a command for a mechanism.
+    """
 
-    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {}
-    """Those of them that are made when they are called: lists of attackers are not loaded for a list of commands."""
+    def lines() -> dict[str, str]:
+        kinds = {name: first_line(kind) for name, kind in MECHANISMS.items() if offered(kind)}
+        return {**kinds, **{leaf: line for leaf, (line, _) in leaves.items()}}
 
-    @staticmethod
-    def build(kind: type[Mechanism]) -> Callable[..., None]:
-        """The function of the command for one mechanism."""
-        raise NotImplementedError
+    def make(name: str) -> click.Command:
+        return leaves[name][1]() if name in leaves else build(MECHANISMS[name])
 
-    @staticmethod
-    def offered(kind: type[Mechanism]) -> bool:
-        """Whether there is a command for this mechanism."""
-        return True
-
-    def lines(self) -> dict[str, str]:
-        kinds = {name: first_line(kind) for name, kind in MECHANISMS.items() if self.offered(kind)}
-        return {**kinds, **self.leaves}
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        one = typer.Typer(add_completion=False, rich_markup_mode=None)
-        if cmd_name in self.later:
-            one.command(cmd_name, help=self.leaves[cmd_name])(self.later[cmd_name]())
-        elif cmd_name in MECHANISMS and cmd_name in self.lines():
-            kind = MECHANISMS[cmd_name]
-            one.command(cmd_name, help=first_line(kind))(self.build(kind))
-        else:
-            return super().get_command(ctx, cmd_name)
-        return typer.main.get_command(one)
+    return Listing(name, lines, make, help=help)
 
 
 def first_line(kind: type) -> str:
@@ -177,28 +130,16 @@ def mechanism_given(
     return kind(**fields)
 
 
-def choice(kind: type[Choice], text: str, name: str) -> Choice:
-    """The member of ``kind`` that ``text`` spells.
-
-    Raises:
-        ParameterError: there is none; the message lists what there is.
-    """
-    try:
-        return kind(text)
-    except ValueError:
-        raise ParameterError(name, text, one_of(text, kind)) from None
-
-
 def neighbouring_of(text: str | None) -> Neighbouring | None:
     """``--neighbouring`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    return None if text is None else choice(Neighbouring, text, "neighbouring")
+    return None if text is None else _check.member(Neighbouring, neighbouring=text)
 
 
 def method_of(text: str | None) -> Any:
     """``--method`` as a type; None, where nothing was stated, leaves it to each attacker."""
-    from reticent.threat import Method
+    from reticent.adversaries import Method
 
-    return None if text is None else choice(Method, text, "method")
+    return None if text is None else _check.member(Method, method=text)
 
 
 _COUNTS_PARAMETERS = "membership-game"
@@ -213,7 +154,7 @@ def told_apart(
     ``--dimension`` states in how many dimensions the direction is unknown. Where no attacker asks for that, or the
     membership game asks for the number of trained parameters and nothing states it, it is that number.
     """
-    from reticent.threat.base import ALL, adversary_parameters
+    from reticent.adversaries.base import ALL, adversary_parameters
 
     own = {p.name for p in parameters_of(kind)}
     release, attackers = dict(given), {name: value for name, value in given.items() if name not in own}
@@ -231,13 +172,13 @@ def told_apart(
 
 def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
     """A note on standard error where a dimension was typed and nobody who was asked for looks at it."""
-    from reticent.threat.base import ALL, adversary_parameters
+    from reticent.adversaries.base import ALL, adversary_parameters
 
     takers = [who for who, parameter in adversary_parameters() if parameter.name == "dimension"]
     if dimension is not None and not {*takers, _COUNTS_PARAMETERS, ALL} & set(names):
         who = ", ".join(names)
         note = f"note: --dimension {dimension} changes no number here, as {who} does not depend on it"
-        typer.echo(f"{note}; add --adversary {takers[0]} for an attacker who does", err=True)
+        click.echo(f"{note}; add --adversary {takers[0]} for an attacker who does", err=True)
 
 
 def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str = "adversary") -> Any:
@@ -246,7 +187,7 @@ def adversaries_of(names: Sequence[str], given: Mapping[str, Any], option: str =
     Raises:
         ParameterError: a name is unknown, or a parameter is given that no attacker named here takes.
     """
-    from reticent.threat.base import adversaries_named, adversary_parameters
+    from reticent.adversaries.base import adversaries_named, adversary_parameters
 
     known = {parameter.name for _, parameter in adversary_parameters()}
     return adversaries_named(names, {name: value for name, value in given.items() if name in known}, option)

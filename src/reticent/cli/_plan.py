@@ -6,18 +6,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from reticent import _strict
-from reticent._text import digits, printable
 from reticent.cli._tables import print_risk, print_table, say
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io import strict
+from reticent.text import digits, printable
 
 if TYPE_CHECKING:
-    from reticent.certificate.numbers import RiskDocument
     from reticent.data import Dataset
     from reticent.data.own import OwnTable
-    from reticent.train import Settings, TrainConfig
+    from reticent.risk.report import RiskDocument
+    from reticent.training import Settings, TrainConfig
 
 SCHEMA = "reticent.plan/1"
 
@@ -55,7 +55,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
     Raises:
         ArtifactError: the configuration does not fit the records.
     """
-    from reticent.train.setup import divided, load_dataset, make_settings, planned_release
+    from reticent.training.setup import divided, load_dataset, make_settings, planned_release
 
     try:
         records = load_dataset(settings.data) if table is None else divided(table.dataset, settings.data)
@@ -71,7 +71,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
         document: dict[str, Any] = {"schema": SCHEMA, "columns": columns, "model": model, "cost": asdict(cost)}
         document["noise_multiplier"] = planned.noise_multiplier
         document["risk"] = risk.model_dump(mode="json", by_alias=True)
-        typer.echo(_strict.dumps(document, indent=True).rstrip())
+        click.echo(strict.dumps(document, indent=True).rstrip())
         return
     if columns:
         _print_columns(columns)
@@ -88,7 +88,7 @@ def print_plan(config: Path, settings: TrainConfig, table: OwnTable | None, *, j
 
 
 def _cost(config: TrainConfig, records: Dataset, planned: Settings) -> Cost:
-    from reticent.train.run import rehearse
+    from reticent.training.run import rehearse
 
     parameters, seconds = rehearse(config, records, planned)
     size, views = len(records.train), 1 if planned.augmentation is None else planned.augmentation.times

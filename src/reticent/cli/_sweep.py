@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reticent.certificate.numbers import Number
 from reticent.cli._audit_output import strict_json
 from reticent.cli._progress import progress_bar, told
 from reticent.cli._tables import print_table, say, shown
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import yaml
+from reticent.risk.report import Number
 
 if TYPE_CHECKING:
     from reticent.tasks import Engine
-    from reticent.train.sweep import Cell, Outcome, Risks, Sweep
+    from reticent.training.sweep import Cell, Outcome, Risks, Sweep
 
 SCHEMA = "reticent.sweep/1"
 
@@ -26,8 +26,8 @@ def cells_of(config: Path, options: Sequence[str]) -> tuple[Cell, ...]:
     Raises:
         ArtifactError, ParameterError: as ``make_grid`` and ``parse_axis``.
     """
-    from reticent.train.config import load_document
-    from reticent.train.sweep import make_grid, parse_axis
+    from reticent.training.config import load_document
+    from reticent.training.sweep import make_grid, parse_axis
 
     document = load_document(config)
     if not isinstance(document, dict):
@@ -51,7 +51,7 @@ def asks_for_sweep(config: Path | None) -> bool:
 
 def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float | None, *, resume: bool) -> Sweep:
     """Train all cells with a progress bar; what does not fit is reported as a key of the configuration."""
-    from reticent.train.sweep import sweep
+    from reticent.training.sweep import sweep
 
     try:
         with progress_bar(f"sweep {out.name}") as bar:

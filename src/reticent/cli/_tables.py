@@ -6,29 +6,29 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-import typer
+import click
 from pydantic import BaseModel
 
-from reticent._text import Column, blocks, breadth, by_whom, digits, wrapped
-from reticent.certificate.numbers import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
 from reticent.proofs import Claim, conditions_by_whom
+from reticent.risk.report import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
+from reticent.text import Column, blocks, breadth, by_whom, digits, printable, wrapped
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
 
 def print_json(document: BaseModel) -> None:
     """Strict JSON on standard output and nothing else."""
-    typer.echo(document.model_dump_json(by_alias=True, indent=2))
+    click.echo(document.model_dump_json(by_alias=True, indent=2))
 
 
 def say(line: str, indent: int = 0) -> None:
     """A sentence, wrapped at the width of the terminal between words; lines after the first are indented."""
-    typer.echo("\n".join(wrapped(line, _width(), indent)))
+    click.echo("\n".join(wrapped(printable(line), _width(), indent)))
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
     """Rows with names on the left; what does not fit beside them goes into a further block below. Nothing is cut."""
-    typer.echo(title)
+    click.echo(title)
     for block in blocks(names, numbers, _width()):
         columns = [*((column, str.ljust) for column in names), *((column, str.rjust) for column in block)]
         lines: list[list[str]] = []
@@ -38,7 +38,7 @@ def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) 
             wide = breadth((heading, cells))
             lines.append([align(text, wide) for text in (*parts, *cells)])
         for line in zip(*lines, strict=True):
-            typer.echo(" ".join(line).rstrip())
+            click.echo(" ".join(line).rstrip())
 
 
 def _height(names: Sequence[Column], block: Sequence[Column]) -> int:
@@ -65,7 +65,7 @@ def print_risk(document: RiskDocument, *, deltas: bool = False) -> None:
 
 def print_conditions(owned: Sequence[tuple[str, Sequence[ConditionRecord]]]) -> None:
     """What the numbers rest on, first what nobody looked at; an attacker is named where not all need it."""
-    typer.echo("What the numbers rest on:")
+    click.echo("What the numbers rest on:")
     for line in conditions_by_whom((name, [one.known for one in own]) for name, own in owned):
         say(line, indent=2)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from reticent import _check
-from reticent.audit import Design, Finding, Scores, Unit, audit, plan_audit, save_scores
-from reticent.cli._app import app
+from reticent.auditing import Design, Finding, Scores, Unit, save_scores
+from reticent.auditing import audit as judge
+from reticent.auditing import plan_audit as plan
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import (
     check_before_work,
     check_fit,
@@ -24,105 +26,99 @@ from reticent.cli._audit_input import (
     read_scores,
 )
 from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
-from reticent.cli._options import JsonOption, adversary_option, adversary_options, choice, curve_options, takes
+from reticent.cli._options import adversary_option, adversary_options, curve_options
 from reticent.cli._progress import progress_bar, told
+from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
-from reticent.tradeoff import GaussianTradeOff
 
-if TYPE_CHECKING:
-    from reticent.tasks import Engine
-
+_RULE = "ranks:0.01,0.1,0.3"
 _COINS = "left out unless the design is one-run"
-ConfidenceOption = Annotated[float, typer.Option("--confidence", help="Confidence of each statement.")]
+CONFIDENCE = option("confidence", float, "Confidence of each statement.", 0.95)
+_OF_RELEASE = (
+    option("noise_multiplier", float, "For scores: the release they are tested against."),
+    option("sample_rate", float, "With --steps: DP-SGD."),
+    option("steps", int, "With --sample-rate: DP-SGD."),
+    option("dimension", int, "Released coordinates."),
+)
+_OF_ATTACK = (
+    option("records", int, "Members and non-members to score, at most.", 1000),
+    option("models", int, "Shadow models.", 16),
+    option("canaries", int, "Gradient canaries.", 1000),
+    option("engine", str, "local, dask or ray.", "local"),
+    option("address", str, "Of the Dask scheduler or the Ray head."),
+    option("workers", int, "Processes of the local engine.", 1),
+    option("timeout", float, "Give up when no task was finished for so many seconds."),
+    option("work", Path, "Folder for shadow models, new or of an attack."),
+    option("resume", bool, "Go on with what is in that folder."),
+)
 
 
-@app.command("audit")
-@takes(lambda: [adversary_option("worst-case", flag="--against"), *adversary_options(), *curve_options()])
-def audit_command(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="RUN|SCORES", help="A run, a score file, a LiRA folder or a Privacy Meter log folder."),
-    ],
-    attack: Annotated[
-        str, typer.Option("--attack", help="For a run: loss, confidence, lira, rmia, canary, ...")
-    ] = "loss",
-    against_mu: Annotated[
-        list[float] | None, typer.Option("--against-mu", help="Gaussian curve to test; repeatable.")
-    ] = None,
-    confidence: ConfidenceOption = 0.95,
-    delta: Annotated[float, typer.Option("--delta", help="delta for the bounds on epsilon.")] = 1e-5,
-    fpr: Annotated[list[float] | None, typer.Option("--fpr", help="False positive rate for TPR; repeatable.")] = None,
-    rule: Annotated[
-        str,
-        typer.Option("--rule", help="Thresholds: ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION."),
-    ] = "ranks:0.01,0.1,0.3",
-    guesses: Annotated[
-        str | None, typer.Option("--guesses", help="One run: MEMBERS,NON_MEMBERS guessed, fixed in advance.")
-    ] = None,
-    design: Annotated[
-        str | None, typer.Option("--design", help="independent, one-run or population; default: as the scores say.")
-    ] = None,
-    noise_multiplier: Annotated[
-        float | None, typer.Option("--noise-multiplier", help="For scores: the release they are tested against.")
-    ] = None,
-    sample_rate: Annotated[float | None, typer.Option("--sample-rate", help="With --steps: DP-SGD.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="With --sample-rate: DP-SGD.")] = None,
-    dimension: Annotated[int | None, typer.Option("--dimension", help="Released coordinates.")] = None,
-    source_format: Annotated[str, typer.Option("--format", help="auto, run, scores, lira or privacy-meter.")] = "auto",
-    target: Annotated[int, typer.Option("--target", help="Which model of a LiRA or Privacy Meter folder.")] = 0,
-    records: Annotated[int, typer.Option("--records", help="Members and non-members to score, at most.")] = 1000,
-    models: Annotated[int, typer.Option("--models", help="Shadow models.")] = 16,
-    canaries: Annotated[int, typer.Option("--canaries", help="Gradient canaries.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Of the attack and of split:.")] = 0,
-    engine: Annotated[str, typer.Option("--engine", help="local, dask or ray.")] = "local",
-    address: Annotated[str | None, typer.Option("--address", help="Of the Dask scheduler or the Ray head.")] = None,
-    workers: Annotated[int, typer.Option("--workers", help="Processes of the local engine.")] = 1,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Give up when no task was finished for so many seconds.")
-    ] = None,
-    work: Annotated[Path | None, typer.Option("--work", help="Folder for shadow models, new or of an attack.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is in that folder.")] = False,
-    save: Annotated[
-        Path | None, typer.Option("--save-scores", help="Write the scores to a .npz, .parquet or .csv file.")
-    ] = None,
-    fail: Annotated[bool, typer.Option("--fail-if-inconsistent", help="Exit code 1 when a claim is refuted.")] = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", help="Write a page for people, with its picture as .svg and .png.")
-    ] = None,
-    private: Annotated[
-        bool, typer.Option("--private", help="In the page, show how the scores of single records are distributed.")
-    ] = False,
-    json: JsonOption = False,
+def audit() -> click.Command:
+    """The command, with options for the attackers that are known now."""
+    return command(
+        "audit",
+        argument("source", Path, "RUN|SCORES", "A run, a score file, a LiRA folder or a Privacy Meter log folder."),
+        option("attack", str, "For a run: loss, confidence, lira, rmia, canary, ...", "loss"),
+        option("against_mu", float, "Gaussian curve to test; repeatable.", many=True),
+        CONFIDENCE,
+        option("delta", float, "delta for the bounds on epsilon.", 1e-5),
+        option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
+        option("rule", str, "Thresholds: ranks:FPR,.. | given:T | bonferroni:T,.. | split:FRACTION.", _RULE),
+        option("guesses", str, "One run: MEMBERS,NON_MEMBERS guessed, fixed in advance."),
+        option("design", str, "independent, one-run or population; default: as the scores say."),
+        *_OF_RELEASE,
+        option("source_format", str, "auto, run, scores, lira or privacy-meter.", "auto", flag="--format"),
+        option("target", int, "Which model of a LiRA or Privacy Meter folder.", 0),
+        option("seed", int, "Of the attack and of split:.", 0),
+        *_OF_ATTACK,
+        option("save", Path, "Write the scores to a .npz, .parquet or .csv file.", flag="--save-scores"),
+        option("fail", bool, "Exit code 1 when a claim is refuted.", flag="--fail-if-inconsistent"),
+        option("html", Path, "Write a page for people, with its picture as .svg and .png."),
+        option("private", bool, "In the page, show how the scores of single records are distributed."),
+        adversary_option("worst-case", flag="--against"),
+        *adversary_options(_OF_RELEASE),
+        *curve_options(),
+        JSON,
+    )(_audit)
+
+
+def _audit(
+    source: Path,
+    attack: str,
+    against_mu: tuple[float, ...],
+    confidence: float,
+    delta: float,
+    fpr: tuple[float, ...],
+    rule: str,
+    guesses: str | None,
+    design: str | None,
+    source_format: str,
+    target: int,
+    seed: int,
+    save: Path | None,
+    fail: bool,
+    html: Path | None,
+    private: bool,
+    json: bool,
     **given: Any,
 ) -> None:
     """Bound from below what the release gives away, and judge the claims made for it."""
     if private and html is None:
         raise ParameterError("private", private, "left out unless --html is given")
     kind, rates = kind_of(source, source_format), fpr or (0.001, 0.01, 0.1)
-    check_before_work(confidence, delta, rates, against_mu or (), seed, save, html)
-    check_fit(
-        kind,
-        attack,
-        target,
-        noise_multiplier=noise_multiplier,
-        sample_rate=sample_rate,
-        steps=steps,
-        dimension=dimension,
-    )
+    check_before_work(confidence, delta, rates, against_mu, seed, save, html)
+    release, work = ({one.name: given.pop(one.name) for one in group} for group in (_OF_RELEASE, _OF_ATTACK))
+    check_fit(kind, attack, target, release)
     if kind != "run":
-        left = {"records": records, "models": models, "canaries": canaries, "engine": engine, "address": address}
-        check_unused(left | {"workers": workers, "timeout": timeout, "work": work, "resume": resume})
-    chosen = None if design is None else choice(Design, design, "design")
+        check_unused(work, _OF_ATTACK)
+    chosen = None if design is None else _check.member(Design, design=design)
     thresholds, counts = parse_rule(rule, seed), None if guesses is None else parse_guesses(guesses)
-    mechanism = (
-        ledger_mechanism(source) if kind == "run" else mechanism_of(noise_multiplier, sample_rate, steps, dimension)
-    )
+    mechanism = ledger_mechanism(source) if kind == "run" else mechanism_of(**release)
     if counts is not None and kind == "run" and chosen is not Design.ONE_RUN:
         raise ParameterError("guesses", guesses, _COINS)
-    claims = claims_of(mechanism, against_mu, {**given, "dimension": dimension})
+    claims = claims_of(mechanism, against_mu, {**given, "dimension": release["dimension"]})
     if kind == "run":
-        where = engine_of(engine, address, workers)
-        scores = _attack(source, attack, records, models, canaries, seed, where, timeout, work, resume, quiet=json)
+        scores = _attack(source, attack, seed, work, quiet=json)
     else:
         scores = read_scores(source, kind, attack, target, chosen)
     if chosen is not None and scores.design is not chosen:
@@ -132,7 +128,7 @@ def audit_command(
     if save is not None:
         save_scores(save, scores)
     with progress_bar("audit") as bar:
-        report = audit(
+        report = judge(
             scores,
             claims,
             delta=delta,
@@ -146,54 +142,32 @@ def audit_command(
         write_page(html, report, claims, thresholds, private=private)
     strict_json(report.to_json()) if json else print_audit(report)
     if fail and any(verdict.finding is Finding.INCONSISTENT for verdict in report.verdicts.values()):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
-@app.command("plan-audit")
-def plan_command(
-    claimed_mu: Annotated[float, typer.Option("--claimed-mu", help="The Gaussian curve to be refuted.")],
-    true_mu: Annotated[float, typer.Option("--true-mu", help="The curve the release is feared to have.")],
-    unit: Annotated[str, typer.Option("--unit", help="canaries, models or one-run canaries.")] = "canaries",
-    power: Annotated[float, typer.Option("--power", help="Wanted probability of refuting the claim.")] = 0.8,
-    confidence: ConfidenceOption = 0.95,
-    json: JsonOption = False,
-) -> None:
+@command(
+    "plan-audit",
+    option("claimed_mu", float, "The Gaussian curve to be refuted.", required=True),
+    option("true_mu", float, "The curve the release is feared to have.", required=True),
+    option("unit", str, "canaries, models or one-run canaries.", "canaries"),
+    option("power", float, "Wanted probability of refuting the claim.", 0.8),
+    CONFIDENCE,
+    JSON,
+)
+def plan_audit(claimed_mu: float, true_mu: float, unit: str, power: float, confidence: float, json: bool) -> None:
     """How many canaries or models tell a feared curve from a claimed one."""
-    counted = choice(Unit, unit, "unit")
+    counted = _check.member(Unit, unit=unit)
     _check.non_negative(claimed_mu=claimed_mu)
     _check.non_negative(true_mu=true_mu)
-    plan = plan_audit(GaussianTradeOff(claimed_mu), GaussianTradeOff(true_mu), counted, confidence, power)
-    strict_json({"schema": "reticent.plan/1", **plan.to_json()}) if json else print_plan(plan)
+    needed = plan(GaussianTradeOff(claimed_mu), GaussianTradeOff(true_mu), counted, confidence, power)
+    strict_json({"schema": "reticent.plan/1", **needed.to_json()}) if json else print_plan(needed)
 
 
-def _attack(
-    source: Path,
-    name: str,
-    records: int,
-    models: int,
-    canaries: int,
-    seed: int,
-    engine: Engine,
-    timeout: float | None,
-    work: Path | None,
-    resume: bool,
-    *,
-    quiet: bool,
-) -> Scores:
-    from reticent.attack.registry import AttackSettings, find_attack
+def _attack(source: Path, name: str, seed: int, work: dict[str, Any], *, quiet: bool) -> Scores:
+    from reticent.attacks.registry import AttackSettings, find_attack
 
-    found = find_attack(name)
+    found, engine = find_attack(name), engine_of(work.pop("engine"), work.pop("address"), work.pop("workers"))
     with progress_bar(f"attack {name}") as bar:
-        settings = AttackSettings(
-            records=records,
-            models=models,
-            canaries=canaries,
-            seed=seed,
-            engine=engine,
-            work=work,
-            resume=resume,
-            timeout=timeout,
-            announce=None if quiet else lambda line: typer.echo(line, err=True),
-            progress=told(bar),
-        )
+        announce = None if quiet else lambda line: click.echo(line, err=True)
+        settings = AttackSettings(**work, seed=seed, engine=engine, announce=announce, progress=told(bar))
         return found.scores(source, settings)

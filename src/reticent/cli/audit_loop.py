@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from reticent import _check
-from reticent.cli._app import app
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_output import strict_json
-from reticent.cli._options import JsonOption
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import yaml
-from reticent.mechanism import DPSGD
+from reticent.mechanisms import DPSGD
 
 if TYPE_CHECKING:
-    from reticent.attack import MechanicsReport
+    from reticent.attacks import MechanicsReport
 
 SCHEMA = "reticent.loop-audit/1"
 _LARGEST_CLAIM = 4096
@@ -29,24 +28,23 @@ _KEYS = ("noise_multiplier", "sample_rate", "max_grad_norm", *_WHOLE)
 _WHAT = "New runs of the loop on chosen records were audited: this says nothing about a model that it released before."
 
 
-@app.command("audit-loop")
-def audit_loop_command(
-    function: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Called as function(model, data, claim).")],
-    claim: Annotated[Path, typer.Option("--claim", help="YAML: " + ", ".join(_KEYS) + ".")],
-    significance: Annotated[
-        float, typer.Option("--significance", help="Probability of accusing a correct loop, at most.")
-    ] = 0.01,
-    workers: Annotated[int, typer.Option("--workers", help="Processes in which the loop runs.")] = 2,
-    seed: Annotated[int, typer.Option("--seed", help="Of the audit's own choices.")] = 0,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Give up when no run has ended for so many seconds.")
-    ] = None,
-    json: JsonOption = False,
+@command(
+    "audit-loop",
+    argument("function", str, "MODULE:FUNCTION", "Called as function(model, data, claim)."),
+    option("claim", Path, "YAML: " + ", ".join(_KEYS) + ".", required=True),
+    option("significance", float, "Probability of accusing a correct loop, at most.", 0.01),
+    option("workers", int, "Processes in which the loop runs.", 2),
+    option("seed", int, "Of the audit's own choices.", 0),
+    option("timeout", float, "Give up when no run has ended for so many seconds."),
+    JSON,
+)
+def audit_loop(
+    function: str, claim: Path, significance: float, workers: int, seed: int, timeout: float | None, json: bool
 ) -> None:
     """Run a training loop on records with chosen gradients and test what it releases. Exit code 1: claim refuted."""
     settings = read_claim(claim)
     try:
-        from reticent.attack.loop import audit_loop, find_loop
+        from reticent.attacks.loop import audit_loop, find_loop
     except ImportError as error:
         raise UnsupportedError(f"auditing a loop needs an extra: pip install 'reticent[train]' ({error})") from None
     if seed < 0:
@@ -61,7 +59,7 @@ def audit_loop_command(
         )
     strict_json(_document(function, report)) if json else _print(function, report)
     if report.accused:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def read_claim(path: Path) -> DPSGD:
@@ -124,7 +122,7 @@ def _document(function: str, report: MechanicsReport) -> dict[str, object]:
 def _print(function: str, report: MechanicsReport) -> None:
     say(_WHAT)
     say(report.verdict)
-    typer.echo(f"{function}: {len(report.checks)} tests; a small p-value speaks against the claim\n p-value")
+    click.echo(f"{function}: {len(report.checks)} tests; a small p-value speaks against the claim\n p-value")
     for check in report.checks:
         failed = "FAILED " if check in report.failed else ""
         say(f"{check.p_value:8.2g} {failed}{check.name}: {check.finding}", indent=9)

@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-import typer
+import click
 from pydantic import Field
 
-from reticent._text import digits
-from reticent.calibrate import Calibration, NoiseScale, unknowns_of
-from reticent.certificate.numbers import (
-    AssessmentRecord,
-    ConditionRecord,
-    Questions,
-    Record,
-    assessment_record,
-    condition_records,
-    mechanism_record,
-)
-from reticent.cli._app import app
+from reticent.adversaries import Adversary, Method, WorstCase
+from reticent.adversaries.base import ALL
+from reticent.adversaries.report import assessment_record
+from reticent.calibration import Calibration, NoiseScale, unknowns_of
+from reticent.cli._app import JSON, command, option
 from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, unknown_of, with_status
-from reticent.cli._ledger import LEAF, LedgerArgument, say_warnings, with_warnings
+from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
-    JsonOption,
-    PerMechanism,
     adversaries_of,
     adversary_option,
     adversary_options,
     curve_options,
+    first_line,
     mechanism_options,
     method_of,
     neighbouring_of,
-    option,
+    per_mechanism,
     say_if_unused,
-    takes,
     told_apart,
 )
 from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism
-from reticent.threat import Adversary, Method, WorstCase
-from reticent.threat.base import ALL
+from reticent.mechanisms import Mechanism
+from reticent.mechanisms.codec import mechanism_record
+from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records
+from reticent.text import digits
 
 SCHEMA = "reticent.calibration/1"
 
@@ -72,9 +64,14 @@ class CalibrationDocument(Record):
     evaluations: int
 
 
-def _of_file() -> Callable[..., None]:
-    @takes(lambda: [TARGET, adversary_option("worst-case", many=False), *adversary_options(), *curve_options()])
-    def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
+_FILE = LEAF + " All its noise is scaled by one factor."
+
+
+def _of_file() -> click.Command:
+    who = adversary_option("worst-case", many=False)
+
+    @command("ledger", LEDGER, TARGET, who, *adversary_options(), *curve_options(), JSON, help=_FILE)
+    def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
         target, release = target_of(given["target"]), release_in(file)
@@ -94,33 +91,25 @@ def _of_file() -> Callable[..., None]:
         say("every noise multiplier is to be multiplied by the noise scale")
         say_warnings(release.warnings)
 
-    return command
+    return of_file
 
 
-class _Calibrate(PerMechanism):
-    leaves: ClassVar[dict[str, str]] = {"ledger": LEAF["ledger"] + " All its noise is scaled by one factor."}
-    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {"ledger": _of_file}
+def _of_kind(kind: type[Mechanism]) -> click.Command:
+    own, names, who = mechanism_options(kind), list(unknowns_of(kind)), adversary_option("worst-case", many=False)
+    unknown = option("unknown", str, f"What is searched: {', '.join(names)}. Default: {names[0]}.")
 
-    @staticmethod
-    def build(kind: type[Mechanism]) -> Callable[..., None]:
-        own, names = mechanism_options(kind), ", ".join(unknowns_of(kind))
-        unknown = option("unknown", str, f"What is searched: {names}. Default: {next(iter(unknowns_of(kind)))}.")
+    @command(
+        kind.name, TARGET, *own, unknown, who, *adversary_options(own), *curve_options(), JSON, help=first_line(kind)
+    )
+    def of_kind(json: bool, **given: Any) -> None:
+        _answer(kind, json, given)
 
-        def options() -> list[inspect.Parameter]:
-            who = adversary_option("worst-case", many=False)
-            return [TARGET, *own, unknown, who, *adversary_options(own), *curve_options()]
-
-        @takes(options)
-        def command(json: JsonOption = False, **given: Any) -> None:
-            _answer(kind, json, given)
-
-        return command
+    return of_kind
 
 
-_calibrate = typer.Typer(
-    cls=_Calibrate, help="The parameter that keeps an attacker below a target.", no_args_is_help=True
+calibrate = per_mechanism(
+    "calibrate", "The parameter that keeps an attacker below a target.", _of_kind, {"ledger": (_FILE, _of_file)}
 )
-app.add_typer(_calibrate, name="calibrate")
 
 
 def _one_attacker(name: str, given: Mapping[str, Any]) -> Adversary:

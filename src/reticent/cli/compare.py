@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 from pydantic import Field
 
-from reticent._text import digits
-from reticent.calibrate import NoiseMultiplier, Target, UnreachableError
-from reticent.certificate.numbers import ConditionRecord, Record, condition_records, mechanism_record
-from reticent.cli._app import app
+from reticent.adversaries import Adversary, Method
+from reticent.adversaries.base import ALL
+from reticent.calibration import NoiseMultiplier, Target, UnreachableError
+from reticent.cli._app import JSON, argument, command
 from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, with_status
 from reticent.cli._options import (
-    JsonOption,
-    PerMechanism,
     adversaries_of,
     adversary_option,
     adversary_options,
     curve_options,
+    first_line,
     mechanism_options,
     method_of,
     neighbouring_of,
+    per_mechanism,
     say_if_unused,
-    takes,
     told_apart,
 )
 from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring
-from reticent.threat import Adversary, Method
-from reticent.threat.base import ALL
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
+from reticent.risk.report import ConditionRecord, Record, condition_records
+from reticent.text import digits
 
 SCHEMA = "reticent.comparison/1"
 _NOISE = "noise_multiplier"
@@ -66,42 +65,39 @@ class ComparisonDocument(Record):
     skipped: dict[str, str]
 
 
-class _Compare(PerMechanism):
-    leaves = {"run": "A finished run: its sampling and steps, with other noise."}  # noqa: RUF012
-
-    @staticmethod
-    def offered(kind: type[Mechanism]) -> bool:
-        return hasattr(kind, _NOISE)
-
-    @staticmethod
-    def build(kind: type[Mechanism]) -> Callable[..., None]:
-        own = [parameter for parameter in mechanism_options(kind) if parameter.name != _NOISE]
-
-        @takes(lambda: [TARGET, *own, *_who(own)])
-        def command(json: JsonOption = False, **given: Any) -> None:
-            own, _ = told_apart(kind, given["adversary"] or [ALL], given)
-            _answer(release_of(kind, "noise-multiplier", own), json, given)
-
-        return command
-
-
-def _who(own: Sequence[inspect.Parameter] = ()) -> list[inspect.Parameter]:
+def _who(own: Sequence[click.Option] = ()) -> list[click.Option]:
     return [adversary_option(ALL), *adversary_options(own), *curve_options()]
 
 
-compare = typer.Typer(cls=_Compare, help="The noise that each attacker would allow.", no_args_is_help=True)
-app.add_typer(compare, name="compare")
+def _of_kind(kind: type[Mechanism]) -> click.Command:
+    own = [parameter for parameter in mechanism_options(kind) if parameter.name != _NOISE]
+
+    @command(kind.name, TARGET, *own, *_who(own), JSON, help=first_line(kind))
+    def of_kind(json: bool, **given: Any) -> None:
+        release, _ = told_apart(kind, given["adversary"] or [ALL], given)
+        _answer(release_of(kind, "noise-multiplier", release), json, given)
+
+    return of_kind
 
 
-@compare.command("run", help=_Compare.leaves["run"])
-@takes(lambda: [TARGET, *_who()])
-def of_run(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A finished run directory.")],
-    json: JsonOption = False,
-    **given: Any,
-) -> None:
-    """See ``leaves``."""
-    _answer(_mechanism_of(folder), json, given)
+_RUN = "A finished run: its sampling and steps, with other noise."
+
+
+def _of_run() -> click.Command:
+    @command("run", argument("folder", Path, "RUN", "A finished run directory."), TARGET, *_who(), JSON, help=_RUN)
+    def of_run(folder: Path, json: bool, **given: Any) -> None:
+        _answer(_mechanism_of(folder), json, given)
+
+    return of_run
+
+
+compare = per_mechanism(
+    "compare",
+    "The noise that each attacker would allow.",
+    _of_kind,
+    {"run": (_RUN, _of_run)},
+    lambda kind: hasattr(kind, _NOISE),
+)
 
 
 def compared(
@@ -174,6 +170,6 @@ def _answer(mechanism: Mechanism, json: bool, given: dict[str, Any]) -> None:
 
 
 def _mechanism_of(folder: Path) -> DPSGD:
-    from reticent.train import load_run  # torch is needed for a run only
+    from reticent.training import load_run  # torch is needed for a run only
 
     return load_run(folder).ledger.equal_steps()

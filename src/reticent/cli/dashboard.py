@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from reticent.cli._app import app
+from reticent.cli._app import command, option
 from reticent.errors import ParameterError, UnsupportedError
 
 
-@app.command("dashboard")
-def dashboard(
-    port: Annotated[int, typer.Option("--port", help="Port to listen on.")] = 8050,
-    host: Annotated[
-        str,
-        typer.Option("--host", help="Address to listen on. The start link carries a token that every request needs."),
-    ] = "127.0.0.1",
-) -> None:
+@command(
+    "dashboard",
+    option("port", int, "Port to listen on.", 8050),
+    option("host", str, "Address to listen on. The start link carries a token that every request needs.", "127.0.0.1"),
+)
+def dashboard(port: int, host: str) -> None:
     """Serve the page until interrupted; it computes here and asks nobody else."""
     if not 1024 <= port <= 65535:
         raise ParameterError("port", port, "a whole number from 1024 to 65535")
@@ -26,6 +22,6 @@ def dashboard(
     except ImportError as error:
         raise UnsupportedError(f"the dashboard needs an extra: pip install 'reticent[dashboard]' ({error})") from None
     server = Server(host, port)
-    typer.echo(f"open {server.address} (interrupt to stop)")
+    click.echo(f"open {server.address} (interrupt to stop)")
     server.serve()
-    typer.echo("stopped")
+    click.echo("stopped")

@@ -4,47 +4,50 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from reticent.certificate.verify import ROUNDING
-from reticent.cli._app import app
-from reticent.cli._limits import SECONDS, TimeoutOption, limited
-from reticent.cli._options import JsonOption
+from reticent.certificates.verify import ROUNDING
+from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._limits import limited
+from reticent.cli._options import TIMEOUT
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io.outputs import refuse_foreign, write_output
 
 
-@app.command("gate")
-def gate_command(
-    certificate: Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="A certificate, or its page.")],
-    policy: Annotated[Path, typer.Option("--policy", help="The policy, a YAML file.")],
-    key: Annotated[Path | None, typer.Option("--key", help="Public key of the issuer: require its signature.")] = None,
-    signature: Annotated[
-        Path | None, typer.Option("--signature", help="A detached signature; default: the embedded one.")
-    ] = None,
-    markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="Write the outcome as Markdown; - prints it.")
-    ] = None,
-    junit: Annotated[Path | None, typer.Option("--junit", help="Write the outcome as JUnit XML.")] = None,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", help="The file of weights: it must be the one that it names.")
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
-    ] = 0.0,
-    timeout: TimeoutOption = SECONDS,
-    json: JsonOption = False,
+@command(
+    "gate",
+    argument("certificate", Path, "CERTIFICATE", "A certificate, or its page."),
+    option("policy", Path, "The policy, a YAML file.", required=True),
+    option("key", Path, "Public key of the issuer: require its signature."),
+    option("signature", Path, "A detached signature; default: the embedded one."),
+    option("markdown", Path, "Write the outcome as Markdown; - prints it."),
+    option("junit", Path, "Write the outcome as JUnit XML."),
+    option("weights", Path, "The file of weights: it must be the one that it names."),
+    option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
+    TIMEOUT,
+    JSON,
+)
+def gate(
+    certificate: Path,
+    policy: Path,
+    key: Path | None,
+    signature: Path | None,
+    markdown: Path | None,
+    junit: Path | None,
+    weights: Path | None,
+    tolerance: float,
+    timeout: float,
+    json: bool,
 ) -> None:
     """Verify a certificate and hold it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
-    from reticent.certificate import gate_report
-    from reticent.certificate.check import Checked, read_document, refuse_without_key, signature_problems
-    from reticent.certificate.check import weights_problems as other_weights
-    from reticent.certificate.policy import Check, Shown, check, load_policy
-    from reticent.certificate.verify import verify
+    from reticent.certificates import gate_report
+    from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
+    from reticent.certificates.check import weights_problems as other_weights
+    from reticent.certificates.policy import Check, Shown, check, load_policy
+    from reticent.certificates.verify import verify
 
     printed = str(markdown) == "-"
     if printed and json:
@@ -74,11 +77,11 @@ def gate_command(
         if path is not None:
             write_output(path, text.encode(), mark)
     if json:
-        typer.echo(gate_report.as_json(document, checks, known), nl=False)
+        click.echo(gate_report.as_json(document, checks, known), nl=False)
     elif printed:
-        typer.echo(report, nl=False)
+        click.echo(report, nl=False)
     else:
         for line in gate_report.plain(document, checks, known):
             say(line, indent=8 if line.startswith(("pass", "BREACH")) else 2 if line.startswith("!") else 0)
     if not all(found.passed for found in checks):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from reticent.api.watching import indent_of, lint
-from reticent.cli._app import app
+from reticent.api.watching import indent_of
+from reticent.api.watching import lint as faults_of
+from reticent.cli._app import JSON, argument, command
 from reticent.cli._ledger import check_run_folder
-from reticent.cli._options import JsonOption
 from reticent.cli._tables import say
-from reticent.mechanism.watch_faults import Severity
+from reticent.records.watch_faults import Severity
 
 
-@app.command("lint")
-def lint_command(
-    ledger: Annotated[Path, typer.Argument(metavar="LEDGER", help="A ledger of rt.watch, a run, or an event in JSON.")],
-    json: JsonOption = False,
-) -> None:
+@command(
+    "lint",
+    argument("ledger", Path, "LEDGER", "A ledger of rt.watch, a run, or an event in JSON."),
+    JSON,
+)
+def lint(ledger: Path, json: bool) -> None:
     """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""
     check_run_folder(ledger)
-    found = lint(ledger)
+    found = faults_of(ledger)
     if json:
-        typer.echo(found.to_json().rstrip())
+        click.echo(found.to_json().rstrip())
     else:
         for line in found.lines():
             say(line, indent=indent_of(line))
     if found.worst is Severity.ERROR:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import json as strict
 import time
-from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 
-from reticent.cli._app import app
-from reticent.cli._options import JsonOption
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._progress import progress_bar
 from reticent.cli._tables import say
 from reticent.errors import ParameterError
 
 
-@app.command("reproduce")
-def reproduce(
-    entry: Annotated[str | None, typer.Argument(metavar="[ID|all]", help="Run this one again; all: every one.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="With all: leave out what takes more than a minute.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Store the new results and pictures in the checkout.")] = False,
-    page: Annotated[
-        bool, typer.Option("--page", help="Write docs/gallery.md and docs/utility.md of the checkout anew.")
-    ] = False,
-    json: JsonOption = False,
-) -> None:
+@command(
+    "reproduce",
+    argument("entry", str, "[ID|all]", "Run this one again; all: every one.", required=False),
+    option("quick", bool, "With all: leave out what takes more than a minute."),
+    option("keep", bool, "Store the new results and pictures in the checkout."),
+    option("page", bool, "Write docs/gallery.md and docs/utility.md of the checkout anew."),
+    JSON,
+)
+def reproduce(entry: str | None, quick: bool, keep: bool, page: bool, json: bool) -> None:
     """Figures and tables of the four papers: published, ours, verdict.
 
     Without an id the stored results are listed. With one it runs again (in a checkout of the repository); the exit code
@@ -41,27 +38,27 @@ def reproduce(
     elif entry is None and not page:
         _print_list()
     if any(drifted.values()):
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
     """Run one id, or every id that has a script; what drifted, by id."""
-    from reticent import gallery  # matplotlib and the results are needed here only
+    from reticent import papers  # matplotlib and the results are needed here only
 
-    ids = gallery.scripted_ids() if entry == "all" else (entry,)
+    ids = papers.scripted_ids() if entry == "all" else (entry,)
     console, drifted = Console(stderr=True), {}
     with progress_bar("figures and tables") as bar:
         for done, name in enumerate(ids):
             if bar is not None:
                 bar(done, len(ids))
-            chosen, start = gallery.load_entry(name), time.process_time()
+            chosen, start = papers.load_entry(name), time.process_time()
             if quick and chosen.slow:
                 console.print(f"{name}: left out, it takes minutes", highlight=False)
                 continue
-            result, picture = gallery.run_entry(chosen)
-            drifted[name] = result.drift(gallery.stored(name)) if name in gallery.stored_ids() else ("not stored yet",)
+            result, picture = papers.run_entry(chosen)
+            drifted[name] = result.drift(papers.stored(name)) if name in papers.stored_ids() else ("not stored yet",)
             if keep:
-                gallery.keep(result, picture)
+                papers.keep(result, picture)
             says = "; ".join(drifted[name]) or "as stored"
             seconds = time.process_time() - start
             console.print(f"{name}: {result.verdict.value}; {says} ({seconds:.1f} s)", highlight=False, markup=False)
@@ -69,26 +66,26 @@ def _run(entry: str, quick: bool, keep: bool) -> dict[str, tuple[str, ...]]:
 
 
 def _write_page() -> None:
-    from reticent import gallery
+    from reticent import papers
 
-    results = [gallery.stored(i) for i in gallery.stored_ids()]
-    for name, page in (("gallery", gallery.gallery_page), ("utility", gallery.utility_page)):
-        (gallery.checkout() / "docs" / f"{name}.md").write_text(page(results), encoding="utf-8")
+    results = [papers.stored(i) for i in papers.stored_ids()]
+    for name, page in (("gallery", papers.gallery_page), ("utility", papers.utility_page)):
+        (papers.checkout() / "docs" / f"{name}.md").write_text(page(results), encoding="utf-8")
 
 
 def _print_json(entry: str | None, drifted: dict[str, tuple[str, ...]]) -> None:
-    from reticent import gallery
+    from reticent import papers
 
-    ids = gallery.stored_ids() if entry in (None, "all") else (entry,)
-    rows = [gallery.document(gallery.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
-    typer.echo(strict.dumps(rows, indent=2, allow_nan=False))
+    ids = papers.stored_ids() if entry in (None, "all") else (entry,)
+    rows = [papers.document(papers.stored(i)) | ({"drift": drifted[i]} if i in drifted else {}) for i in ids if i]
+    click.echo(strict.dumps(rows, indent=2, allow_nan=False))
 
 
 def _print_list() -> None:
-    from reticent import gallery
+    from reticent import papers
 
-    typer.echo("Figures and tables of the four papers, and what they buy, from stored results")
-    for name in gallery.stored_ids():
-        result = gallery.stored(name)
-        typer.echo(f"{name}: {result.verdict.value}")
-        say(f"  {gallery.sentence(result)}", indent=2)
+    click.echo("Figures and tables of the four papers, and what they buy, from stored results")
+    for name in papers.stored_ids():
+        result = papers.stored(name)
+        click.echo(f"{name}: {result.verdict.value}")
+        say(f"  {papers.sentence(result)}", indent=2)

@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from reticent.cli._app import app
-from reticent.cli._ledger import LEAF, LedgerArgument, say_warnings
+from reticent.cli._app import JSON, command, option
+from reticent.cli._ledger import LEAF, LEDGER, say_warnings
 from reticent.cli._options import (
-    JsonOption,
-    PerMechanism,
     adversaries_of,
     adversary_option,
     adversary_options,
     curve_options,
+    first_line,
     mechanism_given,
     mechanism_options,
     method_of,
     neighbouring_of,
-    option,
+    per_mechanism,
     say_if_unused,
-    takes,
     told_apart,
 )
-from reticent.mechanism import Mechanism
+from reticent.mechanisms import Mechanism
 
 if TYPE_CHECKING:
     from reticent.api.documents import Release
 
 _QUESTIONS = (
-    option("fpr", list[float], "False positive rate for TPR; repeatable."),
-    option("delta", list[float], "delta for epsilon; repeatable."),
-    option("epsilon", list[float], "epsilon for delta; repeatable."),
-    option("prior", list[float], "Prior for the probability of a right guess; repeatable."),
+    option("fpr", float, "False positive rate for TPR; repeatable.", many=True),
+    option("delta", float, "delta for epsilon; repeatable.", many=True),
+    option("epsilon", float, "epsilon for delta; repeatable.", many=True),
+    option("prior", float, "Prior for the probability of a right guess; repeatable.", many=True),
 )
 
 
-def _of_file() -> Callable[..., None]:
-    @takes(lambda: [adversary_option("worst-case"), *adversary_options(), *curve_options(), *_QUESTIONS])
-    def command(file: LedgerArgument, json: JsonOption = False, **given: Any) -> None:
+def _of_file() -> click.Command:
+    who = [adversary_option("worst-case"), *adversary_options(), *curve_options()]
+
+    @command("ledger", LEDGER, *who, *_QUESTIONS, JSON, help=LEAF)
+    def of_file(file: Path, json: bool, **given: Any) -> None:
         from reticent.api.documents import release_in
 
         release = release_in(file)
@@ -48,53 +49,45 @@ def _of_file() -> Callable[..., None]:
         if not json:
             say_warnings(release.warnings)
 
-    return command
+    return of_file
 
 
-class _Risk(PerMechanism):
-    leaves: ClassVar[dict[str, str]] = LEAF
-    later: ClassVar[dict[str, Callable[[], Callable[..., None]]]] = {"ledger": _of_file}
+def _of_kind(kind: type[Mechanism]) -> click.Command:
+    own = mechanism_options(kind)
+    who = [adversary_option("worst-case"), *adversary_options(own), *curve_options()]
 
-    @staticmethod
-    def build(kind: type[Mechanism]) -> Callable[..., None]:
-        own = mechanism_options(kind)
+    @command(kind.name, *own, *who, *_QUESTIONS, JSON, help=first_line(kind))
+    def of_kind(json: bool, **given: Any) -> None:
+        names = given["adversary"] or ["worst-case"]
+        release, attackers = told_apart(kind, names, given)
+        _assess(mechanism_given(kind, release), names, attackers, json, given, None)
+        if not json:
+            say_if_unused(given.get("dimension"), names)
 
-        @takes(lambda: [*own, adversary_option("worst-case"), *adversary_options(own), *curve_options(), *_QUESTIONS])
-        def command(json: JsonOption = False, **given: Any) -> None:
-            _answer(kind, json, given)
-
-        return command
-
-
-risk = typer.Typer(cls=_Risk, help="Risk of a release under each attacker.", no_args_is_help=True)
-app.add_typer(risk, name="risk")
+    return of_kind
 
 
-def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
-    names = given["adversary"] or ["worst-case"]
-    release, attackers = told_apart(kind, names, given)
-    _assess(mechanism_given(kind, release), names, attackers, json, given, None)
-    if not json:
-        say_if_unused(given.get("dimension"), names)
+risk = per_mechanism("risk", "Risk of a release under each attacker.", _of_kind, {"ledger": (LEAF, _of_file)})
 
 
 def _assess(
     mechanism: Mechanism,
-    names: list[str],
+    names: Sequence[str],
     attackers: Mapping[str, Any],
     json: bool,
     given: Mapping[str, Any],
     file: Release | None,
 ) -> None:
-    from reticent.certificate.numbers import Questions, risk_document  # lists of commands are shown without them
+    from reticent.adversaries import assess, assess_answerable
+    from reticent.adversaries.report import risk_document  # lists of commands are shown without them
     from reticent.cli._ledger import with_warnings
     from reticent.cli._tables import print_json, print_risk
-    from reticent.threat import assess, assess_answerable
+    from reticent.risk.report import Questions  # lists of commands are shown without them
 
     adversaries, everything = adversaries_of(names, attackers)
     relation, method = neighbouring_of(given["neighbouring"]), method_of(given["method"])
     witness = None if file is None else file.ledger
-    questions = Questions.of(given["fpr"], given["delta"], given["epsilon"], given["prior"])
+    questions = Questions(**{f"{one}s": given[one] for one in ("fpr", "delta", "epsilon", "prior") if given[one]})
     if everything:
         assessments, skipped = assess_answerable(mechanism, adversaries, relation, method, witness)
     else:

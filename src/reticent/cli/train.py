@@ -4,76 +4,77 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from reticent._strict import read_bytes
-from reticent.cli._app import app
+from reticent.cli._app import JSON, argument, command, option
 from reticent.cli._audit_input import engine_of
 from reticent.cli._keys import private_key
 from reticent.cli._limits import limited
-from reticent.cli._options import JsonOption
 from reticent.cli._plan import print_plan
 from reticent.cli._progress import progress_bar
 from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.mechanism.run_ledger import RunLedger
+from reticent.io.strict import read_bytes
+from reticent.records.run_ledger import RunLedger
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from reticent.data.own import OwnTable
     from reticent.tasks import Engine
-    from reticent.train import Run, TrainConfig
+    from reticent.training import Run, TrainConfig
 
 _LARGEST_TEXT = 1 << 20
 
 
-@app.command("train")
-def train_command(
-    config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="A YAML configuration; may be left out with --data.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The run directory; must not exist.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="A table of your own: csv, parquet or npz.")] = None,
-    label: Annotated[str | None, typer.Option("--label", help="With --data: the column to predict.")] = None,
-    sensitive: Annotated[
-        str | None, typer.Option("--sensitive", help="With --data: the column whose effect is recorded, privately.")
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", help="With --data: YAML with bounds or categories by column, fixed beforehand."),
-    ] = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Record weights and released gradients of each step.")] = False,
-    trace_every: Annotated[int, typer.Option("--trace-every", help="Record every N-th step, from step 0.")] = 1,
-    trace_masks: Annotated[
-        bool, typer.Option("--trace-masks", help="Record which records each step used; never publish them.")
-    ] = False,
-    checkpoint: Annotated[
-        Path | None, typer.Option("--checkpoint", help="Keep the run in this file now and then, and go on from it.")
-    ] = None,
-    checkpoint_every: Annotated[int, typer.Option("--checkpoint-every", help="Steps between two checkpoints.")] = 100,
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option("--sweep", help="KEY=VALUE,VALUE: one run for each value; several keys make a grid."),
-    ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="Of a sweep: local, dask or ray.")] = "local",
-    address: Annotated[str | None, typer.Option("--address", help="Of the Dask scheduler or the Ray head.")] = None,
-    workers: Annotated[int, typer.Option("--workers", help="Processes of the local engine.")] = 1,
-    timeout: Annotated[
-        float | None, typer.Option("--timeout", help="Give up when no cell was finished for so many seconds.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in that folder.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing: show columns, model, cost and risk of what would run.")
-    ] = False,
-    sign: Annotated[
-        Path | None, typer.Option("--sign", help="Private key of reticent keygen: signs the run when it ends.")
-    ] = None,
-    json: JsonOption = False,
+@command(
+    "train",
+    argument("config", Path, "[CONFIG]", "A YAML configuration; may be left out with --data.", required=False),
+    option("out", Path, "The run directory; must not exist."),
+    option("data", Path, "A table of your own: csv, parquet or npz."),
+    option("label", str, "With --data: the column to predict."),
+    option("sensitive", str, "With --data: the column whose effect is recorded, privately."),
+    option("schema", Path, "With --data: YAML with bounds or categories by column, fixed beforehand."),
+    option("trace", bool, "Record weights and released gradients of each step."),
+    option("trace_every", int, "Record every N-th step, from step 0.", 1),
+    option("trace_masks", bool, "Record which records each step used; never publish them."),
+    option("checkpoint", Path, "Keep the run in this file now and then, and go on from it."),
+    option("checkpoint_every", int, "Steps between two checkpoints.", 100),
+    option("sweep", str, "KEY=VALUE,VALUE: one run for each value; several keys make a grid.", many=True),
+    option("engine", str, "Of a sweep: local, dask or ray.", "local"),
+    option("address", str, "Of the Dask scheduler or the Ray head."),
+    option("workers", int, "Processes of the local engine.", 1),
+    option("timeout", float, "Give up when no cell was finished for so many seconds."),
+    option("resume", bool, "Go on with the sweep in that folder."),
+    option("dry_run", bool, "Write nothing: show columns, model, cost and risk of what would run."),
+    option("sign", Path, "Private key of reticent keygen: signs the run when it ends."),
+    JSON,
+)
+def train(
+    config: Path | None,
+    out: Path | None,
+    data: Path | None,
+    label: str | None,
+    sensitive: str | None,
+    schema: Path | None,
+    trace: bool,
+    trace_every: int,
+    trace_masks: bool,
+    checkpoint: Path | None,
+    checkpoint_every: int,
+    sweep: tuple[str, ...],
+    engine: str,
+    address: str | None,
+    workers: int,
+    timeout: float | None,
+    resume: bool,
+    dry_run: bool,
+    sign: Path | None,
+    json: bool,
 ) -> None:
     """Train with DP-SGD; write weights and the ledger of what really ran."""
     _look_first(config, data, schema)
@@ -86,7 +87,7 @@ def train_command(
             raise ParameterError("dry_run", True, "left out of a sweep: it shows one run")
         if out is None:
             raise _no_folder(config)
-        _sweep(config, sweep or [], traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
+        _sweep(config, sweep, traced, out, engine_of(engine, address, workers), timeout, resume=resume, json=json)
         return
     if resume or address is not None or timeout is not None or (engine, workers) != ("local", 1):
         raise ParameterError("sweep", None, "given: engines, --timeout and --resume are for a sweep")
@@ -112,7 +113,7 @@ def train_command(
     key = None if sign is None else private_key(sign)
     run = train_with_bar(config, settings, out, table, checkpoint, checkpoint_every, key)
     if json:
-        typer.echo(run.ledger.to_json(), nl=False)
+        click.echo(run.ledger.to_json(), nl=False)
         return
     for line in _summary(run.ledger, out):
         say(line, indent=2)
@@ -137,7 +138,7 @@ def _no_folder(config: Path) -> ParameterError:
 
 def _sweep(
     config: Path,
-    axes: list[str],
+    axes: tuple[str, ...],
     traced: tuple[int, bool] | None,
     out: Path,
     engine: Engine,
@@ -161,7 +162,7 @@ def load_settings(config: Path) -> TrainConfig:
         UnsupportedError: torch or Opacus is not installed.
     """
     require_torch()
-    from reticent.train import load_config
+    from reticent.training import load_config
 
     return load_config(config)
 
@@ -176,9 +177,9 @@ def train_with_bar(
     sign: Ed25519PrivateKey | None = None,
 ) -> Run:
     """Train with a progress bar; what does not fit is reported as a key of the configuration."""
-    from reticent.train import train
-    from reticent.train.own import SchemaHook
-    from reticent.train.setup import divided
+    from reticent.training import train
+    from reticent.training.own import SchemaHook
+    from reticent.training.setup import divided
 
     hooks = () if table is None else (SchemaHook(table),)
     records = None if table is None else divided(table.dataset, settings.data)
@@ -200,8 +201,8 @@ def _own(
     with limited(data, option=""):  # before torch is loaded, which takes longer
         table = load_table(data, label or "label", None if schema is None else declared_columns(schema))
     require_torch()
-    from reticent.train.config import load_document
-    from reticent.train.own import own_config
+    from reticent.training.config import load_document
+    from reticent.training.own import own_config
 
     document = None if config is None else load_document(config)
     where = config or data
@@ -211,7 +212,7 @@ def _own(
 def require_torch() -> None:
     """Raises UnsupportedError, with the remedy, where the training extra is not installed."""
     try:
-        import reticent.train  # noqa: F401
+        import reticent.training  # noqa: F401
     except ImportError as error:
         raise UnsupportedError(f"training needs an extra: pip install 'reticent[train]' ({error})") from None
 
@@ -230,7 +231,7 @@ def _summary(ledger: RunLedger, path: Path) -> list[str]:
 
 
 def _with_trace(config: TrainConfig, every: int, masks: bool) -> TrainConfig:
-    from reticent.train.config import TraceConfig
+    from reticent.training.config import TraceConfig
 
     if every < 1:
         raise ParameterError("trace_every", every, "a whole number >= 1")

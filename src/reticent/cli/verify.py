@@ -4,49 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from reticent.certificate.check import Checked, check
-from reticent.certificate.text import inert
-from reticent.certificate.verify import ROUNDING, State
-from reticent.cli._app import app
-from reticent.cli._limits import SECONDS, TimeoutOption, limited
-from reticent.cli._options import JsonOption
+from reticent.certificates.check import Checked, check
+from reticent.certificates.verify import ROUNDING, State
+from reticent.cli._app import JSON, argument, command, option
+from reticent.cli._limits import limited
+from reticent.cli._options import TIMEOUT
 from reticent.cli._progress import waiting
 from reticent.cli._tables import say
 
 _MOST_LINES = 20
 
 
-@app.command("verify")
-def verify_command(
-    certificate: Annotated[
-        Path, typer.Argument(metavar="CERTIFICATE", help="A certificate.json, certificate.public.json or page.")
-    ],
-    key: Annotated[
-        list[Path] | None,
-        typer.Option("--key", help="Public key of the issuer: require its signature; may be repeated."),
-    ] = None,
-    threshold: Annotated[
-        int | None, typer.Option("--threshold", help="How many of several keys are enough; default: all.")
-    ] = None,
-    signature: Annotated[
-        Path | None, typer.Option("--signature", help="A detached envelope; default: the embedded signatures.")
-    ] = None,
-    opening: Annotated[
-        Path | None, typer.Option("--opening", help="A certificate.opening.json: open the commitments to the data.")
-    ] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="With --opening: the table that was trained on.")] = None,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", help="The file of weights: compare its fingerprint.")
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option("--tolerance", help=f"Accept numbers that differ by this factor, at most {ROUNDING:g}.")
-    ] = 0.0,
-    timeout: TimeoutOption = SECONDS,
-    json: JsonOption = False,
+@command(
+    "verify",
+    argument("certificate", Path, "CERTIFICATE", "A certificate.json, certificate.public.json or page."),
+    option("key", Path, "Public key of the issuer: require its signature; may be repeated.", many=True),
+    option("threshold", int, "How many of several keys are enough; default: all."),
+    option("signature", Path, "A detached envelope; default: the embedded signatures."),
+    option("opening", Path, "A certificate.opening.json: open the commitments to the data."),
+    option("data", Path, "With --opening: the table that was trained on."),
+    option("weights", Path, "The file of weights: compare its fingerprint."),
+    option("tolerance", float, f"Accept numbers that differ by this factor, at most {ROUNDING:g}.", 0.0),
+    TIMEOUT,
+    JSON,
+)
+def verify(
+    certificate: Path,
+    key: tuple[Path, ...],
+    threshold: int | None,
+    signature: Path | None,
+    opening: Path | None,
+    data: Path | None,
+    weights: Path | None,
+    tolerance: float,
+    timeout: float,
+    json: bool,
 ) -> None:
     """Derive the whole certificate again; exit code 1 when something does not agree, 2 when it cannot be checked."""
     with limited(certificate, timeout), waiting("deriving") as progress:
@@ -62,7 +57,7 @@ def verify_command(
             progress=progress,
         )
     if json:
-        typer.echo(found.to_json(), nl=False)
+        click.echo(found.to_json(), nl=False)
     else:
         say(_verdict(certificate, found) if found.accepted else f"{certificate}: REFUSED")
         for line in _told(found) if found.accepted else _reasons(found):
@@ -70,7 +65,7 @@ def verify_command(
         for line in _declared(found):
             say(line, indent=2)
     if not found.accepted:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _verdict(path: Path, found: Checked) -> str:
@@ -80,19 +75,19 @@ def _verdict(path: Path, found: Checked) -> str:
 
 
 def _told(found: Checked) -> Iterator[str]:
-    yield from (inert(line) for line in found.compared)
-    yield from (f"! {inert(line)}" for line in found.reservations())
+    yield from found.compared
+    yield from (f"! {line}" for line in found.reservations())
 
 
 def _reasons(found: Checked) -> Iterator[str]:
     """Why a document is refused."""
     outcome = found.verification
-    yield from (f"refused: {inert(problem)}" for problem in found.problems)
+    yield from (f"refused: {problem}" for problem in found.problems)
     refused = [difference for difference in outcome.differences if outcome.refuses(difference)]
     rounded = [difference for difference in refused if difference.state is State.ROUNDED]
     for difference in [d for d in refused if d not in rounded][:_MOST_LINES]:
         line = f"{difference.leaf} is {difference.stated}, derived {difference.found}"
-        yield f"{difference.state.value}: {inert(line)}{f' ({difference.why})' if difference.why else ''}"
+        yield f"{difference.state.value}: {line}{f' ({difference.why})' if difference.why else ''}"
     if len(refused) - len(rounded) > _MOST_LINES:
         yield f"... and {len(refused) - len(rounded) - _MOST_LINES} more"
     if rounded:
@@ -106,7 +101,7 @@ def _declared(found: Checked) -> Iterator[str]:
     """What nobody can derive."""
     for name, value in sorted(found.document.declared.model_dump(mode="json").items()):
         if value:
-            yield f"declared: {name} = {inert(str(value))}"
+            yield f"declared: {name} = {value}"
     facts = sum(not leaf.startswith("declared.") for leaf in found.verification.declared)
     if facts:
         where = "ledger of the run" if found.document.ledger is not None else "mechanism"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from reticent.calibrate import (
+from reticent.adversaries import Adversary, WorstCase
+from reticent.calibration import (
     Advantage,
     BayesSecurity,
     Calibration,
@@ -24,8 +25,7 @@ from reticent.dashboard.figures import Figure, empty, reach, traces
 from reticent.dashboard.looks import GROUNDS, look_of
 from reticent.dashboard.readings import assessed
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.threat import Adversary, WorstCase
+from reticent.mechanisms import Mechanism, Neighbouring
 
 
 @dataclass(frozen=True, slots=True)

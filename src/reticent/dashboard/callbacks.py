@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.dcc.express import send_string
 
-from reticent._text import digits
+from reticent.adversaries import Adversary, Assessment, WorstCase
 from reticent.dashboard import calibrating, comparing, opening, words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.catalogue import UNKNOWNS
@@ -33,8 +33,8 @@ from reticent.dashboard.takeaway import (
 )
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 from reticent.errors import ReticentError
-from reticent.mechanism import Neighbouring
-from reticent.threat import Adversary, Assessment, WorstCase
+from reticent.mechanisms import Neighbouring
+from reticent.text import digits
 
 _CALIBRATED: tuple[str, ...] = ("calibrated.children", "calibrate-message.children", "calibrate-figure.figure")
 _CALIBRATED += ("calibrate-table.children", "calibrate-left-out.children")

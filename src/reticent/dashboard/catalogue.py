@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from reticent._registry import parameters_of
-from reticent.calibrate import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.mechanism import DPSGD
-from reticent.threat import Adversary, everybody
+from reticent.adversaries import Adversary, everybody
+from reticent.calibration import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
+from reticent.mechanisms import DPSGD
+from reticent.registry import parameters_of
 
 
 @dataclass(frozen=True, slots=True)

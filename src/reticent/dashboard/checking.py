@@ -8,10 +8,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from reticent._strict import loads
-from reticent.certificate.schema import Certificate
-from reticent.certificate.text import inert
+from reticent.certificates.schema import Certificate
+from reticent.certificates.text import inert
 from reticent.errors import ArtifactError
+from reticent.io.strict import loads
 
 SECONDS = 60.0
 _GRACE = 30.0

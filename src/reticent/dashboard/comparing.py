@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from reticent.composition.profile import advantage_map
+from reticent.accountants.profile import advantage_map
+from reticent.adversaries import Assessment
 from reticent.dashboard.figures import Figure, base_layout, empty, traces
 from reticent.dashboard.looks import GROUNDS, SETTINGS
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.threat import Assessment
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 
 _POINTS = 28
 _LEVELS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95)

@@ -10,6 +10,7 @@ import json
 from enum import StrEnum
 from typing import Any
 
+from reticent.adversaries import Adversary, Assessment, Membership, WorstCase
 from reticent.dashboard import words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.figures import empty, risk_figure
@@ -19,7 +20,6 @@ from reticent.dashboard.state import State, adversaries_of, mechanism_of, relati
 from reticent.dashboard.takeaway import risk_command, risk_python
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
 from reticent.errors import ParameterError, ReticentError
-from reticent.threat import Adversary, Assessment, Membership, WorstCase
 
 _QUICK = ("worst-case", "membership", "membership-game")
 _ON_SCREEN = ("curves", "roc", "guesses")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from reticent.adversaries import Assessment
 from reticent.dashboard.looks import GROUNDS, Look, look_of
 from reticent.dashboard.readings import Points, points
 from reticent.proofs import Claim
-from reticent.threat import Assessment
 
 Figure = dict[str, Any]
 

@@ -10,7 +10,7 @@ from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLAC
 from reticent.dashboard.looks import SETTINGS as COMPARED
 from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
-from reticent.mechanism import Neighbouring, Sampler
+from reticent.mechanisms import Neighbouring, Sampler
 
 SLIDER_STEPS = 400
 CONTROLS = tuple(name for name in DEFAULTS if name not in ("pinned", "ledger", *PARAMETERS))

@@ -12,14 +12,12 @@ from typing import Any
 
 from dash import html
 
-from reticent._strict import loads, read_bytes
-from reticent.audit import audit, load_scores
-from reticent.certificate import page as certificate_page
-from reticent.certificate.inputs import mechanism_of as mechanism_of_record
-from reticent.certificate.inputs import within_reach
-from reticent.certificate.ledger_rules import contradictions
-from reticent.certificate.schema import Certificate
-from reticent.certificate.text import inert
+from reticent.adversaries import WorstCase
+from reticent.auditing import audit, load_scores
+from reticent.certificates import page as certificate_page
+from reticent.certificates.ledger_rules import contradictions
+from reticent.certificates.schema import Certificate
+from reticent.certificates.text import inert
 from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
@@ -28,9 +26,11 @@ from reticent.dashboard.readings import answer, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.mechanism import DPSGD, Mechanism
-from reticent.mechanism.run_ledger import RunLedger, RunWarning
-from reticent.threat import WorstCase
+from reticent.io.strict import loads, read_bytes
+from reticent.mechanisms import DPSGD, Mechanism
+from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
+from reticent.mechanisms.codec import within_reach
+from reticent.records.run_ledger import RunLedger, RunWarning
 
 LARGEST = 8 << 20
 """Bytes of a file that a page may send or open."""
@@ -132,7 +132,7 @@ def _document(document: Any, text: str, name: str, settings: State, theme: str) 
 
 def _run(folder: Path) -> RunLedger:
     try:
-        from reticent.train import load_run
+        from reticent.training import load_run
     except ImportError:
         raise UnsupportedError("a run folder needs reticent[train]: open its ledger.json instead") from None
     return load_run(folder).ledger

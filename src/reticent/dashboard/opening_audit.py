@@ -9,14 +9,14 @@ import numpy as np
 from dash import html
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from reticent.audit.curve import EmpiricalTradeOff
-from reticent.certificate.text import inert
+from reticent.adversaries import Assessment
+from reticent.auditing.curve import EmpiricalTradeOff
+from reticent.certificates.text import inert
 from reticent.dashboard import words
 from reticent.dashboard.figures import Figure, risk_figure
 from reticent.dashboard.looks import GROUNDS
 from reticent.errors import ArtifactError
-from reticent.mechanism.run_ledger import first_problem
-from reticent.threat import Assessment
+from reticent.records.run_ledger import first_problem
 
 _Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 _Shares = Annotated[list[_Share], Field(min_length=1, max_length=1000)]

@@ -11,12 +11,13 @@ from functools import lru_cache
 import numpy as np
 
 from reticent import risk
-from reticent.certificate.numbers import AssessmentRecord, Number, Questions, assessment_record
-from reticent.certificate.sentences import sentence
+from reticent.adversaries import Adversary, Assessment, Method, WorstCase, check_dominance
+from reticent.adversaries.report import assessment_record
+from reticent.certificates.sentences import sentence
+from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanism import Mechanism, Neighbouring
-from reticent.threat import Adversary, Assessment, Method, WorstCase, check_dominance
-from reticent.tradeoff import TradeOff
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.risk.report import AssessmentRecord, Number, Questions
 
 FPRS = np.unique(np.concatenate([np.geomspace(1e-6, 0.1, 61), np.linspace(0.1, 1.0, 91)]))
 EPSILONS = np.concatenate([np.linspace(0.0, 1.0, 33), np.linspace(1.0, 3.0, 25)[1:], np.linspace(3.0, 24.0, 64)[1:]])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from reticent._strict import loads
-from reticent.certificate.inputs import mechanism_of
-from reticent.certificate.numbers import mechanism_record
 from reticent.errors import ArtifactError, ParameterError
 from reticent.interop.documents import mechanism_from_event_json
-from reticent.mechanism import Ledger, Mechanism
-from reticent.mechanism.any_ledger import ledger_of
+from reticent.io.strict import loads
+from reticent.mechanisms import Ledger, Mechanism
+from reticent.mechanisms.codec import mechanism_of, mechanism_record
+from reticent.records.any_ledger import ledger_of
 
 MOST_STEPS = 10**9
 """Counts above this are not computed here: they would keep the server busy for minutes."""

@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reticent.composition import WorstCaseProfile
-from reticent.composition.closed_forms import clt_mu
-from reticent.composition.polygon import Polygon, polygon_above
-from reticent.composition.sign import common_sign_estimate
+from reticent.accountants import WorstCaseProfile
+from reticent.accountants.closed_forms import clt_mu
+from reticent.adversaries import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries.relaxed.sign import common_sign_estimate
+from reticent.curves import Mixture, TradeOff
+from reticent.curves._logs import log1mexp
+from reticent.curves.polygon import Polygon, polygon_above
 from reticent.errors import ReticentError
-from reticent.mechanism import DPSGD, Mechanism, Neighbouring, Sampler
-from reticent.proofs import Basis
-from reticent.threat import Adversary, Assessment, Membership, Method, Mixed, Relaxed, WorstCase
-from reticent.tradeoff import Mixture, TradeOff
-from reticent.tradeoff._logs import log1mexp
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.proofs import Formula
 
 ACCURACY = 1e-4
 """By how much an error rate of the drawn worst case may differ from the exact one."""
@@ -62,9 +62,8 @@ def screen_assessment(adversary: Adversary, mechanism: Mechanism, relation: Neig
         return None
     within = ROUGH if adversary.name in ROUGHER else ACCURACY
     note = f"Screen accuracy: error rates within {within:g}."
-    return Assessment(
-        adversary, relation, Method.EXACT, Basis.APPROXIMATION, curve, None, (), mechanism.conditions, (note,)
-    )
+    formula = Formula(curve, conditions=mechanism.conditions, notes=(note,))
+    return Assessment(adversary, relation, Method.EXACT, (), formula)
 
 
 def _is_plain(mechanism: DPSGD) -> bool:

@@ -8,22 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from reticent.calibrate import (
-    Advantage,
-    BayesSecurity,
-    EpsilonAtDelta,
-    Mu,
-    Success,
-    Target,
-    TprAtFpr,
-    Unknown,
-)
+from reticent.adversaries import Adversary
+from reticent.calibration import Advantage, BayesSecurity, EpsilonAtDelta, Mu, Success, Target, TprAtFpr, Unknown
 from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.epochs import epochs_to_steps
-from reticent.threat import Adversary
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.epochs import epochs_to_steps
 
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""

@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
-from reticent.calibrate import Calibration, Target, Unknown
-from reticent.certificate.build import certify
-from reticent.certificate.page import render_html
-from reticent.certificate.schema import Declaration
+from reticent.adversaries import Adversary
+from reticent.calibration import Calibration, Target, Unknown
+from reticent.certificates.build import certify
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Declaration
 from reticent.dashboard.readings import Answer, points
 from reticent.dashboard.released import as_text
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of, target_of, unknown_of
-from reticent.mechanism import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
-from reticent.threat import Adversary
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring
 
 _Plain = DPSGD | Gaussian | Laplace
 _FILE = "release.json"
@@ -36,9 +36,9 @@ def risk_python(state: State, answer: Answer) -> str:
     used = [*_names(release), *(["Neighbouring"] if relation else [])]
     names = sorted({type(a).__name__ for a in who})
     return (
-        f"from reticent.mechanism import {', '.join(sorted(set(used)))}\n"
+        f"from reticent.mechanisms import {', '.join(sorted(set(used)))}\n"
         "from reticent.risk import advantage, bayes_security\n"
-        f"from reticent.threat import {', '.join([*names, 'assess'])}\n\n"
+        f"from reticent.adversaries import {', '.join([*names, 'assess'])}\n\n"
         f"release = {_written(release)}\n"
         f"attackers = [{', '.join(_written(a) for a in who)}]\n"
         f"for a in assess(release, attackers{_relation_python(relation)}):\n" + _PRINTED
@@ -64,9 +64,9 @@ def calibration_python(state: State, found: Sequence[Calibration]) -> str:
     names = sorted({type(a).__name__ for a in who})
     kinds = sorted([type(target).__name__, type(unknown).__name__])
     return (
-        f"from reticent.calibrate import {', '.join(kinds)}, calibrate\n"
-        f"from reticent.mechanism import {', '.join(sorted(set(used)))}\n"
-        f"from reticent.threat import {', '.join(names)}\n\n"
+        f"from reticent.calibration import {', '.join(kinds)}, calibrate\n"
+        f"from reticent.mechanisms import {', '.join(sorted(set(used)))}\n"
+        f"from reticent.adversaries import {', '.join(names)}\n\n"
         f"release = {_written(release)}\n"
         f"target = {_written(target)}\n"
         f"for who in [{', '.join(_written(a) for a in who)}]:\n"

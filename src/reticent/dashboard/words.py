@@ -9,12 +9,11 @@ from typing import Any
 
 from dash import html
 
-from reticent._text import digits
-from reticent.calibrate import Target
-from reticent.certificate.numbers import AssessmentRecord, Number
-from reticent.certificate.sentences import even_guess, headline, percent
-from reticent.certificate.text import inert
-from reticent.certificate.words import CLAIMS
+from reticent.adversaries import Assessment
+from reticent.calibration import Target
+from reticent.certificates.sentences import even_guess, headline, percent
+from reticent.certificates.text import inert
+from reticent.certificates.words import CLAIMS
 from reticent.dashboard.calibrating import Searched, worst_there
 from reticent.dashboard.catalogue import ATTACKERS, TARGETS
 from reticent.dashboard.layout import swatch
@@ -22,7 +21,8 @@ from reticent.dashboard.readings import record, summary, told
 from reticent.dashboard.screen import ACCURACY, ROUGH, ROUGHER
 from reticent.errors import ParameterError, ReticentError
 from reticent.proofs import Claim, conditions_by_whom
-from reticent.threat import Assessment
+from reticent.risk.report import AssessmentRecord, Number
+from reticent.text import digits
 
 _LONGEST = 500
 _SECURITY = "Bayes security"  # of which more is better

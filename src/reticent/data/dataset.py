@@ -11,8 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from reticent import _check
-from reticent._text import one_of
 from reticent.errors import ParameterError
+from reticent.text import one_of
 
 
 class ColumnKind(StrEnum):

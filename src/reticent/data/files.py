@@ -6,8 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from reticent import _strict
 from reticent.errors import ArtifactError, DataError
+from reticent.io import strict
 
 _LARGEST = 512 << 20
 
@@ -47,7 +47,7 @@ def read_bytes(path: Path) -> bytes:
         DataError: the file is missing, unreadable, too large, or not a plain file.
     """
     try:
-        return _strict.read_bytes(path, _LARGEST)
+        return strict.read_bytes(path, _LARGEST)
     except ArtifactError as error:
         raise DataError(f"data file {error}") from None
 
@@ -59,7 +59,7 @@ def check_file(path: Path) -> None:
         DataError: it is none.
     """
     try:
-        with _strict.open_plain(path):
+        with strict.open_plain(path):
             return
     except OSError as error:
         raise DataError(f"data file {path}: cannot be read ({error.strerror})") from None

@@ -16,8 +16,6 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from reticent import _strict
-from reticent._text import did_you_mean, printable
 from reticent.data.dataset import Dataset
 from reticent.data.files import read_bytes
 from reticent.data.own_columns import (
@@ -33,7 +31,8 @@ from reticent.data.own_columns import (
 )
 from reticent.data.own_files import MOST_COLUMNS, Cells, read_table
 from reticent.errors import ArtifactError, DataError, ParameterError
-from reticent.io import yaml
+from reticent.io import strict, yaml
+from reticent.text import did_you_mean, printable
 
 SCHEMA_FILE = "schema.json"
 _LARGEST_SCHEMA = yaml.Limits(size=1 << 20, nodes=100_000)
@@ -66,7 +65,7 @@ class Schema(Strict):
 
     def to_json(self) -> str:
         """Strict JSON text; its SHA-256 names the schema."""
-        return _strict.dumps(self.model_dump(mode="json"))
+        return strict.dumps(self.model_dump(mode="json"))
 
     @classmethod
     def from_json(cls, text: bytes | str, where: str) -> Schema:
@@ -76,7 +75,7 @@ class Schema(Strict):
             ArtifactError: the text is no schema.
         """
         try:
-            return cls.model_validate(_strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS))
+            return cls.model_validate(strict.loads(text, where, keys=MOST_COLUMNS, objects=2 * MOST_COLUMNS))
         except ValidationError as error:
             raise ArtifactError(f"{where}: {problem_of(error)}") from None
 

@@ -13,10 +13,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from reticent._text import printable
 from reticent.data.dataset import ColumnGroup, binary_group, numeric_group, one_hot_group
 from reticent.data.own_files import Cells
 from reticent.errors import DataError, ParameterError
+from reticent.text import printable
 
 MOST_CATEGORIES = 200
 MISSING = "(missing)"

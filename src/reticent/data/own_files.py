@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from reticent._text import printable
 from reticent.errors import ArtifactError, DataError
 from reticent.io.npz import read_arrays
+from reticent.text import printable
 
 MOST_COLUMNS = 2000
 _MOST_CELLS = 20_000_000

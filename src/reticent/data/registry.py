@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reticent._text import one_of
 from reticent.data.adult import load_adult
 from reticent.data.bundled import load_breast_cancer, load_digits
 from reticent.data.cifar10 import load_cifar10
@@ -12,6 +11,7 @@ from reticent.data.dataset import Dataset
 from reticent.data.location import load_location30
 from reticent.data.purchase import generate_baskets, load_purchase100
 from reticent.errors import ParameterError
+from reticent.text import one_of
 
 _LOADERS: dict[str, Callable[[], Dataset]] = {
     "adult": load_adult,

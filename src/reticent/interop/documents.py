@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from reticent import _strict
-from reticent._text import printable
 from reticent.errors import ArtifactError, ReticentError, UnsupportedError
-from reticent.mechanism import Mechanism
-from reticent.mechanism.any_ledger import AnyLedger, ledger_of
+from reticent.io import strict
+from reticent.mechanisms import Mechanism
+from reticent.records.any_ledger import AnyLedger, ledger_of
+from reticent.text import printable
 
 _LARGEST = 64 << 20
 _DEEPEST = 32
@@ -23,7 +23,7 @@ def read_release(path: Path) -> Mechanism | AnyLedger:
     """
     found = read_statement(path)
     if not isinstance(found, Mechanism):
-        from reticent.certificate.ledger_rules import refuse_contradictions
+        from reticent.certificates.ledger_rules import refuse_contradictions
 
         refuse_contradictions(found)
     return found
@@ -36,7 +36,7 @@ def read_statement(path: Path) -> Mechanism | AnyLedger:
         ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.
         UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
     """
-    document = _strict.loads(_strict.read_bytes(path, _LARGEST), str(path))
+    document = strict.loads(strict.read_bytes(path, _LARGEST), str(path))
     if isinstance(document, dict) and "class_name" in document:
         return mechanism_from_event_json(document, str(path))
     if isinstance(document, dict) and "kind" in document:
@@ -54,7 +54,7 @@ def mechanism_from_record(document: dict[str, Any], where: str) -> Mechanism:
     Raises:
         ArtifactError: it describes none.
     """
-    from reticent.certificate.inputs import mechanism_of
+    from reticent.mechanisms.codec import mechanism_of
 
     try:
         return mechanism_of(document)

@@ -15,9 +15,8 @@ import numpy as np
 from dp_accounting import NeighboringRelation, dp_event
 
 from reticent import _check
-from reticent.composition.pairs.whole_user import log_binomial
 from reticent.errors import UnsupportedError
-from reticent.mechanism import (
+from reticent.mechanisms import (
     DPSGD,
     Gaussian,
     Laplace,
@@ -28,7 +27,8 @@ from reticent.mechanism import (
     RandomisedResponse,
     Sampler,
 )
-from reticent.mechanism.dpsgd import accountable, one_record
+from reticent.mechanisms.dpsgd import accountable, one_record
+from reticent.pairs.whole_user import log_binomial
 
 _REASONS: dict[type[dp_event.DpEvent], str] = {
     dp_event.UnsupportedDpEvent: "it says itself that it has no description",

@@ -16,14 +16,15 @@ import opacus
 from opacus.accountants import IAccountant, register_accountant
 
 from reticent import _check
-from reticent.composition import Bracket, compose
+from reticent.accountants import compose
+from reticent.curves import TradeOff
+from reticent.curves.enclosure import Enclosure
 from reticent.errors import ArtifactError, ParameterError, ReticentError
-from reticent.mechanism import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
-from reticent.mechanism.epochs import epochs_to_steps
-from reticent.mechanism.watch_faults import Fault
-from reticent.mechanism.watched_run import Drawn, SamplerRecord
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import Drawn, SamplerRecord
 from reticent.risk import epsilon_at_delta
-from reticent.tradeoff import TradeOff
 
 NAME = "reticent"
 
@@ -62,7 +63,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             model: what ``make_private`` returned. The inputs of its convolutions are looked at from now on: Opacus
                 1.6.0 misreads those that are not in plain order in memory.
         """
-        from reticent.watch.samplers import look_at
+        from reticent.watching.samplers import look_at
 
         if model is not None:
             self._look_at_model(model)
@@ -75,7 +76,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         return seen
 
     def _look_at_model(self, model: Any) -> None:
-        from reticent.watch.layouts import look_at_layouts
+        from reticent.watching.layouts import look_at_layouts
 
         look_at_layouts(model, ghost=hasattr(model, "get_norm_sample"), found=self.add_fault)
         self._model_seen = True
@@ -135,18 +136,18 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
             batches = None
         return DPSGD(noise, rate, steps, max_grad_norm=norm, sampler=self.sampler, batches_per_epoch=batches)
 
-    def bracket(self, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE) -> Bracket:
+    def bracket(self, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE) -> Enclosure:
         """Certified enclosure of the worst-case curve of all steps so far."""
         return compose(self.released(), neighbouring)
 
     def curve(self, adversary: Any, neighbouring: Neighbouring | None = None) -> TradeOff:
-        """The curve of any adversary of ``reticent.threat``, evaluated as that adversary does by default.
+        """The curve of any adversary of ``reticent.adversaries``, evaluated as that adversary does by default.
 
         Args:
-            adversary: for example ``reticent.threat.WorstCase()``.
+            adversary: for example ``reticent.adversaries.WorstCase()``.
             neighbouring: between which data sets; None means the adversary's own ``relation``.
         """
-        from reticent.threat import Method
+        from reticent.adversaries import Method
 
         return adversary.assess(self.released(), neighbouring or adversary.relation, Method.EXACT).curve
 
@@ -256,8 +257,8 @@ def get_noise_multiplier(
         UnreachableError: no noise in the searched range meets the target.
         ParameterError: an argument is outside its domain.
     """
-    from reticent.calibrate import EpsilonAtDelta, NoiseMultiplier
-    from reticent.calibrate.solve import calibrate
+    from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
+    from reticent.calibration.solve import calibrate
 
     if (steps is None) == (epochs is None):
         raise ParameterError("steps", steps, "given, or epochs, and not both")

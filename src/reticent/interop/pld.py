@@ -16,15 +16,15 @@ import numpy as np
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 from reticent import _check
-from reticent.composition import Bracket
+from reticent.curves import GaussianTradeOff
+from reticent.curves.enclosure import Enclosure
+from reticent.curves.profile import ProfileTradeOff
 from reticent.errors import NumericalError, ParameterError
-from reticent.tradeoff import GaussianTradeOff
-from reticent.tradeoff.profile import ProfileTradeOff
 
 _ROUNDING = 1e-15
 
 
-def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Bracket:
+def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Enclosure:
     """The enclosure that a pessimistic privacy loss distribution proves.
 
     The curve is that of the worse direction at each epsilon, in both directions (symmetrised). Between
@@ -50,7 +50,7 @@ def from_pld(distribution: PrivacyLossDistribution, rows: int = 2000) -> Bracket
         raise NumericalError("the privacy loss distribution returns a delta that is no number")
     # delta(0) of a pessimistic distribution can exceed 1: a probability cannot.
     safe = np.clip(np.maximum(deltas, 0.0) + _ROUNDING, 0.0, 1.0)
-    return Bracket(pessimistic=ProfileTradeOff(epsilons, np.log(safe)), optimistic=GaussianTradeOff(0.0))
+    return Enclosure(pessimistic=ProfileTradeOff(epsilons, np.log(safe)), optimistic=GaussianTradeOff(0.0))
 
 
 def _epsilons(distribution: PrivacyLossDistribution, rows: int) -> np.ndarray:

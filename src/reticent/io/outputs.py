@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from reticent._strict import read_start, refuse_folder, write_atomic, writing
 from reticent.errors import ArtifactError
+from reticent.io.strict import read_start, refuse_folder, write_atomic, writing
 
 _START = 4096
 

@@ -16,9 +16,9 @@ from typing import Any
 import yaml
 from yaml import events
 
-from reticent._strict import read_bytes
-from reticent._text import printable
 from reticent.errors import ArtifactError
+from reticent.io.strict import read_bytes
+from reticent.text import printable
 
 _WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _WORDS |= {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}

@@ -1,4 +1,7 @@
-"""A number is a proof: an enclosure, theorems and conditions; what may be claimed follows from them."""
+"""A number is a proof: an enclosure, theorems and conditions; what may be claimed follows from them.
+
+Nothing here knows what was released or who attacks.
+"""
 
 from reticent.proofs.claims import Basis, Claim, claim_of
 from reticent.proofs.conditions import (
@@ -11,6 +14,7 @@ from reticent.proofs.conditions import (
     vouched,
     worst_first,
 )
+from reticent.proofs.proof import Formula, Proof, best
 
 __all__ = [
     "CONDITIONS",
@@ -18,7 +22,10 @@ __all__ = [
     "Bearing",
     "Claim",
     "Condition",
+    "Formula",
+    "Proof",
     "Status",
+    "best",
     "claim_of",
     "condition",
     "conditions_by_whom",

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import log_ndtr, ndtri_exp
 
 from reticent import _check
+from reticent.curves import GaussianTradeOff, TradeOff
+from reticent.curves._logs import HUGE
 from reticent.errors import ParameterError
-from reticent.tradeoff import GaussianTradeOff, TradeOff
-from reticent.tradeoff._logs import HUGE
 
 MU_FLOOR = 1e-9
 """The error rate down to which ``mu_above`` looks."""
@@ -54,7 +54,7 @@ def advantage(curve: TradeOff) -> float:
         ParameterError: ``curve`` is no trade-off curve.
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(advantage(GaussianTradeOff(1.0)), 4)
         0.3829
     """
@@ -65,6 +65,8 @@ def advantage(curve: TradeOff) -> float:
 def bayes_security(curve: TradeOff) -> float:
     """``1 - advantage``, without cancellation: 1 is perfect. Section 2 of CHERUBIN2024, two worst secrets.
 
+    By CHERUBIN2024:Section 2.
+
     Args:
         curve: trade-off curve, such as the ``curve`` of an assessment.
 
@@ -72,7 +74,7 @@ def bayes_security(curve: TradeOff) -> float:
         ParameterError: ``curve`` is no trade-off curve.
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(bayes_security(GaussianTradeOff(1.0)), 4)
         0.6171
     """
@@ -95,7 +97,7 @@ def success(curve: TradeOff, prior: float) -> float:
         ParameterError: ``prior`` is not strictly between 0 and 1.
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(success(GaussianTradeOff(1.0), prior=0.5), 4)
         0.6915
     """
@@ -116,7 +118,7 @@ def tpr_at_fpr(curve: TradeOff, fpr: float) -> float:
         ParameterError: ``fpr`` is outside [0, 1].
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(tpr_at_fpr(GaussianTradeOff(1.0), fpr=0.01), 4)
         0.0924
     """
@@ -135,7 +137,7 @@ def delta_at_epsilon(curve: TradeOff, epsilon: float) -> float:
         ParameterError: ``epsilon`` is not finite.
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(delta_at_epsilon(GaussianTradeOff(1.0), epsilon=1.0), 4)
         0.1269
     """
@@ -154,7 +156,7 @@ def epsilon_at_delta(curve: TradeOff, delta: float) -> float:
         ParameterError: ``delta`` is outside (0, 1].
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(epsilon_at_delta(GaussianTradeOff(1.0), delta=1e-5), 4)
         4.3772
     """
@@ -181,7 +183,7 @@ def mu(curve: TradeOff) -> float:
     positive rate 0, which no mu covers; what its release proves is in ``Assessment.mu``. docs/mu.md.
 
     Example:
-        >>> from reticent.tradeoff import GaussianTradeOff
+        >>> from reticent.curves import GaussianTradeOff
         >>> round(mu(GaussianTradeOff(1.0)), 4)
         1.0
     """

@@ -1,0 +1,15 @@
+"""Accountants: many releases, one curve, with a bound on each numerical error. One file a route; no attacker here."""
+
+from reticent.accountants.all_rates import mu_limits
+from reticent.accountants.compose import Composed, certified_advantage, compose, worst_case
+from reticent.accountants.profile import WorstCaseProfile, advantage
+
+__all__ = [
+    "Composed",
+    "WorstCaseProfile",
+    "advantage",
+    "certified_advantage",
+    "compose",
+    "mu_limits",
+    "worst_case",
+]

@@ -1,0 +1,156 @@
+"""The certified advantage alone: threshold 0 on the line c = 1/2, every term of the certificate in few array calls.
+
+Same terms as ``contour`` (docs/composition.md), for one kind of step: the decay bound is asked at the last frequency
+only, and one strip is planned. It gives up, with NumericalError, where one of these is not enough; ``compose``
+then answers.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from reticent.errors import NumericalError
+from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.pairs.loss_cells import LossCells
+from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian, argument_reach, strips
+from reticent.pairs.transforms import Decay, turned
+
+_EPS = 2.0**-52
+_DIGITS = 23.0  # aliases and truncation each aim at e^-23
+_NODE_DIGITS = 28.0  # and the quadrature rule at e^-28
+_DEVIATIONS = 6.8  # the composed loss and the nodes of its variance reach that far: e^-23
+_SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
+_FURTHER = np.array([1.0, 1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])  # of the frequencies that were planned
+_MOST_FREQUENCIES = 2048
+_MOST_WORK = 1_000_000  # nodes times frequencies
+_LEAST_NOISE = 0.05
+_NEGLIGIBLE, _MANY_SINES = 1e-20, 1500  # tilted weight of a node that only exponents beyond 1/2 ask for, and when
+_LOUDEST = 60.0  # standard deviation of the composed loss
+
+
+@np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
+def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> tuple[float, float]:
+    """(lower, upper) around delta(0) of equal Poisson-sampled Gaussian steps, composed.
+
+    Args:
+        pair: of one step, with one shift of 1 and a rate in (0, 1).
+        steps: how often.
+        room: widens what the nodes are planned for; above 1 slower, and right where 1 is too tight.
+
+    Raises:
+        NumericalError: where this lean certificate does not apply.
+    """
+    noise, rate, antipodal = pair.noise_multiplier, float(pair.weights[0]), pair.antipodal
+    if noise < _LEAST_NOISE:
+        raise NumericalError("certified advantage: too little noise")
+    cells = _cells(pair)
+    variance = steps * cells.variance()
+    spread = math.sqrt(variance)
+    if not 0.0 < spread < _LOUDEST:
+        raise NumericalError("certified advantage: the losses are too small or too large")
+    linear = 0.5 / noise**2 - math.log(rate)
+    bump = noise**2 * (linear + math.sqrt(linear**2 + 2.0 / noise**2 * max(30.0 - math.log(steps), 1.0)))
+    furthest = min(9.0 / spread, bump)
+    right = [max(0.5 + share * furthest, 1.1) for share in (0.45, 0.8)]
+    exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
+    angle, reach = _strip(noise, rate, steps, antipodal, variance)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], _NODE_DIGITS * room, angle)
+    if max(exponents) * float(law.nodes.loss[-1]) > 600.0 or min(exponents) * float(law.nodes.loss[0]) > 600.0:
+        raise NumericalError("certified advantage: e^(cL) overflows")
+    real = law.real(np.array(exponents))
+    bounds = (real.excess + real.error).tolist()
+    if not (all(-1.0 < bound < math.inf for bound in bounds) and real.excess[0] > -1.0):
+        raise NumericalError("certified advantage: moments out of reach")
+    logs = [steps * math.log1p(bound) for bound in bounds[1:]]
+    log_scale = steps * math.log1p(real.excess[0])
+    gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
+    # To the right the better of two exponents, to the left the third; the antipodal pair is its own mirror image.
+    needed = [(log - log_scale + _DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
+    window = max([min(needed[:2]), *needed[2:]])
+    if not 0.0 < window < 1e6:
+        raise NumericalError("certified advantage: no Chernoff bound")
+    images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
+    alias = min(images[:2]) + (min(images[:2]) if antipodal else images[2])
+    decay = cells.decay(0.5, math.log1p(bounds[0]))
+    total, error = _sum(law, real, decay, 2.0 * math.pi / window, _DEVIATIONS / spread)
+    known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
+    scale = math.exp(log_scale)
+    value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
+    if not math.isfinite(value + slack + alias):
+        raise NumericalError("certified advantage: overflow")
+    return max(value - slack - alias, 0.0), min(value + slack, 1.0)
+
+
+def _image(log_moment: float, decay: float) -> float:
+    """Sum of e^(log_moment - m decay) over m >= 1."""
+    return math.exp(min(log_moment - decay, 700.0)) / -math.expm1(-decay)
+
+
+def _cells(pair: GaussianMixture) -> LossCells:
+    """Cells for the decay bound: the variance of the losses comes from around the observation 2."""
+    noise = pair.noise_multiplier
+    high = min(2.0 + 4.5 * noise, 1.0 + 8.0 * noise)
+    low = -high if pair.antipodal else -4.5 * noise
+    return LossCells(pair, low + (high - low) * _SHARES)
+
+
+def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
+    """(angle, reach) of the strip that allows the widest spacing of nodes: wide strips see more oscillation."""
+    best = (0.0, 0.0, 0.0)
+    angles = strips(noise, _NODE_DIGITS + math.log(steps))
+    reaches = argument_reach(noise, rate, antipodal, variance, angles)
+    for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
+        exponent = _NODE_DIGITS + math.log(steps) + reach + 0.5 * (angle * noise) ** 2
+        best = max(best, (angle / exponent, angle, reach))
+    return best[1], best[2]
+
+
+def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> tuple[int, float]:
+    """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
+    count = int(last / spacing) + 2
+    while count <= _MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
+        counts = (count * _FURTHER).astype(int)
+        beyond = steps * decay.log_bound((counts - 0.5) * spacing)
+        enough = beyond < -_DIGITS
+        if enough[-1]:
+            found = int(enough.argmax())
+            return int(counts[found]), float(beyond[found])
+        count = 2 * count + 1
+    raise NumericalError("certified advantage: the loss law is too close to atomic")
+
+
+def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
+    """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
+    steps, grid = law.count, law.nodes
+    count, beyond = _last(decay, steps, len(grid.x), spacing, last)
+    t = spacing * np.arange(count)
+    tilted = grid.tilted(0.5)
+    first, end, left_out = 0, len(tilted), 0.0
+    if count * end > _MANY_SINES:
+        near = np.flatnonzero(tilted > _NEGLIGIBLE)
+        first, end = int(near[0]), int(near[-1]) + 1  # |e^(itL) - 1| is at most 2 at the others
+        left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
+    turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])
+    excess = real.excess[0] + turn
+    size = excess * (2.0 + excess)
+    if grid.mirrored is None:
+        size, phase = size + imaginary * imaginary, steps * np.arctan2(imaginary, 1.0 + excess)
+    else:
+        imaginary, phase = np.zeros(count), np.where(excess < -1.0, math.pi * (steps % 2), 0.0)
+    modulus = np.where(size < -0.5, np.log(np.hypot(1.0 + excess, imaginary)), 0.5 * np.log1p(size))
+    off = law.rule(0.5, t) + real.rest[0] + law.turning(tilted) * t + left_out
+    # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
+    logarithm = np.abs(modulus) + np.abs(phase) / steps
+    relative = steps * (np.log1p(off * np.exp(-modulus)) + 8 * _EPS * logarithm)
+    absolute = np.exp(steps * (modulus - modulus[0]))
+    kernel = spacing / math.pi / (t * t + 0.25)
+    kernel[0] *= 0.5
+    errors = absolute * (np.expm1(np.minimum(relative + relative[0], 700.0)) + 72.0 * _EPS)
+    drowned = ~(errors < 1e-11)
+    if np.any(drowned):  # where the rule does not resolve the oscillation, the decay bounds the truth
+        ceiling = np.exp(steps * decay.log_bound(t[drowned]))
+        errors[drowned] = np.fmin(ceiling + absolute[drowned], errors[drowned])
+    error = 1.000001 * float(kernel @ errors) + 1.000001 * math.exp(beyond) / (math.pi * spacing * (count - 1))
+    return -float((kernel * absolute) @ np.cos(phase)), error

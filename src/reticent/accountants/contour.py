@@ -1,0 +1,336 @@
+"""The characteristic-function route: composed losses from transforms on a vertical line.
+
+With M the product of the steps' transforms and S the composed loss, for any real c other than 0 and 1
+
+    delta(l) = e^((1-c) l) (h / 2 pi) sum_k M(c + ikh) e^(-ikhl) / (lambda_k (lambda_k - 1))
+               - 1 / (e^((c-1)W) - 1) + e^l / (e^(cW) - 1)  -  aliases,      W = 2 pi / h:
+
+the trapezoid rule in frequency, whose error is a sum of images of delta shifted by multiples of W. The
+images tend to known exponentials, which the two closed terms remove; what is left is bounded by
+Chernoff. False rates come from differences of delta over a tiny step in l, evaluated inside the sum.
+Every other error is bounded in ``pairs``. Derivations: docs/composition.md. Shares no code with ``lattice``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent.curves._logs import OVERFLOW
+from reticent.errors import NumericalError
+from reticent.pairs.transforms import Law
+
+_EPS = 2.0**-52
+_MAX_FREQUENCIES = 2**13
+_SCANS = (16, 12)  # frequencies asked at, twice, for the last one that is needed: within 5 %
+_FEW = 16  # thresholds that need not be evenly spaced
+_SHORT = 0.05  # window below which large parts of the sum cancel by hand
+_SURE = 0.1  # relative error of a value that is certainly below the decay bound
+
+_QUIET = np.errstate(over="ignore", invalid="ignore")  # what overflows becomes the trivial enclosure
+
+Laws = Sequence[tuple[Law, int]]
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """Arrays ``lower <= truth <= upper``."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Upper bounds on log E_P[e^(cS)] at some exponents, for Chernoff bounds.
+
+    Attributes:
+        exponents: c, increasing.
+        logs: the bounds; infinite where there is none.
+        lost: what they leave out, as a bound on Q(S > l) and on P(S <= l): moments of steps whose loss is cut off
+            where rare large losses begin. Only contours with 0 < c < 1 can pay for it.
+    """
+
+    exponents: np.ndarray
+    logs: np.ndarray
+    lost: float = 0.0
+
+    def right(self, c: float, above: float) -> tuple[np.ndarray, np.ndarray]:
+        """Usable (exponent, log moment) pairs with exponent > max(c, above)."""
+        keep = (self.exponents > max(c, above)) & np.isfinite(self.logs)
+        return self.exponents[keep], self.logs[keep]
+
+    def left(self, c: float, below: float) -> tuple[np.ndarray, np.ndarray]:
+        """Usable (exponent, log moment) pairs with exponent < min(c, below)."""
+        keep = (self.exponents < min(c, below)) & np.isfinite(self.logs)
+        return self.exponents[keep], self.logs[keep]
+
+
+def chernoff_moments(laws: Laws, exponents: np.ndarray) -> Moments:
+    """Bounds for the composition at ``exponents``.
+
+    Args:
+        laws: (loss law of one step, how many times it ran).
+        exponents: c, increasing.
+    """
+    logs = np.zeros(len(exponents))
+    for law, count in laws:
+        logs += count * law.log_moment(exponents)
+    return Moments(exponents, logs)
+
+
+@dataclass(frozen=True)
+class Contour:
+    """Transforms of the composition on Re lambda = c, divided by M(c).
+
+    Attributes:
+        c: real part, not 0 or 1.
+        log_scale: log M(c).
+        spacing: h.
+        frequencies: t_k = k h, from 0.
+        values: M(c + i t_k) / M(c).
+        errors: bounds on the absolute errors of ``values``.
+        beyond: bound on |M(c + it)| / M(c) for t past the last frequency.
+        moments: for the aliases.
+        step: distance of the two deltas whose difference gives an error rate.
+        unresolved: how much of the sum of ``errors`` more nodes would take away.
+        start_error: bound on the error of ``log_scale``.
+    """
+
+    c: float
+    log_scale: float
+    spacing: float
+    frequencies: np.ndarray
+    values: np.ndarray
+    errors: np.ndarray
+    beyond: float
+    moments: Moments
+    step: float
+    unresolved: float = np.inf
+    start_error: float = np.inf
+
+    @property
+    def window(self) -> float:
+        """W: distance of neighbouring images."""
+        return 2.0 * np.pi / self.spacing
+
+    def delta(self, thresholds: np.ndarray) -> Enclosed:
+        """delta(l) = E_P[(e^S - e^l)_+] at ``thresholds`` l, shape (n,); 16 and more must be evenly spaced."""
+        c, w = self.c, self.window
+        return self._delta(thresholds, np.zeros(1), -1.0 / np.expm1((c - 1.0) * w), 1.0 / np.expm1(c * w))
+
+    def reversed_delta(self, thresholds: np.ndarray) -> Enclosed:
+        """E_P[(1 - e^(S - l))_+] = e^-l (delta(l) - 1 + e^l): delta of the reversed experiment at -l."""
+        c, w = self.c, self.window
+        return self._delta(thresholds, -thresholds, 1.0 / np.expm1((1.0 - c) * w), -1.0 / np.expm1(-c * w))
+
+    @_QUIET
+    def _delta(self, thresholds: np.ndarray, log_factor: np.ndarray, right: float, left: float) -> Enclosed:
+        """e^log_factor times delta; ``right`` + e^l ``left`` is what its images tend to."""
+        if self.c == 0.5 and self.window < _SHORT:
+            return self._short_delta(thresholds, log_factor)
+        scale = np.exp((1.0 - self.c) * thresholds + log_factor + self.log_scale)
+        total, error = self._sum(thresholds, np.ones(len(self.frequencies)), self._delta_tail)
+        near, far = np.exp(log_factor), np.exp(log_factor + thresholds)
+        value = scale * total + near * right + far * left
+        error = scale * error + 8 * _EPS * (near * abs(right) + far * abs(left))
+        return _ordered([(value, error)], near * (self._right(thresholds) + self._left(thresholds)))
+
+    def _short_delta(self, thresholds: np.ndarray, log_factor: np.ndarray) -> Enclosed:
+        """The same at c = 1/2 where all losses are small: frequency 0 and the known images, both large, in one."""
+        u, side = 0.25 * self.window, np.where(log_factor == 0.0, -1.0, 1.0)
+        rest = np.ones(len(self.frequencies))
+        rest[0] = 0.0
+        total, error = self._sum(thresholds, rest, self._delta_tail)
+        scale, missing = np.exp(self.log_scale), -np.expm1(self.log_scale) / u
+        # cosh(l/2) coth(u) - 1/u, and 1/u less its share at frequency 0
+        even = u / 3.0 - u**3 / 45.0 + 2.0 * u**5 / 945.0 + 2.0 * np.sinh(0.25 * thresholds) ** 2 / np.tanh(u)
+        odd = side * np.sinh(0.5 * thresholds)
+        rounding = 16 * _EPS * (even + np.abs(odd) + missing) + u**7 / 4000.0
+        error = scale * (error + np.expm1(self.start_error) / u) + rounding
+        factor = np.exp(0.5 * thresholds + log_factor)
+        images = np.exp(log_factor) * (self._right(thresholds) + self._left(thresholds))
+        return _ordered([(factor * (even + odd + missing + scale * total), factor * error)], images)
+
+    def fpr(self, thresholds: np.ndarray) -> Enclosed:
+        """P(S > l) at ``thresholds`` l."""
+        return self._rate(thresholds, True, 1.0)
+
+    def tnr(self, thresholds: np.ndarray) -> Enclosed:
+        """P(S <= l) at ``thresholds`` l."""
+        return self._rate(thresholds, True, -1.0)
+
+    def fnr(self, thresholds: np.ndarray) -> Enclosed:
+        """Q(S <= l) at ``thresholds`` l."""
+        return self._rate(thresholds, False, 1.0)
+
+    def tpr(self, thresholds: np.ndarray) -> Enclosed:
+        """Q(S > l) at ``thresholds`` l."""
+        return self._rate(thresholds, False, -1.0)
+
+    @_QUIET
+    def _rate(self, thresholds: np.ndarray, under_absent: bool, sign: float) -> Enclosed:
+        """The error of one kind; ``sign`` -1 for its complement.
+
+        Slopes of delta just left and just right of e^l enclose alpha, those of the reversed delta in e^-l beta. The
+        slope of an image is a mean of P(S > l + mW), to which the bounds of delta's images apply as well.
+        """
+        power, step, lines = (-self.c if under_absent else 1.0 - self.c), self.step, 1j * self.frequencies
+        scale = np.exp(power * thresholds + self.log_scale)
+        known = -1.0 / np.expm1((-sign if under_absent else sign) * power * self.window)
+        spill = self._right(thresholds, step) + self._left(thresholds, step)
+        spill = np.exp(-thresholds) * spill if under_absent else spill
+        exponents, ends = (self.c - 1.0 + lines if under_absent else -(self.c + lines)), []
+        for eta in (step, -step):
+            total, error = self._sum(thresholds, np.expm1(exponents * eta) / -np.expm1(-eta), self._rate_tail)
+            value = sign * scale * total + known
+            ends.append((value, scale * error + 16 * _EPS * abs(known) + 2.0 * spill))
+        return _ordered(ends)
+
+    def _sum(self, thresholds: np.ndarray, factor: np.ndarray, tail: float) -> tuple[np.ndarray, float]:
+        """(h / 2 pi) sum over all k of factor * value * e^(-i t l) / (lambda (lambda - 1)), and its error.
+
+        ``tail`` bounds the integral of |factor / (lambda (lambda - 1))| past the last frequency. 16 thresholds and
+        more must be evenly spaced.
+        """
+        exponents = self.c + 1j * self.frequencies
+        kernel = factor / (exponents * (exponents - 1.0)) * (self.spacing / np.pi)
+        kernel[0] *= 0.5
+        total = _fourier(self.frequencies, kernel * self.values, thresholds)
+        sizes = np.abs(kernel)
+        blur = 64.0 + 4.0 * self.frequencies * np.max(np.abs(thresholds), initial=0.0)
+        error = float(np.sum(sizes * (self.errors + _EPS * blur * np.abs(self.values))))
+        return total, error + tail * self.beyond / np.pi
+
+    @property
+    def _delta_tail(self) -> float:
+        return 1.0 / float(self.frequencies[-1])
+
+    @property
+    def _rate_tail(self) -> float:
+        """A difference over ``step`` is at most 1.1 / t, and 2.2 / (step t^2)."""
+        return 1.1 * (max(np.log(2.0 / (self.step * float(self.frequencies[-1]))), 0.0) + 1.0)
+
+    def _right(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
+        """Bound on the sum over m >= 1 of e^((c-1) m W) Q(S > l + mW), which is at least delta there."""
+        exponents, logs = self.moments.right(self.c, 1.0)
+        gap = exponents - self.c
+        shifted = thresholds[:, None] - margin
+        bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + self._lost(1.0 - self.c)
+
+    def _lost(self, decay: float) -> float:
+        """Sum over m >= 1 of e^(-decay m W) times what the moments leave out."""
+        if self.moments.lost == 0.0:
+            return 0.0
+        return self.moments.lost / float(np.expm1(decay * self.window)) if decay > 0.0 else np.inf
+
+    def _left(self, thresholds: np.ndarray, margin: float = 0.0) -> np.ndarray:
+        """Bound on e^l times the sum over m >= 1 of e^(-c m W) P(S <= l - mW), at least the reversed delta there."""
+        exponents, logs = self.moments.left(self.c, 0.0)
+        gap = self.c - exponents
+        shifted = thresholds[:, None] + margin
+        bounds = logs + (1.0 - exponents) * shifted - gap * self.window - np.log(-np.expm1(-gap * self.window))
+        lost = np.exp(thresholds) * self._lost(self.c)
+        return np.exp(np.minimum(np.min(bounds, axis=1, initial=OVERFLOW), OVERFLOW)) + lost
+
+
+def build_contour(
+    laws: Laws, moments: Moments, c: float, low: float, high: float, digits: float, step: float
+) -> Contour:
+    """A contour at c that serves thresholds in [low, high] to about e^-digits of the quantities' scale.
+
+    ``step`` is the distance of the two deltas whose difference gives an error rate.
+
+    Args:
+        laws: (loss law of one step, how many times it ran).
+        moments: for the aliases.
+        c: real part of the line, not 0 or 1.
+        low, high: thresholds that it serves.
+        digits: see above.
+        step: distance of the two deltas whose difference gives an error rate.
+
+    Raises:
+        NumericalError: more than 8192 frequencies would be needed, or quadrature cannot resolve them.
+    """
+    log_scale = _log_scale(laws, c)
+    spacing = 2.0 * np.pi / _window(moments, c, log_scale, low, high, digits)
+    decays = [(law.decay(c), count) for law, count in laws]
+
+    def decay(t: np.ndarray) -> np.ndarray:
+        return np.sum([count * part.log_bound(t) for part, count in decays], axis=0)
+
+    last = _last_frequency(decay, spacing, digits)
+    frequencies = spacing * np.arange(last + 1)
+    logs, relative, by_rule = np.zeros(last + 1, dtype=complex), np.zeros(last + 1), np.zeros(last + 1)
+    for law, count in laws:
+        part = law.transform(c, frequencies)
+        excess = part.excess
+        modulus = 0.5 * np.log1p(2.0 * excess.real + excess.real**2 + excess.imag**2)
+        logs += count * (modulus + 1j * np.arctan2(excess.imag, 1.0 + excess.real))
+        # |prod (z + e) - prod z| <= prod |z| (exp(sum log(1 + e/|z|)) - 1); log and power cost 8 eps each.
+        shrunk = np.exp(-modulus)
+        relative += count * (np.log1p(part.error * shrunk) + 8 * _EPS * np.abs(np.log1p(excess)))
+        by_rule += count * np.log1p(part.rule * shrunk)
+    values = np.exp(logs.real - logs.real[0]) * np.exp(1j * np.fmod(logs.imag, 2.0 * np.pi))
+    errors = np.abs(values) * (np.expm1(np.minimum(relative + relative[0], OVERFLOW)) + 8 * _EPS)
+    # Where the rule does not resolve the oscillation, the decay bound does: 0 is the value, the bound the error.
+    unresolved = np.abs(values) * np.expm1(np.minimum(by_rule + by_rule[0], OVERFLOW))
+    unsure = np.flatnonzero(~(relative + relative[0] < _SURE))  # elsewhere the error is below the value, so the bound
+    ceiling = np.exp(decay(frequencies[unsure]))
+    lost = ~(errors[unsure] <= ceiling)
+    drowned = unsure[lost]
+    values[drowned], errors[drowned], unresolved[drowned] = 0.0, ceiling[lost], ceiling[lost]
+    beyond = np.exp(decay(frequencies[-1:] + 0.5 * spacing))
+    scale, rest, start = float(logs.real[0]), float(unresolved.sum()), float(relative[0])
+    return Contour(c, scale, spacing, frequencies, values, errors, float(beyond[0]), moments, step, rest, start)
+
+
+def _log_scale(laws: Laws, c: float) -> float:
+    return sum(count * law.log_scale(c) for law, count in laws)
+
+
+def _window(moments: Moments, c: float, log_scale: float, low: float, high: float, target: float) -> float:
+    """Least distance of images that puts both neighbours below e^-target of the scale."""
+    right, right_logs = moments.right(c, 1.0)
+    left, left_logs = moments.left(c, 0.0)
+    if len(right) == 0 or len(left) == 0:
+        raise NumericalError("characteristic function: no Chernoff exponent beyond the contour")
+    upper = np.min((right_logs - log_scale + target) / (right - c)) - low
+    lower = np.min((left_logs - log_scale + target) / (c - left)) + high
+    return float(max(upper, lower, high - low))
+
+
+def _last_frequency(decay: Callable[[np.ndarray], np.ndarray], spacing: float, target: float) -> int:
+    """The first frequency past which the certified decay exceeds e^-target."""
+    low, high = 4.0, float(_MAX_FREQUENCIES)
+    for size in _SCANS:
+        grid = np.geomspace(low, high, size)
+        enough = decay((np.floor(grid) + 0.5) * spacing) <= -target
+        if not enough[-1]:
+            raise NumericalError("characteristic function: the loss law is too close to atomic")
+        first = int(np.argmax(enough))
+        low, high = float(grid[max(first - 1, 0)]), float(grid[first])
+    return int(high)
+
+
+def _fourier(frequencies: np.ndarray, coefficients: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Re sum_k coefficient_k e^(-i t_k l); evenly spaced thresholds cost two small matrix products."""
+    count = len(thresholds)
+    if count < _FEW:
+        return np.real(np.exp(-1j * np.multiply.outer(thresholds, frequencies)) @ coefficients)
+    fine = int(np.sqrt(count))
+    step = (thresholds[-1] - thresholds[0]) / (count - 1)
+    coarse = np.exp(-1j * np.multiply.outer(thresholds[::fine], frequencies)) * coefficients
+    within = np.exp(-1j * np.multiply.outer(frequencies, step * np.arange(fine)))
+    return np.real(coarse @ within).ravel()[:count]
+
+
+def _ordered(ends: list[tuple[np.ndarray, np.ndarray]], aliases: np.ndarray | float = 0.0) -> Enclosed:
+    """The enclosure of all ends, less one-sided aliases; the trivial one where anything overflowed."""
+    lower = np.min([value - error for value, error in ends], axis=0) - aliases
+    upper = np.max([value + error for value, error in ends], axis=0)
+    sound = np.isfinite(lower) & np.isfinite(upper)
+    return Enclosed(np.where(sound, lower, 0.0), np.where(sound, upper, 1.0))

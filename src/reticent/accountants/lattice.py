@@ -1,0 +1,345 @@
+"""The lattice route: losses rounded to a grid, composed by FFT, on both sides of the truth.
+
+Upper side ("connect the dots"): the mass of each cell is moved to the two ends of the cell such that
+its P-mass and its Q-mass are kept. The lattice experiment then determines the true one, so it is more
+informative, after composition too. Lower side: each step is replaced by the label of its rounded
+loss; thresholding the sum of labels is a legal test. Errors of rounding, wrap-around and truncation
+are added on the safe side: docs/composition.md, section "Lattice". Shares no code with ``contour``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
+from reticent.accountants.route import Answer, Route
+from reticent.accountants.steps import Step, Steps
+from reticent.curves import LogErrors, TradeOff
+from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
+from reticent.curves._thresholds import halved
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.errors import NumericalError
+from reticent.pairs import LossMasses
+
+_STEP_ERROR = 64 * EPS  # double-precision error of one step's delta: the four log rates and two differences
+_MAX_TANGENTS = 2**13
+_LARGEST_LOSS = 600.0  # of one step: beyond it e^-L underflows, so it counts as a sure sign of the target
+_LEAST = 1e-250  # an error rate of a legal test that is claimed to be no smaller
+_STEP_TAIL = 1e-11  # what the cells of one step may miss, in units of what the window may
+_HOPELESS = 1e-3  # sum of errors beyond which a lattice says nothing
+_LEAST_POINTS_LOG2 = 12
+_CHERNOFF = np.geomspace(1e-4, 1e7, 221)  # exponents that may choose the window
+_LARGEST_EXPONENT = 4e4  # of a bound on the mass outside, times the window
+_NARROWEST = 1e-3  # of the window: least deviation of the sum that the spacing is planned for
+_ROUNDING, _HALVINGS = 1e-15, 60  # of log alpha at the median; of the search for it
+_ERROR_SHARE = 30.0  # count * spacing^2 / (width * spread): what rounding to a grid costs, measured
+_MARGIN_SHARE = 512  # of the points, left free on either side for connected dots that move by whole cells
+_CHERNOFF_ROOM, _LOW_ROOM = 1.05, 1.025  # around the window that Chernoff bounds ask for; of its lower end
+_LEAST_RANGE = 1e-11  # of the losses of one step that are looked at
+_SMALLEST, _LARGEST = 1e-12, 1e5  # losses of the coarse grid that plans the window
+_SUPPORT_CELLS, _COARSE_CELLS, _MEDIAN_CELLS = 800, 3400, 1200  # of geometric grids, each side of 0
+
+
+@dataclass(frozen=True)
+class _LossGrid:
+    """The grid of the sum: ``offset`` + spacing * index, for ``points`` indices from ``start``.
+
+    Attributes:
+        centres: per kind of step, the loss that is index 0 of its own grid.
+        offset: centres times counts.
+        up, down: Chernoff exponents that chose the window.
+        tail: probability that the window may miss.
+        symmetric: every step's curve is its own inverse; index 0 is then loss 0, and one direction says all.
+    """
+
+    spacing: float
+    start: int
+    points: int
+    centres: tuple[float, ...]
+    offset: float
+    up: float
+    down: float
+    tail: float
+    symmetric: bool
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        return self.offset + self.spacing * (self.start + np.arange(self.points))
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """One kind of step: cell i is (l_i, l_{i+1}], l_i = centre + (first + i + shift) * spacing."""
+
+    count: int
+    centre: float
+    first: int
+    losses: LossMasses
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice(Route):
+    """Losses rounded to a grid, composed by FFT. A grid contains two atoms of the losses if it can, one always.
+
+    Attributes:
+        width: distance between the two curves that is aimed at, in false negative rates; it is not guaranteed.
+        points: of the largest grid.
+        tail: probability that may be left outside of the grid, on the safe side: rates far below it are lost, and
+            what is left is resolved more finely.
+    """
+
+    width: float = 5e-7
+    points: int = 2**20
+    tail: float = 1e-15
+
+    @property
+    def name(self) -> str:
+        return f"lattice of {self.points} points"
+
+    def answer(self, steps: Steps) -> Answer:
+        """Polygons around the composition of ``steps``, one direction.
+
+        Raises:
+            NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
+        """
+        plan = _plan(steps, self)
+        return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
+
+    def above(self, steps: Steps) -> Polygon:
+        """The pessimistic curve alone; see ``answer``."""
+        return _pessimistic(steps, _plan(steps, self))
+
+    def below(self, steps: Steps) -> Polygon:
+        """The optimistic curve alone; see ``answer``."""
+        return _optimistic(steps, _plan(steps, self))
+
+
+def _all_cells(steps: Steps, plan: _LossGrid, shift: float) -> list[_Cells]:
+    return [_cells(step, centre, plan, shift) for step, centre in zip(steps, plan.centres, strict=True)]
+
+
+def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
+    parts = _all_cells(steps, plan, 0.0)
+    split = [_connect_dots(cells.losses) for cells in parts]
+    rounding = sum(cells.count for cells in parts) * _STEP_ERROR
+    lost_q = sum(cells.count * cells.losses.above[1] for cells in parts)
+    lost_p = sum(cells.count * cells.losses.below[0] for cells in parts)
+    ups = _convolved(parts, split, plan, 1.0)
+    zero = int(np.searchsorted(plan.thresholds, 0.0))
+    # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
+    upper, above = plan.thresholds[zero:], ups.mass[zero:]
+    delta = _positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
+    if plan.symmetric:
+        lower, below, mirrored = upper, above, delta
+    else:
+        downs = _convolved(parts, split, plan, 0.0)
+        lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
+        mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
+    middle = max(delta[0], mirrored[0])
+    # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
+    right, left = (
+        x[grid[x] > 0.5 * plan.spacing] for x, grid in ((_drawn_through(above), upper), (_drawn_through(below), lower))
+    )
+    left = left[::-1]
+    deltas = np.clip(np.concatenate([mirrored[1:][left], [middle], delta[1:][right]]), 0.0, 1.0)
+    chosen = np.concatenate([-lower[left], [0.0], upper[right]])
+    with np.errstate(divide="ignore"):
+        return polygon_above(chosen, np.log(deltas), np.log1p(-deltas))
+
+
+def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
+    """sum mass_n (1 - e^(l - l_n))_+ for l = 0 and l = each of ``losses`` >= 0; ``shrunk`` = mass_n e^(-l_n).
+
+    Where e^l overflows the second part is left out, which errs upwards.
+    """
+    grown = np.where(losses < _LARGEST_LOSS, np.exp(np.minimum(losses, _LARGEST_LOSS)), 0.0)
+    inner = _tail_sum(mass) - grown * _tail_sum(shrunk)
+    return np.append(mass.sum() - shrunk.sum(), inner)
+
+
+def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
+    parts = _all_cells(steps, plan, -0.5)
+    p_mass = [_with_tails(c.losses.p, c.losses.below[0], c.losses.above[0]) for c in parts]
+    q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
+    rounding = sum(cells.count for cells in parts) * _STEP_ERROR
+    # Labels differ from the losses they stand for by a mean that is known in advance.
+    biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
+    offset = 0 if plan.symmetric else round(sum(biases))
+    zero = int(np.searchsorted(plan.thresholds, 0.0))
+    above, below = plan.thresholds[zero:], plan.thresholds[:zero]
+    tilted = _convolved(parts, p_mass, plan, 1.0, offset)
+    fpr = _tail_sum(tilted.mass[zero:] * np.exp(-above)) + (tilted.slack + rounding) * np.exp(-above)
+    plain = _convolved(parts, q_mass, plan, 0.0, offset)
+    tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
+    right = _drawn_through(tilted.mass[zero:])[::-1]
+    fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
+    if plan.symmetric:
+        fnr, tnr = fpr[::-1], tpr[::-1]
+    else:
+        tilted = _convolved(parts, q_mass, plan, -1.0, offset)
+        fnr = np.cumsum(tilted.mass[:zero] * np.exp(below)) + (tilted.slack + rounding) * np.exp(below)
+        plain = _convolved(parts, p_mass, plan, 0.0, offset)
+        tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
+        left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
+        fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        points = LogErrors(
+            fpr=np.concatenate([np.log(fpr), np.log1p(-tnr)]),
+            tnr=np.concatenate([np.log1p(-fpr), np.log(tnr)]),
+            fnr=np.concatenate([np.log1p(-tpr), np.log(fnr)]),
+            tpr=np.concatenate([np.log(tpr), np.log1p(-fnr)]),
+        )
+    return polygon_through(points)
+
+
+def _drawn_through(mass: np.ndarray) -> np.ndarray:
+    """Positions that a curve is drawn through: the first, evenly spaced ones, and more where the mass is."""
+    total = np.cumsum(mass)
+    quantiles = np.searchsorted(total, total[-1] * np.linspace(0.0, 1.0, _MAX_TANGENTS))
+    even = np.arange(0, len(mass), max(1, len(mass) // _MAX_TANGENTS))
+    return np.unique(np.concatenate([even, np.minimum(quantiles, len(mass) - 1)]))
+
+
+def _connect_dots(cells: LossMasses) -> np.ndarray:
+    """P-masses on the grid points; Q-mass above the grid and P-mass below it are the caller's."""
+    mass, (p_below, q_below) = cells.connected(), cells.below
+    mass[0] += min(p_below, q_below * np.exp(min(-cells.grid[0], OVERFLOW)))
+    mass[-1] += cells.above[0]
+    return mass
+
+
+def _with_tails(inner: np.ndarray, below: float, above: float) -> np.ndarray:
+    """Both tails counted with the nearest cell."""
+    mass = inner.copy()
+    mass[0] += below
+    mass[-1] += above
+    return mass
+
+
+def _label_bias(cells: _Cells, p: np.ndarray, q: np.ndarray, spacing: float) -> float:
+    """Mean of (log ratio of a label) - (label), in grid points, under the mean of both laws."""
+    both = (p > 0) & (q > 0)
+    label = cells.centre / spacing + cells.first + np.flatnonzero(both)
+    ratio = np.log(q[both] / p[both]) / spacing - label
+    weights = p[both] + q[both]
+    return float(np.sum(weights * np.clip(ratio, -0.5, 0.5)) / np.sum(weights))
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    mass: np.ndarray
+    slack: float
+
+
+def _convolved(
+    parts: list[_Cells], masses: list[np.ndarray], plan: _LossGrid, tilt: float, offset: int = 0
+) -> _Convolution:
+    """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
+
+    ``offset`` grid points are added to the sum before weighting.
+    """
+    on_grid: list[GridStep] = []
+    tilted: list[Tilted] = []
+    for cells, mass in zip(parts, masses, strict=True):
+        index = cells.first + np.arange(len(mass))
+        losses = cells.centre + plan.spacing * index
+        weights = mass * np.exp(tilt * losses)
+        on_grid.append(GridStep(index, weights, np.abs(tilt * losses), cells.count))
+        tilted.append(Tilted(losses, weights, cells.count))
+    first = plan.start - offset  # of the window, before the offset is added
+    mass, rounding = power(on_grid, plan.points, first)
+    low = plan.offset + plan.spacing * first
+    largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
+    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up, plan.down), largest)
+    with np.errstate(over="ignore", invalid="ignore"):  # an infinite slack is hopeless
+        scale = float(np.exp(tilt * offset * plan.spacing))
+        slack = scale * (rounding + wrap)
+    if not slack < _HOPELESS:
+        raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
+    return _Convolution(mass * scale, slack)
+
+
+def _tail_sum(values: np.ndarray) -> np.ndarray:
+    """Sum of everything strictly after each position."""
+    total = np.cumsum(values[::-1])[::-1]
+    return np.append(total[1:], 0.0)
+
+
+def _cells(step: Step, centre: float, plan: _LossGrid, shift: float) -> _Cells:
+    reach = min(plan.spacing * plan.points, _LARGEST_LOSS)
+    low, high = _support(step.curve, reach, plan.tail * _STEP_TAIL)
+    first = int(np.floor((low - centre) / plan.spacing))
+    last = max(int(np.ceil((high - centre) / plan.spacing)), first + 1)
+    grid = centre + plan.spacing * (np.arange(first, last + 1) + shift)
+    return _Cells(step.count, centre, first, step.losses(grid))
+
+
+def _support(curve: TradeOff, reach: float, tail: float) -> tuple[float, float]:
+    """An interval within [-reach, reach]: Q above and P below are at most ``tail`` more than what lies beyond."""
+    sizes = np.geomspace(_SMALLEST, max(reach, _LEAST_RANGE), _SUPPORT_CELLS)
+    above, below = curve.errors(sizes).tpr, curve.errors(-sizes).tnr
+    high, low = (rate <= np.logaddexp(rate[-1], np.log(tail)) for rate in (above, below))
+    return -float(sizes[np.argmax(low)] if low.any() else reach), float(sizes[np.argmax(high)] if high.any() else reach)
+
+
+def _plan(steps: Steps, aim: Lattice) -> _LossGrid:
+    """Window from Chernoff bounds on a coarse geometric lattice, spacing from the aimed width."""
+    tail, count = aim.tail, sum(step.count for step in steps)
+    coarse = [(*_planning_law(step), step.count) for step in steps]
+    high, up = _chernoff_end(coarse, 1.0, tail)
+    low, down = _chernoff_end([(-losses, mass, n) for losses, mass, n in coarse], 0.0, tail)
+    spread = np.sqrt(sum(n * (np.sum(m * x**2) - np.sum(m * x) ** 2) for x, m, n in coarse))
+    if not (np.isfinite(spread) and np.isfinite(high) and np.isfinite(low)):
+        raise NumericalError("lattice: the losses have no finite range")
+    span = _CHERNOFF_ROOM * (max(high, 0.0) + max(low, 0.0)) + _SMALLEST
+    spacing = np.sqrt(_ERROR_SHARE * aim.width * max(spread, _NARROWEST * span) / count)
+    points = 2 ** int(np.clip(np.ceil(np.log2(span / spacing)), _LEAST_POINTS_LOG2, np.log2(aim.points)))
+    margin = points // _MARGIN_SHARE
+    spacing = span / (points - 3 * margin)
+    symmetric = all(step.curve.reversed is step.curve for step in steps)
+    atoms_apart = max(steps, key=lambda step: step.count).atoms_apart * (0.5 if symmetric else 1.0)
+    if atoms_apart >= spacing:
+        spacing = atoms_apart / np.floor(atoms_apart / spacing)
+    if symmetric:
+        return _LossGrid(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
+    centres = tuple(_median(step.curve, of_both=atoms_apart == 0.0) for step in steps)
+    offset = sum(step.count * centre for step, centre in zip(steps, centres, strict=True))
+    start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
+    return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
+
+
+def _median(curve: TradeOff, of_both: bool) -> float:
+    """The loss that half of P, or of P and Q together, exceeds: it lies in the atom, or what is nearly one."""
+
+    def less(losses: np.ndarray) -> np.ndarray:
+        rates = curve.errors(losses)
+        middle = np.logaddexp(rates.fpr, rates.tpr) + LOG_HALF if of_both else rates.fpr
+        return middle < LOG_HALF - _ROUNDING
+
+    sizes = np.geomspace(TINY, _LARGEST, _MEDIAN_CELLS)
+    losses = np.concatenate([-sizes[::-1], [0.0], sizes])
+    k = int(np.argmax(less(losses)))
+    return float(halved(lambda middle: ~less(np.array(middle)), losses[max(k - 1, 0)], losses[k], _HALVINGS)[1])
+
+
+def _planning_law(step: Step) -> tuple[np.ndarray, np.ndarray]:
+    """Connected dots on a grid that is geometric around 0: losses and P-masses."""
+    sizes = np.geomspace(_SMALLEST, _LARGEST, _COARSE_CELLS)
+    losses = np.concatenate([-sizes[::-1], [0.0], sizes])
+    mass = step.losses(losses).connected()
+    keep = mass > 0
+    if not np.any(keep):
+        raise NumericalError("lattice: every loss is larger than it can follow")
+    return losses[keep], mass[keep]
+
+
+def _chernoff_end(coarse: list[tuple[np.ndarray, np.ndarray, int]], shift: float, tail: float) -> tuple[float, float]:
+    """Smallest y with P[e^(shift S) 1(S > y)] <= tail by Chernoff, and the exponent that gives it."""
+    logs = np.zeros(len(_CHERNOFF))
+    for losses, mass, count in coarse:
+        terms = np.log(mass) + np.multiply.outer(_CHERNOFF + shift, losses)
+        top = terms.max(axis=1)
+        logs += count * (top + np.log(np.sum(np.exp(terms - top[:, None]), axis=1)))
+    return window_end(logs, _CHERNOFF, tail)

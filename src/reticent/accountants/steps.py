@@ -1,0 +1,90 @@
+"""What ran, as kinds of steps: each with its dominating pair, and how often it ran."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from reticent.curves import TradeOff
+from reticent.errors import UnsupportedError
+from reticent.pairs import Disclosure, GaussianPair, LossMasses, Neighbouring, Pair, Part
+
+
+class Release(Protocol):
+    """What accountants ask of a mechanism: the pairs that dominate its releases."""
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> Sequence[Part]:
+        """The parts between such data sets; ``attained``: pairs that some two data sets have."""
+
+    def __hash__(self) -> int:
+        """Equal releases are composed once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kind of noisy step.
+
+    Attributes:
+        pair: its dominating pair.
+        count: number of such steps.
+    """
+
+    pair: Pair
+    count: int
+
+    @property
+    def atoms_apart(self) -> float:
+        """Distance between the two atoms of the losses; 0 where there are none."""
+        apart = sum(self.pair.largest_losses)
+        return apart if math.isfinite(apart) else 0.0
+
+    @property
+    def curve(self) -> TradeOff:
+        """The curve of one step, H0 = absent.
+
+        Raises:
+            UnsupportedError: the pair knows none.
+        """
+        if (curve := self.pair.curve) is None:
+            raise UnsupportedError(f"no trade-off curve is known of {self.pair!r}")
+        return curve
+
+    def losses(self, grid: np.ndarray) -> LossMasses:
+        """The privacy loss distribution of one step on cells between the points of ``grid``."""
+        return LossMasses.of(self.curve, grid)
+
+
+Steps = Sequence[Step]
+
+
+def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:
+    """The kinds of noisy steps, and the log of the probability that no noiseless one showed the target.
+
+    Plain Gaussian releases are merged into one: their parameters add in squares. Equal steps are counted
+    together; the order of parts is dropped, as the curve does not depend on it. With ``attained``, steps that some
+    data set has: what only dominates is weakened or left out.
+
+    Args:
+        release: what was released.
+        neighbouring: between which data sets.
+        attained: see above.
+    """
+    counts: Counter[Pair] = Counter()
+    squared, unseen = 0.0, 0.0
+    for part in release.parts_under(neighbouring, attained=attained):
+        pair = part.pair
+        if isinstance(pair, Disclosure):
+            unseen += part.count * pair.log_absent
+        elif pair.mu is not None:
+            squared += part.count * pair.mu**2
+        else:
+            counts[pair] += part.count
+    steps = [Step(pair, count) for pair, count in counts.items()]
+    if squared > 0.0:
+        steps.append(Step(GaussianPair(1.0, 1.0, math.sqrt(squared)), 1))
+    return tuple(sorted(steps, key=repr)), unseen

@@ -1,0 +1,32 @@
+"""Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""
+
+from reticent.adversaries.attribute import Attribute
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody
+from reticent.adversaries.game.adversary import MembershipGame
+from reticent.adversaries.membership import Membership
+from reticent.adversaries.mixed import Mixed
+from reticent.adversaries.relaxed.adversary import Relaxed
+from reticent.adversaries.relaxed.norm_only import NormOnly
+from reticent.adversaries.side_by_side import assess, assess_answerable, check_dominance
+from reticent.adversaries.worst_case import WorstCase
+from reticent.proofs import Claim
+
+__all__ = [
+    "ADVERSARIES",
+    "Adversary",
+    "Assessment",
+    "Attribute",
+    "Claim",
+    "Interval",
+    "Membership",
+    "MembershipGame",
+    "Method",
+    "Mixed",
+    "NormOnly",
+    "Relaxed",
+    "WorstCase",
+    "assess",
+    "assess_answerable",
+    "check_dominance",
+    "everybody",
+]

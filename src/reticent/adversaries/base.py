@@ -1,0 +1,372 @@
+"""What an adversary is, what an assessment of one says, and the one list of adversaries that all others are made from.
+
+An adversary turns *what was released* into a trade-off curve together with the claim that the curve
+carries. Adding one takes a file in this folder, with ``@ADVERSARIES.add`` above the class, and its name in ``_FILES``;
+docs/extending.md shows how. An adversary of your own is listed by the same decorator.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from reticent import risk
+from reticent.curves import TradeOff, from_advantage, no_privacy
+from reticent.curves.enclosure import Enclosure
+from reticent.errors import ParameterError
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.gradients import GradientsRecord
+from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
+from reticent.proofs.proof import Derived
+from reticent.registry import Parameter, Registry, parameters_of, typed
+from reticent.text import Brief, digits, one_of
+
+_FILES = (
+    "worst_case",
+    "relaxed.adversary",
+    "mixed",
+    "membership",
+    "game.adversary",
+    "relaxed.norm_only",
+    "attribute",
+)
+_ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
+_LEAST = 1e-14  # and absolute
+
+
+class Method(StrEnum):
+    """How an adversary's curve is evaluated."""
+
+    EXACT = "exact"
+    CLOSED_FORM = "closed-form"
+    CLT = "clt"
+    PROVEN = "proven"
+    PUBLISHED = "published"
+    """A formula as a paper prints it, for reproduction only; it may be unsafe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number with its enclosure: ``lower <= truth <= upper``; ``value`` is what is claimed.
+
+    An end is infinite where nothing is proven on that side.
+    """
+
+    lower: float
+    value: float
+    upper: float
+
+
+@dataclass(frozen=True, repr=False)
+class Assessment(Brief):
+    """One adversary against one release.
+
+    Attributes:
+        adversary: who attacks.
+        neighbouring: between which data sets.
+        method: how the curve was evaluated.
+        proofs: what is proven of the attacker's curve, one proof for each set of conditions (``proofs.best``). The
+            first one is the answer. Empty where nothing is proven.
+        formula: the curve that is claimed in its place, where a closed form was asked for or nothing is proven.
+        data_dependent: the numbers depend on private data and must not be published as they are.
+    """
+
+    adversary: Adversary
+    neighbouring: Neighbouring
+    method: Method
+    proofs: tuple[Proof, ...]
+    formula: Formula | None = None
+    data_dependent: bool = False
+
+    @property
+    def _claimed(self) -> Proof | Formula:
+        return self.formula or self.proofs[0]
+
+    @property
+    def basis(self) -> Basis:
+        """How ``curve`` was found."""
+        return Basis.PROOF if self.formula is None else self.formula.basis
+
+    @property
+    def claim(self) -> Claim:
+        """The strength of ``curve``."""
+        return claim_of(self.basis, self.conditions)
+
+    @property
+    def curve(self) -> TradeOff:
+        """The curve that is claimed; for a bound, on the safe side."""
+        return self.formula.curve if self.formula is not None else self.proofs[0].enclosure.pessimistic
+
+    @property
+    def truth(self) -> Enclosure | None:
+        """What encloses the exact curve of the stated model; None where nothing is proven.
+
+        Where a note says that the answer is the worst case, it encloses that.
+        """
+        return self.proofs[0].enclosure if self.proofs else None
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Keys of ``reticent.proofs.references`` that ``curve`` follows from."""
+        return self._claimed.theorems
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What the numbers rest on, with who vouches for it; first what nobody looked at."""
+        return self._claimed.conditions
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else a reader must know; then what went wrong in the enclosure, which is known once it is composed."""
+        return tuple(dict.fromkeys((*self._claimed.notes, *(self.truth.notes if self.truth is not None else ()))))
+
+    @property
+    def mu_limits(self) -> tuple[float, float]:
+        """(lower, upper) around mu of ``truth``, known from the release and not from points of the curve."""
+        if self.proofs:
+            return self.proofs[0].mu
+        return 0.0, math.inf if self.formula is None else self.formula.most_mu
+
+    @property
+    def lacks(self) -> str:
+        """What the attacker does not know of this release; completes "does not know ..."."""
+        own = [self.adversary.lacks] if self.adversary.lacks else []
+        present = {one.key for one in self.conditions}
+        return _listed([*own, *(words for key, words in _HIDDEN.items() if key in present)])
+
+    def vouched(self, statuses: Mapping[str, Status]) -> Assessment:
+        """The same with what is known about its conditions, by key; the claim follows."""
+        return self._with(lambda one: one.vouched(statuses))
+
+    def under(self, *conditions: Condition) -> Assessment:
+        """The same under more conditions."""
+        return self._with(lambda one: one.under(*conditions))
+
+    def prefaced(self, *notes: str) -> Assessment:
+        """The same with notes that come first."""
+        return self._with(lambda one: one.prefaced(*notes))
+
+    def _with(self, change: Callable[[Derived], Derived]) -> Assessment:
+        formula = None if self.formula is None else change(self.formula)
+        return replace(self, proofs=tuple(map(change, self.proofs)), formula=formula)  # type: ignore[arg-type]
+
+    def _lines(self) -> list[str]:
+        value = f"{digits(self.measure(risk.advantage).value, up=True if self.claim.proven else None)} ({self.claim})"
+        return [f"{self.adversary.name}, {self.neighbouring}: advantage {STRENGTH[self.claim]} {value}"]
+
+    def measure(self, number: Callable[..., float], *at: float) -> Interval:
+        """Read ``number(curve, *at)`` off the curve, with its enclosure from ``truth``; infinite ends without one.
+
+        Where the two ends differ by rounding only they are one number. Where they contradict each other by
+        more, nothing is enclosed.
+        """
+        value = float(number(self.curve, *at))
+        if self.truth is None:
+            return Interval(-math.inf, value, math.inf)
+        same = self.truth.pessimistic is self.curve
+        ends = float(number(self.truth.optimistic, *at)), value if same else float(number(self.truth.pessimistic, *at))
+        falls = _falls(number, *at)
+        lower, upper = ends[::-1] if falls else ends
+        if lower > upper and not math.isclose(lower, upper, rel_tol=_ROUNDING, abs_tol=_LEAST):
+            return Interval(-math.inf, value, math.inf)
+        return Interval(lower, value, max(lower, upper)) if falls else Interval(min(lower, upper), value, upper)
+
+    def mu(self) -> Interval:
+        """The smallest mu such that the curve is mu-GDP at every error rate; infinite where none is proven.
+
+        An estimate states the mu of its own curve.
+        """
+        low, high = self.mu_limits
+        if low == high and self.truth is not None and self.curve is self.truth.pessimistic:
+            return Interval(low, high, high)
+        value = risk.mu(self.curve)
+        if self.claim.proven or not math.isfinite(value):
+            value = min(value, high)
+        if self.truth is None:
+            return Interval(-math.inf, value, math.inf)
+        upper = min(risk.mu(self.truth.pessimistic), high)
+        lower = max(low, risk.mu_above(self.truth.optimistic))
+        return Interval(min(lower, upper), value, upper)  # where both are exact, rounding may exchange them
+
+
+_HIDDEN = {"hidden-draws": "which records each step drew", "unpredictable-noise": "the noise"}
+STRENGTH = {
+    Claim.BOUND: "at most",
+    Claim.CONDITIONAL: "on conditions at most",
+    Claim.ESTIMATE: "about",
+    Claim.EMPIRICAL: "as measured",
+}
+"""What stands before a number, by claim."""
+
+
+def _listed(words: Sequence[str]) -> str:
+    """As in a sentence: a, b or c."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def _falls(number: Callable[..., float], *at: float) -> bool:
+    """Whether a number is smaller where there is more risk, as Bayes security is."""
+    if any(inspect.unwrap(number) is inspect.unwrap(known) for known in risk.GROWING):
+        return False
+    with np.errstate(all="ignore"):
+        return float(number(no_privacy(), *at)) < float(number(from_advantage(0.0), *at))
+
+
+class Adversary(ABC):
+    """Who attacks: a frozen dataclass with a name, sentences for people, and one method.
+
+    Its fields are its parameters (``reticent.registry.described``). The first line of the docstring is shown
+    to people.
+
+    Attributes:
+        name: as the command line and documents spell it.
+        title: in people's words.
+        averaged: whether the numbers are averages over what the attacker does not know.
+        relation: the neighbouring relation that is meant where none is stated.
+        methods: how it can be evaluated; the first is meant where none is stated.
+        knows: completes "an attacker who knows ...".
+        lacks: completes "does not know ...", beside draws and noise; empty where there is nothing else.
+        infers: completes "can raise a 50% guess of ...".
+        unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
+        by_name_only: not among "all": a published formula that is kept for reproduction.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    averaged: ClassVar[bool] = False
+    relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
+    methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
+    infers: ClassVar[str]
+    unmeasured: ClassVar[str | None] = None
+    by_name_only: ClassVar[bool] = False
+
+    def fitted(self, form: GradientsRecord) -> Self:
+        """The same attacker, with what it leaves open answered as the model of a run has it.
+
+        Args:
+            form: what was seen of the model.
+
+        Raises:
+            ParameterError: a parameter contradicts what was seen.
+        """
+        return self
+
+    @property
+    def label(self) -> str:
+        """The name, with the parameters that a reader of a table must see."""
+        return self.name
+
+    @property
+    @abstractmethod
+    def knows(self) -> str:
+        """See the class."""
+
+    @property
+    @abstractmethod
+    def lacks(self) -> str:
+        """See the class."""
+
+    @abstractmethod
+    def assess(self, mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Assessment:
+        """Assess ``mechanism``.
+
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: how the curve is evaluated, of ``methods``.
+
+        Raises:
+            UnsupportedError: nothing proven is known for this combination; the text says what is.
+        """
+
+
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", _FILES)
+"""In the order in which certificates and tables show them."""
+
+ALL = "all"
+
+MEANT = {
+    "mia": "membership",
+    "membership-inference": "membership",
+    "lira": "membership",
+    "aia": "attribute",
+    "attribute-inference": "attribute",
+    "dp": "worst-case",
+    "strong": "worst-case",
+    "strong-adversary": "worst-case",
+    "glrt": "relaxed",
+    "gmip": "membership-game",
+    "glir": "membership-game",
+}
+"""Attackers as other papers call them."""
+
+
+def adversary_parameters() -> Iterator[tuple[str, Parameter]]:
+    """(name of the attacker, parameter) for all that can be typed."""
+    for name, kind in ADVERSARIES.items():
+        for parameter in parameters_of(kind):
+            if parameter.typeable:
+                yield name, parameter
+
+
+def adversaries_named(
+    names: Sequence[str], given: dict[str, Any] | None = None, option: str = "adversary"
+) -> tuple[tuple[Adversary, ...], bool]:
+    """The attackers of these names, in order and without repeats; and whether all of them were asked for.
+
+    Args:
+        names: as typed; ``all`` stands for every one that is not kept for reproduction only.
+        given: parameters by field name; None where nothing was given.
+        option: that the names come from, for errors.
+
+    Raises:
+        ParameterError: a name is unknown, or a parameter is given that no attacker named here has.
+    """
+    everything = ALL in names
+    kinds = [adversary_called(name, option) for name in dict.fromkeys(names) if name != ALL]
+    kinds = list(dict.fromkeys([*everybody().values(), *kinds])) if everything else kinds
+    stated = {name: value for name, value in (given or {}).items() if value is not None}
+    taken = {kind: [p for p in parameters_of(kind) if p.name in stated] for kind in kinds}
+    for name in stated:
+        if not any(p.name == name for parameters in taken.values() for p in parameters):
+            takers = [who for who, parameter in adversary_parameters() if parameter.name == name]
+            wanted = f"left out unless --{option} {' or '.join(takers)} is asked for"
+            raise ParameterError(name, stated[name], wanted)
+    return tuple(kind(**{p.name: typed(p, stated[p.name]) for p in taken[kind]}) for kind in kinds), everything
+
+
+def adversary_called(name: str, option: str = "adversary") -> type[Adversary]:
+    """The attacker of this name.
+
+    Args:
+        name: as typed.
+        option: what the error calls the argument.
+
+    Raises:
+        ParameterError: there is none; the message lists those that are shown to people, and asks about the nearest.
+    """
+    if name in ADVERSARIES:
+        return ADVERSARIES[name]
+    shown = [*everybody(), ALL]
+    meant = MEANT.get(name.strip().lower().replace("_", "-").replace(" ", "-"))
+    hint = one_of(name, shown) if meant is None else f"one of {', '.join(shown)} (did you mean {meant}?)"
+    raise ParameterError(option, name, hint)
+
+
+def standard_adversaries() -> tuple[Adversary, ...]:
+    """All that need no measurement, with their own defaults."""
+    return tuple(kind() for kind in everybody().values() if kind.unmeasured is None)
+
+
+def everybody() -> dict[str, type[Adversary]]:
+    """What "all" stands for: every attacker but those that are kept for reproduction, by name."""
+    return {name: kind for name, kind in ADVERSARIES.items() if not kind.by_name_only}

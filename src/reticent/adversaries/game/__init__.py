@@ -1,0 +1,1 @@
+"""The membership-inference game: random data, averaged gradients, the mu of GMIP."""

@@ -1,0 +1,98 @@
+"""Bayes security against membership inference: closed forms, and the exact value by default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from reticent.accountants import closed_forms
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.worst_case import worst_case_proof
+from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
+from reticent.errors import UnsupportedError
+from reticent.mechanisms import Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import one_record, singly_sampled
+from reticent.mechanisms.ledger import parts_of
+from reticent.proofs import Basis, Formula
+
+_MEANING = "CHERUBIN2024:Section 2"
+_SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
+_UNSAFE = "Corollary 7 without its error term can state less risk than there is: no bound (CHERUBIN2024:B1)."
+_LOOSE = "A bound on the advantage; other rates follow from it alone and are loose."
+
+MU_FORMS: dict[Method, tuple[closed_forms.MuForm, str]] = {
+    Method.CLOSED_FORM: (closed_forms.rho_form_mu, "RETICENT:rho-form"),
+    Method.CLT: (closed_forms.clt_mu, "RETICENT:clt"),
+    Method.PUBLISHED: (closed_forms.published_mu, "CHERUBIN2024:Corollary 7"),
+}
+"""Closed forms that state a mu, with the key of each."""
+
+
+@ADVERSARIES.add
+@dataclass(frozen=True, slots=True)
+class Membership(Adversary):
+    """Tells two candidate records (or presence from absence) apart, at the prior that suits it best.
+
+    Knows: every other record, both candidates, every noisy gradient sum.
+    Does not know: which records were sampled, and the noise.
+    Claim: the exact value is a bound; closed forms are estimates of it, at their stated distance; the
+    proven bracket bounds the advantage only.
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.Membership().assess(rt.Gaussian(2.0)).measure(rt.bayes_security).value, 4)
+        0.8026
+    """
+
+    name: ClassVar[str] = "membership"
+    title: ClassVar[str] = "Attacker with two candidates"
+    methods: ClassVar[tuple[Method, ...]] = tuple(Method)
+    knows: ClassVar[str] = "all other records and both candidates for this one"
+    lacks: ClassVar[str] = ""
+    infers: ClassVar[str] = "whether this record is in the training data"
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """Bayes security of membership; see ``reticent.accountants.closed_forms`` for each formula.
+
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: how the curve is evaluated; a closed form is an estimate or, where it is proven, a bound.
+
+        Raises:
+            UnsupportedError: a closed form is asked for anything but Poisson-sampled DP-SGD, or the published one
+                for steps that differ.
+        """
+        closed = None if method is Method.EXACT else _closed_form(mechanism, neighbouring, method)  # it may refuse
+        proof = worst_case_proof(mechanism, neighbouring)
+        exact = replace(proof, theorems=(_MEANING, *proof.theorems))
+        return Assessment(self, neighbouring, method, (exact,), closed)
+
+
+def _closed_form(mechanism: Mechanism, neighbouring: Neighbouring, method: Method) -> Formula:
+    """Steps may differ where squares of mu add up."""
+    one_record(mechanism, f"method {method.value}")
+    parts = [part for part in parts_of(mechanism) if singly_sampled(part)]
+    if len(parts) < len(parts_of(mechanism)):
+        needed = "Poisson-sampled DP-SGD" + (" with noise in every part" if isinstance(mechanism, Ledger) else "")
+        raise UnsupportedError(f"method {method.value} is known for {needed} only; use exact")
+    if any(part.noise_multiplier == 0.0 for part in parts):
+        raise UnsupportedError(f"method {method.value} needs noise_multiplier > 0; use exact")
+    runs = [(part.noise_multiplier, part.sample_rate, part.steps) for part in parts]
+    if method is Method.PROVEN:
+        upper = from_advantage(closed_forms.proven_upper(runs, neighbouring))
+        return _formula(mechanism, upper, "RETICENT:hellinger-bracket", _LOOSE, basis=Basis.PROOF)
+    if method is Method.PUBLISHED and len(parts) > 1:
+        raise UnsupportedError(f"method {method.value} is printed for equal steps only; use exact")
+    form, key = MU_FORMS[method]
+    notes = (_UNSAFE, _SHAPE) if method is Method.PUBLISHED else (_SHAPE,)
+    return _formula(mechanism, GaussianTradeOff(closed_forms.added_mu(form, runs, neighbouring)), key, *notes)
+
+
+def _formula(
+    mechanism: Mechanism, curve: TradeOff, key: str, *notes: str, basis: Basis = Basis.APPROXIMATION
+) -> Formula:
+    shown = (*notes, *mechanism.notes)
+    return Formula(curve, theorems=(_MEANING, key), conditions=mechanism.conditions, notes=shown, basis=basis)

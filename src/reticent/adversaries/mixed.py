@@ -1,0 +1,119 @@
+"""A relaxed adversary with some probability, the worst case otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from reticent import _check
+from reticent.accountants import compose, worst_case
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.relaxed.adversary import Relaxed, in_short
+from reticent.adversaries.relaxed.reacting_gradients import fitted_fields
+from reticent.curves import Mixture, TradeOff
+from reticent.curves.enclosure import Enclosure
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.proofs import Proof
+from reticent.registry import described
+
+
+@ADVERSARIES.add
+@dataclass(frozen=True, slots=True)
+class Mixed(Adversary):
+    """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
+
+    Knows: what the drawn type knows, and which type was drawn.
+    Does not know: what the drawn type does not know.
+    Claim: that of the relaxed type.
+
+    The type is drawn once, before training, independent of the data. Composition happens within each
+    type first; the mixture comes last (RETICENT:public-coin).
+
+    Attributes:
+        relaxed_probability: probability of the relaxed type, in [0, 1].
+        dimension, gradients, known_share: of the relaxed type; see ``Relaxed``.
+
+    Raises:
+        ParameterError: ``relaxed_probability`` is outside [0, 1]; or as for ``Relaxed``.
+
+    Example:
+        >>> import reticent as rt
+        >>> round(rt.Mixed(0.5).assess(rt.Gaussian(2.0)).measure(rt.advantage).value, 4)
+        0.1277
+    """
+
+    relaxed_probability: float = field(default=0.5, metadata=described("Probability of the relaxed type."))
+    dimension: int | None = field(
+        default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
+    )
+    gradients: Gradients | None = field(
+        default=None,
+        metadata=described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any."),
+    )
+    known_share: float = field(
+        default=0.0,
+        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+    )
+
+    name: ClassVar[str] = "mixed"
+    title: ClassVar[str] = "Attacker who may know the direction"
+    averaged: ClassVar[bool] = True
+    infers: ClassVar[str] = "whether this record was used, on average over that direction,"
+
+    def __post_init__(self) -> None:
+        _check.fraction(relaxed_probability=self.relaxed_probability)
+        self._relaxed()
+
+    def _relaxed(self) -> Relaxed:
+        return Relaxed(self.dimension, gradients=self.gradients, known_share=self.known_share)
+
+    def fitted(self, form: GradientsRecord) -> Mixed:
+        return replace(self, **fitted_fields(self.dimension, self.gradients, self.known_share, form))
+
+    @property
+    def label(self) -> str:
+        """With the parameters of the relaxed type."""
+        return " ".join([self.name, *in_short(self.dimension, self.gradients)])
+
+    knows: ClassVar[str] = "everything but this record"
+
+    @property
+    def lacks(self) -> str:
+        """With the probability in words."""
+        return f"which way this record moves the result (with probability {100.0 * self.relaxed_probability:g}%)"
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """delta_mixed = w delta_relaxed + (1 - w) delta_worst at every epsilon: equal slopes.
+
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
+        Raises:
+            UnsupportedError: as for ``WorstCase`` and ``Relaxed``.
+        """
+        coin = (
+            f"With probability {self.relaxed_probability!r} the attacker does not know the direction; otherwise they "
+            "are the worst case. They know which of the two they are."
+        )
+        relaxed = self._relaxed().assess(mechanism, neighbouring)
+        proofs = tuple(self._with_coin(proof, mechanism, neighbouring).prefaced(coin) for proof in relaxed.proofs)
+        return Assessment(self, neighbouring, Method.EXACT, proofs)
+
+    def _with_coin(self, proof: Proof, mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
+        known, theorems = proof.enclosure, ("RETICENT:public-coin", *proof.theorems)
+        if known is worst_case(mechanism, neighbouring):  # both types are the worst case
+            return replace(proof, theorems=theorems)
+        worst = compose(mechanism, neighbouring)
+        mixed = Enclosure(
+            pessimistic=self._mix(known.pessimistic, worst.pessimistic),
+            optimistic=self._mix(known.optimistic, worst.optimistic),
+        )
+        return replace(proof, enclosure=mixed, theorems=theorems)
+
+    def _mix(self, relaxed: TradeOff, worst: TradeOff) -> TradeOff:
+        return Mixture([relaxed, worst], [self.relaxed_probability, 1.0 - self.relaxed_probability])

@@ -1,0 +1,220 @@
+"""The relaxed adversary: does not know the direction in which the target moves the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from reticent import _check
+from reticent.accountants import mu_limits
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
+from reticent.adversaries.relaxed.fixed_length import fixed_length, released_coordinates
+from reticent.adversaries.relaxed.question import Question
+from reticent.adversaries.relaxed.reacting_gradients import check_reaction, fitted_fields, reacting
+from reticent.adversaries.worst_case import worst_case_proof
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import epoch_theorems
+from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.mechanisms.ledger import parts_of
+from reticent.proofs import Formula, Proof, Status, best
+from reticent.registry import described
+
+_NOT_PROVEN = (
+    "No relaxed curve is proven for {}: the answer is the worst case with its own enclosure, which is always "
+    "safe. How much less this attacker reaches is not known."
+)
+_ANY = "Gradients that react in any way may show their direction: the answer is the worst case."
+_STATED = (
+    "Dimension {}: whoever asked states that the attacker knows nothing about the direction of this record's gradient "
+    "within a space of so many dimensions. What records share (a mean gradient, related records) makes that space "
+    "smaller."
+)
+_PARAMETERS = (
+    "{} was given as the number of trained parameters, too. Gradients of records share directions, so the dimension "
+    "that can be defended is mostly far smaller; docs/relaxed-dimension.md says how to look at it."
+)
+_DRAWN = (
+    "The direction of this record's gradient is taken as one more draw like those of {} other records; an attacker who "
+    "knows more about it than their law gains more."
+)
+
+
+@ADVERSARIES.add
+@dataclass(frozen=True, slots=True)
+class Relaxed(Adversary):
+    """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
+
+    By RETICENT:relaxed-meaning.
+
+    Knows: every other record, the noise-free result without the target, how far the target moves it.
+    Does not know: the direction of that move (for scalars: its sign), which is one and the same in all
+    releases; which records were sampled; the noise.
+    Claim: on the power averaged over a uniform direction. A bound for one release of a fixed query, and where
+    ``gradients`` says how the model reacts; conditional for other training (docs/relaxed-reacting.md). The power
+    against one fixed record can be that of the worst case: the one-sided test needs no magnitude.
+
+    Attributes:
+        dimension: of the space in which the direction is unknown to the attacker: a statement of the user, not a
+            fact of the model. None states nothing: 1 for DP-SGD, the released coordinates for plain Gaussian releases.
+            The number of trained parameters is allowed and noted; related gradients make the honest number smaller.
+        gradients: how a record's gradient may react to the weights. ``fixed``: one direction, and a length that does
+            not depend on it; training ensures this for no network, so the number is conditional. ``one-direction`` (a
+            linear model with one output), ``linear-head`` (a last layer on frozen features) and ``any`` (the worst
+            case) need no such condition. None is what the ledger of a run saw, else ``fixed``.
+        known_share: with ``one-direction`` and ``linear-head``, how much of a gradient's squared length may lie in
+            coordinates that everybody knows (the bias of a layer), in [0, 1].
+        directions: in place of a dimension, inner products of gradients of records that are drawn as the target is. The
+            curve is then an estimate, and private unless the law is declared public.
+
+    Raises:
+        ParameterError: ``dimension`` is not a whole number >= 1, ``directions`` stands beside a dimension or another
+            kind of gradients, or ``known_share`` is no share or stands beside ``fixed``.
+
+    Example:
+        >>> import reticent as rt
+        >>> plain, vector = rt.Gaussian(2.0), rt.Gaussian(2.0, dimension=30)
+        >>> [round(rt.Relaxed().assess(what).measure(rt.advantage).value, 4) for what in (plain, vector)]
+        [0.0581, 0.0128]
+    """
+
+    dimension: int | None = field(
+        default=None, metadata=described("Dimensions in which the direction of the record is unknown to the attacker.")
+    )
+    directions: DirectionLaw | None = field(
+        default=None, metadata=described("Directions of gradients of other records, in place of a dimension.")
+    )
+    gradients: Gradients | None = field(
+        default=None,
+        metadata=described("How a record's gradient reacts to the weights: fixed, one-direction, linear-head or any."),
+    )
+    known_share: float = field(
+        default=0.0,
+        metadata=described("Most of a gradient's squared length in coordinates that everybody knows, such as a bias."),
+    )
+
+    name: ClassVar[str] = "relaxed"
+    title: ClassVar[str] = "Attacker who cannot tell the direction"
+    knows: ClassVar[str] = "all other records and how far this one can move the result"
+    averaged: ClassVar[bool] = True
+    infers: ClassVar[str] = "whether this record was used, on average over all directions,"
+
+    @property
+    def reacts(self) -> bool:
+        """Whether gradients may react to the weights."""
+        return self.gradients not in (None, Gradients.FIXED)
+
+    @property
+    def label(self) -> str:
+        """With the stated dimension."""
+        return " ".join([self.name, *in_short(self.dimension, self.gradients)])
+
+    @property
+    def lacks(self) -> str:
+        """With the stated dimension in words."""
+        within = "" if self.dimension is None else f" in a space of {self.dimension} dimensions"
+        return f"which way this record moves the result{within}"
+
+    def fitted(self, form: GradientsRecord) -> Relaxed:
+        return replace(self, **fitted_fields(self.dimension, self.gradients, self.known_share, form))
+
+    def __post_init__(self) -> None:
+        check_reaction(self.gradients, self.known_share)
+        if self.directions is not None and self.gradients is not None:
+            raise ParameterError("gradients", self.gradients, "left out where a law of directions is given")
+        if self.dimension is not None:
+            _check.count(dimension=self.dimension)
+            if self.directions is not None:
+                raise ParameterError("dimension", self.dimension, "left out where a law of directions is given")
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """The maximin curve over a common unknown direction, or the worst case where none is proven.
+
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
+        Raises:
+            ParameterError: ``dimension`` exceeds the number of released coordinates or trained parameters.
+            UnsupportedError: ``directions`` for anything but Poisson-sampled DP-SGD with noise, or for replacement.
+        """
+        if self.directions is not None:
+            return self._under(self.directions, mechanism, neighbouring)
+        _within(self.dimension, mechanism)
+        worst = worst_case_proof(mechanism, neighbouring)
+        own = self._proof(Question(mechanism, neighbouring, self.dimension, worst.mu))
+        notes = (*_stated(self.dimension, mechanism), *mechanism.notes)
+        if own is None:
+            proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(mechanism), *notes)),)
+        else:
+            proofs = best([own.under(*mechanism.conditions).saying(*notes), worst.from_above()])
+        epochs = _of_epochs(mechanism)
+        return Assessment(self, neighbouring, Method.EXACT, tuple(proof.citing(*epochs) for proof in proofs))
+
+    def _proof(self, asked: Question) -> Proof | None:
+        """What is proven beyond the worst case; None where nothing is."""
+        found = reacting(asked, self.gradients, self.known_share) if self.reacts else fixed_length(asked)
+        if found is None or self.gradients is None:
+            return found
+        return found.vouched(dict.fromkeys(found.needs, Status.DECLARED))
+
+    def _why_not(self, mechanism: Mechanism) -> str:
+        if self.gradients is Gradients.ANY:
+            return _ANY
+        several = isinstance(mechanism, Ledger)
+        return _NOT_PROVEN.format("a ledger of several mechanisms" if several else "this release and relation")
+
+    def _under(self, law: DirectionLaw, mechanism: Mechanism, neighbouring: Neighbouring) -> Assessment:
+        """The estimate for a direction that is one more draw of ``law``."""
+        if not isinstance(mechanism, DPSGD) or neighbouring is Neighbouring.REPLACE:
+            raise UnsupportedError("a law of directions is answered for DP-SGD under add/remove and zero-out only")
+        curve = relaxed_under(mechanism, law)
+        low, value, high = law.advantage(mechanism)
+        around = law.effective_dimension()
+        notes = (
+            _DRAWN.format(len(law.gram)),
+            f"Resampling the records (95 %): bound on the advantage {low:.3g} to {high:.3g} around {value:.3g}; "
+            f"effective dimension 1 / E<u, u'>^2 {around[0]:.3g} to {around[2]:.3g} around {around[1]:.3g}.",
+        )
+        formula = Formula(
+            curve,
+            theorems=("RETICENT:second-moment", "RETICENT:hypercontractive", "RETICENT:one-normal"),
+            conditions=mechanism.conditions,
+            notes=notes + mechanism.notes,
+            most_mu=mu_limits(mechanism, neighbouring)[1],
+        )
+        return Assessment(self, neighbouring, Method.EXACT, (), formula, data_dependent=not law.public)
+
+
+def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
+    """What shuffled runs are counted by, whoever attacks."""
+    keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
+    return tuple(dict.fromkeys(keys))
+
+
+def _within(dimension: int | None, mechanism: Mechanism) -> None:
+    """A direction cannot be unknown in more dimensions than a release has."""
+    most = released_coordinates(mechanism)
+    if dimension is not None and most is not None and dimension > most:
+        raise ParameterError("dimension", dimension, f"at most {most}, the number of released coordinates")
+
+
+_SHORT = {Gradients.ONE_DIRECTION: "line", Gradients.LINEAR_HEAD: "head"}
+
+
+def in_short(dimension: int | None, gradients: Gradients | None) -> list[str]:
+    """The parameters that tell one relaxed attacker from another, as a table has room for them."""
+    form = [] if gradients is None else [_SHORT.get(gradients, gradients.value)]
+    return form if dimension is None else [*form, f"d={dimension}"]
+
+
+def _stated(dimension: int | None, mechanism: Mechanism) -> tuple[str, ...]:
+    """What a stated dimension means, and that of all parameters."""
+    if dimension is None or dimension == 1:
+        return ()
+    parameters = isinstance(mechanism, DPSGD) and dimension == mechanism.num_parameters
+    return (_STATED.format(dimension), *([_PARAMETERS.format(dimension)] if parameters else []))

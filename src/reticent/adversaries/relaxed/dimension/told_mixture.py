@@ -1,0 +1,75 @@
+"""An attacker who is told in which steps the target was drawn, but not its direction.
+
+Given K = sum b_t the sum of the sampled steps is sufficient for an invariant test: chi-square against noncentral
+chi-square with noncentrality K / s^2, as without sampling. The mask is drawn in the same way under both hypotheses, so
+delta is the mean over K ~ Binomial(T, p) at every threshold. Loses the amplification by sampling, keeps exact tails.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reticent.adversaries.relaxed.dimension import _binomial
+from reticent.curves import ncx2
+from reticent.curves._bessel import inverse_log_mean_exponential
+from reticent.curves._logs import log_of
+
+_GROUPS, _FEW_GROUPS = 100, 40  # of counts; fewer where tails are slow
+_QUICK_FROM = 10  # dimensions
+_RARE = 1e-18  # counts with less probability count as no privacy
+_RTOL = 1e-10  # of the tails
+_ROUNDING = 4.0 * _RTOL  # of delta, relative to the two rates of which it is the difference
+
+
+def log_deltas(
+    noise: float,
+    rate: float,
+    steps: int,
+    dimension: int,
+    thresholds: np.ndarray,
+    groups: int | None = None,
+    window: float = 1.0,
+    rtol: float = _RTOL,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Upper bounds on log delta at ``thresholds`` l >= 0, of addition and of removal.
+
+    Counts of one group take the largest of them, counts beyond the last group count as no privacy.
+
+    By RETICENT:told-mask.
+
+    Args:
+        noise: noise over the clip norm, > 0.
+        rate: Poisson inclusion probability, in (0, 1).
+        steps: number of noisy sums.
+        dimension: of the space in which the direction is unknown, >= 2.
+        thresholds: l >= 0.
+        groups: most groups of counts; by default 100, or 40 where tails are slow.
+        window: shrinks the range of counts that is evaluated, for tests.
+        rtol: of the tails; with more than is counted as rounding the values are estimates.
+    """
+    groups = groups or (_GROUPS if dimension >= _QUICK_FROM else _FEW_GROUPS)
+    law = _binomial.grouped(steps, rate, groups, _RARE, window)
+    some = law.high > 0  # who is never drawn shows nothing
+    noncentrality = law.high[some, None] / noise**2
+    weight = np.exp(law.log_most[some])
+    lost = np.exp(law.log_above) + np.exp(law.log_below)
+    add = _delta(noncentrality, dimension, thresholds, rtol, removal=False)
+    remove = _delta(noncentrality, dimension, thresholds, rtol, removal=True)
+    return np.minimum(log_of(weight @ add + lost), 0.0), np.minimum(log_of(weight @ remove + lost), 0.0)
+
+
+def _delta(
+    noncentrality: np.ndarray, dimension: int, thresholds: np.ndarray, rtol: float, *, removal: bool
+) -> np.ndarray:
+    """delta of the relaxed Gaussian, rounded up: rows are noncentralities, columns thresholds."""
+    level = (-thresholds if removal else thresholds) + 0.5 * noncentrality
+    square = inverse_log_mean_exponential(level, float(dimension)) ** 2 / noncentrality
+    noncentral = np.broadcast_to(noncentrality, square.shape)
+    absent = ncx2.log_tails(square, dimension, np.zeros(square.shape), rtol)
+    present = ncx2.log_tails(square, dimension, noncentral, rtol)
+    if removal:  # H0 is "present": reject where the norm is small
+        power, false = absent.cdf, thresholds + present.cdf
+    else:
+        power, false = present.sf, thresholds + absent.sf
+    power, false = np.exp(power), np.exp(np.minimum(false, 0.0))
+    return np.clip(power - false + _ROUNDING * (power + false), 0.0, 1.0)

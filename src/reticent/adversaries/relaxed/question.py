@@ -1,0 +1,65 @@
+"""What is asked about a relaxed attacker, and the form of a proof that answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reticent.curves.enclosure import Enclosure
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.proofs import Proof, condition
+
+AVERAGE = (
+    "The attacker does not know in which direction this record moves the result; it is the same direction in all "
+    "releases. The number is an average over directions: a record whose direction can be guessed gets no relief. "
+    "Features whose sign or pattern is known to everybody (counts, pixels, categories) can be guessed from."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked.
+
+    Attributes:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+        dimension: of the space in which the direction is unknown, as stated; None where nothing is stated.
+        mu: (lower, upper) around mu of the worst case of all that was released.
+    """
+
+    mechanism: Mechanism
+    neighbouring: Neighbouring
+    dimension: int | None
+    mu: tuple[float, float]
+
+    @property
+    def size(self) -> float:
+        """How far the target moves a sum, in clip norms."""
+        return self.neighbouring.sensitivity
+
+    def proof(
+        self,
+        enclosure: Enclosure,
+        theorems: tuple[str, ...],
+        notes: tuple[str, ...] = (),
+        needs: tuple[str, ...] = ("fixed-length",),
+        *,
+        floor: bool = True,
+        average: bool = True,
+    ) -> Proof:
+        """A proof that answers this question.
+
+        Args:
+            enclosure: of the curve.
+            theorems: that prove it.
+            notes: what else is to be said.
+            needs: keys of the conditions on the data, which nobody checked.
+            floor: whether the smallest error rates show as much as those of the worst case: no direction matters there.
+            average: whether the number is an average over one direction.
+        """
+        return Proof(
+            enclosure,
+            theorems=theorems,
+            conditions=tuple(map(condition, needs)),
+            notes=(AVERAGE, *notes) if average else notes,
+            mu=self.mu if floor else (0.0, self.mu[1]),
+        )

@@ -1,0 +1,267 @@
+"""The relaxed adversary where the gradients of the record react to the weights: linear models and linear heads.
+
+What the record adds in a step may depend on everything that was released before, and on the hidden direction. Two
+routes hold all the same, at every threshold: the second moment with the largest inner products that there can be, and
+the information that the releases give about the direction. Below, attacks that some training attains.
+docs/relaxed-reacting.md has the model and the proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from reticent import _check
+from reticent.accountants.compose import certified_advantage, compose
+from reticent.adversaries.relaxed.dimension import _binomial, second_moment, tests_from_below, whole_user
+from reticent.adversaries.relaxed.dimension.chain import chained
+from reticent.adversaries.relaxed.dimension.enclose import both_directions, grid
+from reticent.adversaries.relaxed.reacting import frozen
+from reticent.adversaries.relaxed.reacting import information as reacting_information
+from reticent.adversaries.relaxed.reacting.information import Setting
+from reticent.adversaries.relaxed.reacting.overlap_law import overlap_law
+from reticent.adversaries.relaxed.reacting.step_information import Steps
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff
+from reticent.curves._logs import LOG_2, log_expm1
+from reticent.curves.enclosure import Enclosure
+from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Ledger, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import accountable
+from reticent.mechanisms.gradients import Gradients
+from reticent.mechanisms.ledger import parts_of
+
+Release = DPSGD | Ledger
+"""What is answered: one run, or several of one model."""
+
+_FIXED_BATCHES = "Batches of fixed size: the displaced record has a direction that the attacker knows."
+_OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
+_LEAST_LOG = -600.0  # of chi-square
+_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
+_LARGE, _FEW_DIMENSIONS = 0.1, 4  # advantage from which, and dimensions up to which, the worst case is asked as well
+_SLACK = 1e-9  # relative, of chi-square
+_TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
+_SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
+_LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
+_COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 beside it is the correction
+_ALMOST = 1.0 - 1e-12
+_LONGEST = 10**9  # steps up to which attacks are tried
+
+
+@lru_cache(maxsize=64)
+def reacting_in(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> Enclosure:
+    """Enclosure of the curve over a direction that is unknown in ``dimension`` dimensions: add/remove and zero-out.
+
+    Above, the smallest of the second moment, the information bound and the worst case at every threshold. Below, what
+    a perceptron with frozen weights and a gradient of constant length show; nothing for shuffled batches and for runs
+    that differ. Both directions, symmetrised. Shuffled runs count each started epoch as one release. Batches of fixed
+    size, and ledgers with other mechanisms, get the worst case.
+
+    Several records of one person: each direction is uniform for the attacker, and all of them together are independent
+    of noise and coins; how they depend on each other is arbitrary.
+
+    By RETICENT:reacting-second-moment.
+
+    Args:
+        release: DP-SGD with noise_multiplier > 0, or several such runs of one model.
+        dimension: of the space in which the attacker does not know the direction, >= 1: a statement of the user.
+        kind: how the gradient may react. ``ANY`` is the worst case.
+        known_share: at most this share of the squared length lies in directions that the attacker knows, such as that
+            of a bias.
+        hard_labels: of a head: for each output the derivative of the loss keeps its sign, as that of cross-entropy does
+            for a label that is one class. With two classes such a head is one direction.
+
+    Raises:
+        ParameterError: ``dimension``, ``kind`` or ``known_share`` is outside its domain.
+        UnsupportedError: no noise.
+    """
+    case = _case(release, dimension, kind, known_share, hard_labels)
+    worst = compose(release, Neighbouring.ADD_REMOVE)
+    if isinstance(case, str):
+        return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
+    with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
+        log_x, nats = case.log_chi_square(), case.nats()
+        thresholds = grid({2.0: min(log_x, math.log(min(2.0 * nats, 1.0)))})
+        add, remove = second_moment.log_deltas({2.0: log_x}, thresholds)
+        told = reacting_information.log_deltas(nats, thresholds)
+        above = both_directions(thresholds, np.fmin(add, told[0]), np.fmin(remove, told[1]))
+        improved = np.any(above.log_delta(thresholds) < worst.pessimistic.log_delta(thresholds))
+        curve = strictest([above, *_followed(worst.pessimistic)]) if improved else worst.pessimistic
+        below = case.reached()
+    if below is None:
+        return Enclosure.from_above(curve, worst.notes)
+    return Enclosure.checked(curve, below, worst.notes)
+
+
+def reacting_advantage(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> tuple[float, float]:
+    """(lower, upper) around the advantage alone, in milliseconds; the upper end may be above that of ``reacting_in``.
+
+    The worst case is asked where it may be the smaller one: large advantages and few dimensions.
+
+    Args:
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
+
+    Raises:
+        ParameterError, UnsupportedError: as for ``reacting_in``.
+    """
+    case = _case(release, dimension, kind, known_share, hard_labels)
+    if isinstance(case, str):
+        return 0.0, float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
+    with np.errstate(all="ignore"):
+        at = np.zeros(1)
+        logs = [second_moment.log_deltas({2.0: case.log_chi_square()}, at)[0][0]]
+        logs.append(reacting_information.log_deltas(case.nats(), at)[0][0])
+        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in logs if not math.isnan(log))])
+        lower = case.advantage_reached()
+    if upper > _LARGE or dimension <= _FEW_DIMENSIONS:
+        upper = min(upper, _worst_advantage(release))
+    return min(lower, upper), upper
+
+
+@lru_cache(maxsize=64)
+def reacting_replace(
+    release: Release, dimension: int, kind: Gradients, known_share: float = 0.0, *, hard_labels: bool = False
+) -> Enclosure:
+    """A bound for replacement, where the attacker knows the direction of neither record: each against its absence.
+
+    Args:
+        release, dimension, kind, known_share, hard_labels: as for ``reacting_in``.
+
+    Raises:
+        ParameterError, UnsupportedError: as for ``reacting_in``.
+    """
+    case, worst = _case(release, dimension, kind, known_share, hard_labels), compose(release, Neighbouring.REPLACE)
+    if isinstance(case, str):
+        return Enclosure.from_above(worst.pessimistic, tuple(filter(None, (*worst.notes, case))))
+    one = reacting_in(release, dimension, kind, known_share, hard_labels=hard_labels)
+    return Enclosure.from_above(strictest([chained(one.pessimistic), worst.pessimistic]), worst.notes)
+
+
+def _followed(worst: TradeOff) -> list[TradeOff]:
+    """The worst case; a smooth one also by close tangents down to where it vanishes."""
+    if isinstance(worst, Polygon):
+        return [worst]
+    seen = np.geomspace(1e-9, 1e3, 200)
+    last = seen[min(int(np.searchsorted(-worst.log_delta(seen), _GONE)), len(seen) - 1)]
+    thresholds = np.linspace(0.0, last, _TANGENTS)
+    return [worst, symmetric_above(thresholds, worst.log_delta(thresholds))]
+
+
+def _worst_advantage(release: Release) -> float:
+    """Of the worst case, by its own certificate where there is one."""
+    if isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1:
+        noise, rate, steps = release.noise_multiplier, release.sample_rate, release.steps
+        return certified_advantage(noise, rate, steps, Neighbouring.ADD_REMOVE)[1]
+    return float(compose(release, Neighbouring.ADD_REMOVE).pessimistic.delta(0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A release that is answered: its steps, merged; what is known of the effect; whether attacks may stand below."""
+
+    parts: tuple[Steps, ...]
+    setting: Setting
+    attained: bool
+
+    def nats(self) -> float:
+        """KL(present || absent), from above."""
+        return reacting_information.divergence(self.parts, self.setting)
+
+    def log_chi_square(self) -> float:
+        """log of an upper bound on E (LR - 1)^2 under "absent"."""
+        law, known = overlap_law(self.setting.dimension), self.setting.known_share
+        log_x = float(law.log_excess(self._exponents(known + (1.0 - known) * law.nodes)))
+        if self.setting.agrees:  # half of all pairs of directions are opposite
+            opposite = float(log_expm1(self._exponents(np.array([known])))[0])
+            log_x = float(np.logaddexp(log_x, opposite)) - LOG_2
+        if len(self.parts) == 1 and self.parts[0].count == 1 and not self.setting.split:
+            log_x = min(log_x, math.log(reacting_information.first_step_chi_square(self.parts[0], self.setting)))
+        return max(log_x + _SLACK, _LEAST_LOG)
+
+    def _exponents(self, overlap: np.ndarray) -> np.ndarray:
+        """log of the mean, over coins, of exp(sum of <g, g'> / s^2), where <g, g'> is at most ``overlap``."""
+        total = np.zeros(len(overlap))
+        for part in self.parts:
+            total += part.count * _log_mean_over_coins(part.signal * overlap, part.rate, part.records)
+        return total
+
+    def reached(self) -> Polygon | None:
+        """The curve of attacks, in both directions; None where none is known."""
+        if not self._tried:
+            return None
+        curves = [polygon_through(rates) for rates in self._attacks()]
+        return hull([turned for curve in curves for turned in (curve, curve.reversed)])
+
+    def advantage_reached(self) -> float:
+        """The advantage of a few attacks."""
+        if not self._tried:
+            return 0.0
+        few = self._attacks(_FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS)
+        return max(0.0, *(float(np.nanmax(np.exp(rates.tpr) - np.exp(rates.fpr))) for rates in few))
+
+    @property
+    def _tried(self) -> bool:
+        (part, *others) = self.parts
+        usual = _LEAST_NOISE <= part.noise <= _MOST_NOISE and part.count <= _LONGEST
+        return self.attained and not others and usual
+
+    def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[LogErrors]:
+        """Of a reaction to frozen weights, and of whoever sees a constant length."""
+        (part,), d = self.parts, self.setting.dimension
+        run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
+        reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)
+        if part.rate < 1.0:
+            constant = _log_errors(*tests_from_below.error_rates(*run, levels // 4, groups, part.records))
+        else:
+            strength = part.count * (part.records / part.noise) ** 2
+            constant = RelaxedGaussianTradeOff(strength, d).errors(_SMOOTH)
+        return [_log_errors(*reacting), constant]
+
+
+def _log_mean_over_coins(z: np.ndarray, rate: float, records: int) -> np.ndarray:
+    """log E exp(J J' z), J and J' independent Binomial(records, rate); rounded up."""
+    if rate == 1.0:
+        return records**2 * z
+    if records > 1:
+        law = _binomial.blocks(records, rate, _COUNTS)
+        return whole_user.log_mean_over_coins(z, law, rate, records)
+    close = np.log1p(rate**2 * np.expm1(np.minimum(z, _STEEP)))
+    return np.where(z < _STEEP, close, np.logaddexp(np.log1p(-(rate**2)), 2.0 * math.log(rate) + z))
+
+
+def _log_errors(fpr: np.ndarray, power: np.ndarray) -> LogErrors:
+    power = np.minimum(power, _ALMOST)  # its complement is known to few digits
+    return LogErrors(np.log(fpr), np.log1p(-fpr), np.log1p(-power), np.log(power))
+
+
+def _case(release: Release, dimension: int, kind: Gradients, known_share: float, hard_labels: bool) -> _Case | str:
+    """What is computed; or why the answer is the worst case, which may need no words."""
+    setting = Setting(_check.count(dimension=dimension), kind, _check.fraction(known_share=known_share), hard_labels)
+    if not isinstance(kind, Gradients) or kind is Gradients.FIXED:
+        raise ParameterError("gradients", kind, "one-direction, linear-head or any")
+    runs = parts_of(release)
+    if kind is Gradients.ANY or known_share == 1.0:
+        return ""
+    if any(getattr(run, "noise_multiplier", 1.0) == 0.0 for run in runs):
+        raise UnsupportedError("without noise the direction is seen: use the worst case")
+    if any(not isinstance(run, DPSGD) for run in runs):
+        return _OTHER_RELEASES
+    sampled = [run for run in runs if isinstance(run, DPSGD)]
+    if any(run.sampler is Sampler.FIXED_SIZE for run in sampled):
+        return _FIXED_BATCHES
+    counts: dict[tuple[float, float], int] = {}
+    for run in map(accountable, sampled):
+        counts[run.noise_multiplier, run.sample_rate] = (
+            counts.get((run.noise_multiplier, run.sample_rate), 0) + run.steps
+        )
+    records = sampled[0].records
+    parts = tuple(Steps(*kinds, count, records) for kinds, count in sorted(counts.items()))
+    attained = all(run.sampler is Sampler.POISSON or run.sample_rate == 1.0 for run in sampled)
+    return _Case(parts, replace(setting, split=records > 1 and not attained), attained)

@@ -1,0 +1,109 @@
+"""The relaxed attacker where a record's gradient reacts to the weights: which theorem fits, and what it needs.
+
+docs/relaxed-reacting.md has the theorems with their proofs, and the training that breaks the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reticent import _check
+from reticent.adversaries.relaxed.question import Question
+from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
+from reticent.adversaries.worst_case import worst_case_theorems
+from reticent.errors import ParameterError
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.mechanisms.ledger import parts_of
+from reticent.proofs import Proof
+
+_KEYS = ("RETICENT:reacting-second-moment", "RETICENT:reacting-information", "RETICENT:relaxed-meaning")
+_REACTS = "How far the record moves a step may react to everything that was released before, and to its direction."
+_SHARE = "Everybody may know up to {:.4g} of the squared length of each gradient (a bias); the rest has the direction."
+_FORMS = {Gradients.ONE_DIRECTION: "one-direction", Gradients.LINEAR_HEAD: "linear-head"}
+
+
+def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Proof | None:
+    """The proof for a target whose gradients react as ``kind`` allows; None where the worst case is the answer.
+
+    Args:
+        asked: what was released, and the dimension that is stated.
+        kind: how gradients react.
+        known_share: see ``Relaxed``.
+    """
+    runs = _as_training(asked.mechanism)
+    if runs is None or kind not in _FORMS:
+        return None
+    share = (_SHARE.format(known_share),) if known_share > 0.0 else ()
+    person = any(part.records > 1 for part in parts_of(runs) if isinstance(part, DPSGD))
+    needs = [_FORMS[kind], "same-features"]
+    needs += ["known-share"] if share else []
+    needs += ["independent-directions"] if person else []
+    replaced = asked.neighbouring is Neighbouring.REPLACE
+    truth = (reacting_replace if replaced else reacting_in)(runs, asked.dimension or 1, kind, known_share)
+    chain = ("RETICENT:chain",) if replaced else ()
+    keys = (*_KEYS, *chain, *worst_case_theorems(asked.mechanism, asked.neighbouring))
+    return asked.proof(truth, keys, (_REACTS, *share), tuple(needs), floor=False)
+
+
+def _as_training(mechanism: Mechanism) -> DPSGD | Ledger | None:
+    """Noisy sums that the theorems speak about; None for anything else."""
+    parts = [_step(part) for part in parts_of(mechanism)]
+    known = tuple(part for part in parts if part is not None)
+    if len(known) < len(parts):
+        return None
+    return known[0] if len(known) == 1 else Ledger(known)
+
+
+def _step(part: Mechanism) -> DPSGD | None:
+    match part:
+        case Gaussian(noise_multiplier=noise, releases=count) if noise > 0.0:
+            return DPSGD(noise, 1.0, count)
+        case DPSGD(noise_multiplier=noise, sampler=sampler) if noise > 0.0 and sampler is not Sampler.FIXED_SIZE:
+            return part
+        case _:
+            return None
+
+
+def check_reaction(gradients: Gradients | None, known_share: float) -> None:
+    """Refuse what contradicts itself.
+
+    Args:
+        gradients, known_share: see ``Relaxed``.
+
+    Raises:
+        ParameterError: a value is outside its domain, or a share stands beside gradients that need none.
+    """
+    if gradients is not None and not isinstance(gradients, Gradients):
+        raise ParameterError("gradients", gradients, f"one of {', '.join(Gradients)}")
+    if _check.fraction(known_share=known_share) > 0.0 and gradients not in _FORMS:
+        raise ParameterError("known_share", known_share, "left out unless gradients is one-direction or linear-head")
+
+
+def fitted_fields(
+    dimension: int | None, gradients: Gradients | None, known_share: float, form: GradientsRecord
+) -> dict[str, Any]:
+    """Fields of a relaxed attacker that follow from what was seen of a model.
+
+    Args:
+        dimension, gradients, known_share: as the attacker has them.
+        form: what was seen.
+
+    Raises:
+        ParameterError: they contradict what was seen.
+    """
+    if form.dimension is not None and dimension is not None and dimension > form.dimension:
+        raise ParameterError(
+            "dimension", dimension, f"at most {form.dimension}, the features of the model that was run"
+        )
+    if gradients is None:
+        if not form.settled:
+            return {}
+        share = 0.0 if form.kind is Gradients.FIXED else form.known_share
+        return {"gradients": form.kind, "known_share": share}
+    if gradients in _FORMS and gradients not in form.ensured:
+        why = "" if form.obstacle is None else f": {form.obstacle.text}"
+        raise ParameterError("gradients", gradients.value, f"one that the model of the run has{why}")
+    if gradients in _FORMS and known_share < form.known_share:
+        raise ParameterError("known_share", known_share, f"at least {form.known_share!r}, as the run has it")
+    return {}

@@ -1,0 +1,11 @@
+"""The attacker who lacks one thing about the target's move: its sign in sampled runs, its direction in plain releases.
+
+Two routes enclose the common sign, ``transform`` for many steps and ``lattice`` for few; ``join`` takes the better at
+every threshold and falls back on the worst case. docs/relaxed-dpsgd.md derives every bound.
+"""
+
+from reticent.adversaries.relaxed.sign.direction import common_direction, noncentrality
+from reticent.adversaries.relaxed.sign.join import common_sign, common_sign_estimate, relaxed_dpsgd
+from reticent.adversaries.relaxed.sign.laplace import laplace_sign
+
+__all__ = ["common_direction", "common_sign", "common_sign_estimate", "laplace_sign", "noncentrality", "relaxed_dpsgd"]

@@ -1,0 +1,54 @@
+"""The relaxed adversary against plain Gaussian releases of different noise: one unknown direction for all.
+
+With releases y_i = Delta_i u + sigma_i z_i and a common unknown unit vector u, S = sum Delta_i y_i / sigma_i^2 is
+sufficient and ||S||^2 / lambda is noncentral chi-square with d degrees of freedom and noncentrality
+lambda = sum Delta_i^2 / sigma_i^2. Lemma 8 of KAISSIS2023 takes the unweighted mean instead, which is too
+optimistic: by Cauchy-Schwarz its lambda is smaller, and a further release can even lower it (KAISSIS2023:R1).
+"""
+
+from __future__ import annotations
+
+from reticent.curves import RelaxedGaussianTradeOff
+from reticent.errors import UnsupportedError
+from reticent.mechanisms import Gaussian, Ledger, Neighbouring
+from reticent.mechanisms.ledger import parts_of
+
+
+def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> float:
+    """lambda of the optimally weighted sum: sum over releases of (sensitivity / noise)^2.
+
+    By KAISSIS2022:Theorem 2.
+
+    Args:
+        releases: plain Gaussian releases with noise.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: a part is sampled, not Gaussian, or without noise.
+    """
+    parts = parts_of(releases)
+    total = 0.0
+    for part in parts:
+        if not isinstance(part, Gaussian) or part.noise_multiplier == 0.0:
+            raise UnsupportedError("a common direction is composed exactly for plain Gaussian releases with noise only")
+        total += part.releases * (neighbouring.sensitivity / part.noise_multiplier) ** 2
+    return total
+
+
+def common_direction(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> RelaxedGaussianTradeOff:
+    """Exact add-direction curve over a common unknown direction; ``reversed`` is removal.
+
+    All parts must release vectors of one dimension: the direction is that of the same vector.
+
+    Args:
+        releases: plain Gaussian releases with noise, of one dimension.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: see ``noncentrality``; or the dimensions differ.
+    """
+    parts = parts_of(releases)
+    dimensions = {part.dimension for part in parts if isinstance(part, Gaussian)}
+    if len(dimensions) != 1:
+        raise UnsupportedError("a common direction needs releases of one dimension")
+    return RelaxedGaussianTradeOff(noncentrality(releases, neighbouring), dimensions.pop())

@@ -1,0 +1,267 @@
+"""The relaxed adversary against DP-SGD: one unknown sign, the same in all steps, composed exactly.
+
+The target moves each sampled gradient sum by +1 or by -1 clip norm; the attacker knows everything but
+which. It tests "absent" against "present with a fair random sign", whose likelihood ratio after all steps
+is (e^{L+} + e^{L-})/2; by symmetry this is the maximin test over the two signs. Steps may differ: given the sign they
+are independent, so L+ and L- are sums. For more than one trained parameter the curve is on the safe side: knowing the
+direction up to its sign only helps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+import numpy as np
+
+from reticent.accountants.bounds import CheapBounds, loudest_step
+from reticent.accountants.compose import compose
+from reticent.accountants.enclose import CURVE
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import Step
+from reticent.adversaries.relaxed.sign import lattice, transform
+from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds
+from reticent.adversaries.relaxed.sign.step import FoldedNodes
+from reticent.curves import LogErrors, RelaxedGaussianTradeOff, TradeOff, subsampled, symmetrised
+from reticent.curves._logs import LOG_2, log1mexp
+from reticent.curves.enclosure import Enclosure
+from reticent.curves.polygon import Polygon, Sides, hull, polygon_above, polygon_through, safest, strictest
+from reticent.errors import NumericalError, UnsupportedError
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import accountable
+from reticent.mechanisms.ledger import parts_of
+
+Answer = TypeVar("Answer")
+_BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
+_LEAST_NOISE = 0.1  # noise multiplier below which no transform decays in time
+_COARSE_POINTS = 2**18  # of the lattice with the sign known
+_ROUGH_POINTS = 2**17  # of the lattice where only an estimate is asked
+_FEW = 30  # steps: the transform of so few does not decay
+_MOST_KINDS = 12  # of steps: each costs as much as a run of its own
+UNRESOLVED = "The unknown sign could not be followed here ({}): the bound may be up to log 2 too large in epsilon."
+_TILTS = np.geomspace(0.05, 20.0, 40)  # of both losses, beyond "present"
+_TILT_SPACING = 0.01  # of the nodes for their moments
+_SHARES = np.geomspace(1e-5, 0.3, 16)  # t of ``_halved``
+_FURTHEST = 300.0  # threshold
+_DEEP = -16.5  # log of delta that the Fourier enclosure should reach: 7e-8
+
+
+@lru_cache(maxsize=64)  # the relaxed and the mixed attacker ask for the same release
+def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
+    """Enclosure of the common-sign curve under add/remove and zero-out: both directions, symmetrised.
+
+    Shuffled runs count each started epoch as one release without amplification, and nothing is claimed from below.
+    For batches of fixed size nothing but the worst case is established, so that is the answer. Never stronger than
+    the worst case: its bound is taken wherever it is the smaller one.
+
+    Args:
+        mechanism: DP-SGD with noise_multiplier > 0, or several such runs of one model, one after the other.
+
+    Raises:
+        UnsupportedError: no noise, or a part that is no DP-SGD.
+    """
+    runs = _runs(mechanism)
+    if any(run.sampler is Sampler.FIXED_SIZE for run in runs):
+        return compose(mechanism, Neighbouring.ADD_REMOVE)
+    counted = tuple(map(accountable, runs))
+    add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
+    above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
+    if any(run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 for run in runs):
+        return Enclosure.from_above(above, add.notes)  # no data set is known that shows as much
+    return Enclosure(above, both_directions(add.optimistic, hull), add.notes)
+
+
+def common_sign_estimate(mechanism: DPSGD | Ledger) -> Callable[[np.ndarray], np.ndarray] | None:
+    """delta(epsilon >= 0) without a certificate, in a fraction of the time; None where it cannot be had.
+
+    Args:
+        mechanism: one run, or several of one model.
+    """
+    runs = _runs(mechanism)
+    if any(run.sampler is not Sampler.POISSON or run.sample_rate == 1.0 or run.records > 1 for run in runs):
+        return None
+    kinds, _ = _kinds(runs)
+    if found := _fourier(kinds, transform.estimate):
+        return found
+    with contextlib.suppress(NumericalError):
+        above, below = latticed(kinds, _ROUGH_POINTS)
+        return lambda epsilon: np.sqrt(above.delta(epsilon) * below.delta(epsilon))
+    return None
+
+
+@lru_cache(maxsize=64)
+def common_sign(mechanism: DPSGD | Ledger) -> Enclosure:
+    """Enclosure of the curve "absent" against "present with one unknown sign"; ``reversed`` gives removal.
+
+    Guaranteed: the truth lies between the two curves (docs/relaxed-dpsgd.md derives each error term;
+    double-precision rounding is bounded term by term, without interval arithmetic). delta down to 1e-6 is
+    enclosed to a relative 1e-3 for epsilon up to about 8 and steps from about 100 to 1e4 (addition; removal
+    is up to thirty times wider near its largest epsilon, which the symmetrised curve does not use). Fewer
+    steps, and rare large losses, go to a lattice: relative 1e-4 to 5e-2. Where neither fits (1e5 rarely
+    sampled steps, many kinds of steps) the answer is the worst case above and the two-sided test of the worst case
+    below, at most log 2 in epsilon apart, and ``notes`` say why.
+
+    By RETICENT:common-sign.
+
+    Args:
+        mechanism: one run, or several of one model: the sign is the same in all of them.
+
+    Raises:
+        UnsupportedError: another sampler than Poisson, or no noise.
+    """
+    runs = _runs(mechanism)
+    if any(run.sampler is not Sampler.POISSON for run in runs):
+        raise UnsupportedError("the common-sign curve is known for Poisson sampling only; use the worst case")
+    if any(run.noise_multiplier == 0.0 for run in runs):
+        raise UnsupportedError("without noise the sign is seen: use the worst case")
+    drawn, squared = _kinds(runs)
+    if not drawn:
+        return Enclosure.exact(RelaxedGaussianTradeOff(squared, 1))
+    if len(drawn) == 1 and squared == 0.0 and drawn[0][1] == drawn[0][0].records == 1:
+        only = drawn[0][0]
+        return Enclosure.exact(subsampled(RelaxedGaussianTradeOff(only.slope**2, 1), only.rate))
+    kinds = [*drawn, *([(GaussianSign(1.0, math.sqrt(squared)), 1)] if squared > 0.0 else [])]
+    known = _sign_known(kinds)
+    cheap = two_sided(CheapBounds(known).below())
+    if float(cheap.delta(0.0)) > CURVE.disclosed:
+        return Enclosure(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, cheap)
+    try:
+        return _enclosure(kinds)
+    except NumericalError as error:
+        worst = compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic
+        return Enclosure(worst, two_sided(loudest_step(known)), (UNRESOLVED.format(error),))
+
+
+def _runs(mechanism: Mechanism) -> tuple[DPSGD, ...]:
+    parts = parts_of(mechanism)
+    runs = tuple(part for part in parts if isinstance(part, DPSGD))
+    if len(runs) < len(parts):
+        raise UnsupportedError("one unknown sign is followed through runs of DP-SGD only; use the worst case")
+    return runs
+
+
+def _kinds(runs: Sequence[DPSGD]) -> tuple[list[tuple[GaussianSign, int]], float]:
+    """Sampled steps, equal ones together, and the sum of (records / noise)^2 over releases of all data.
+
+    Given the sign the optimally weighted sum of these releases is sufficient: they are one release.
+    """
+    counts: Counter[GaussianSign] = Counter()
+    squared = 0.0
+    for run in runs:
+        if run.sample_rate == 1.0:
+            squared += run.steps * (run.records / run.noise_multiplier) ** 2
+        else:
+            counts[GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier, run.records)] += run.steps
+    return sorted(counts.items(), key=repr), squared
+
+
+def _sign_known(kinds: Kinds) -> list[Step]:
+    """The steps for an attacker who knows the sign."""
+    return [Step(kind.sign_known, steps) for kind, steps in kinds]
+
+
+def _enclosure(kinds: Kinds) -> Enclosure:
+    """By Fourier sums; where these do not fit on the lattice; far out, and where neither fits, from the worst case."""
+    if len(kinds) > _MOST_KINDS:
+        raise NumericalError(f"{len(kinds)} kinds of steps, at most {_MOST_KINDS} are followed")
+    if any(kind.records > 1 for kind, _ in kinds):
+        return Enclosure(*latticed(kinds))
+    bounds = _fourier(kinds, transform.enclose)
+    try:
+        fine = latticed(kinds) if bounds is None else bounds.sides()
+    except NumericalError as error:
+        return Enclosure(*_coarse(kinds), (UNRESOLVED.format(error),))
+    if fine.above.reaches(_DEEP):
+        return Enclosure(*fine)
+    coarse = _coarse(kinds)
+    return Enclosure(strictest([fine.above, coarse.above]), hull([fine.below, coarse.below]))  # at every threshold
+
+
+def _fourier(kinds: Kinds, route: Callable[[Kinds, float], Answer]) -> Answer | None:
+    """``route`` with the least blur that fits; None where a transform does not decay: few steps, or little noise."""
+    decays = all(kind.rate < 1.0 and 1.0 / kind.slope >= _LEAST_NOISE and steps > _FEW for kind, steps in kinds)
+    for blur in _BLURS if decays else ():
+        with contextlib.suppress(NumericalError):
+            return route(kinds, blur)
+    return None
+
+
+def latticed(kinds: lattice.Kinds, points: int = lattice.POINTS) -> Sides:
+    """From the lattice of both losses.
+
+    Args:
+        kinds: one step of each kind, and how often it runs.
+        points: of the lattice, about.
+
+    Raises:
+        NumericalError: it cannot follow the losses.
+    """
+    with np.errstate(all="ignore"):  # what overflows becomes a trivial bound
+        return lattice.enclose(kinds, points=points).sides()
+
+
+def _coarse(kinds: Kinds) -> Sides:
+    """From the worst case alone: one-sided losses above, a two-sided test below."""
+    with np.errstate(invalid="ignore"):
+        above, below = Lattice(points=_COARSE_POINTS).answer(_sign_known(kinds)).sides
+    return Sides(_halved(above, kinds), two_sided(below))
+
+
+def two_sided(one_sided: Polygon) -> Polygon:
+    """ "Reject if L+ or L- is large": at most twice the false positives of one half, no more false negatives.
+
+    Args:
+        one_sided: a curve for an attacker who knows the sign.
+    """
+    corners = one_sided.vertices
+    fpr = np.minimum(corners.fpr + LOG_2, 0.0)
+    return polygon_through(LogErrors(fpr, log1mexp(fpr), corners.fnr, corners.tpr))
+
+
+def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
+    """Upper bound on the add direction far out, where only one of the two signs can be likely.
+
+    With x = e^{L+}/2, y = e^{L-}/2 and any 0 < t < 1: (x + y - K)_+ <= (x - (1-t)K)_+ + (y - (1-t)K)_+
+    + (x + y) 1{x, y > tK}, hence delta(l) <= delta_worst(l + log 2(1-t)) + Q+(L- > l + log 2t), and the
+    last term has a Chernoff bound.
+    """
+    moments = np.zeros(len(_TILTS))
+    for kind, steps in kinds:
+        nodes = FoldedNodes.of(kind, _TILT_SPACING)
+        moments += [steps * nodes.log_moment(1.0 + t, abs(1.0 - t)) for t in _TILTS]
+    slopes = worst.log_slopes[np.isfinite(worst.log_slopes)]
+    ratio = np.unique(np.clip(np.concatenate([slopes, slopes - LOG_2, [0.0]]), -_FURTHEST, _FURTHEST))
+    forward = np.maximum(ratio, 0.0)
+    best = worst.log_delta(forward)
+    for share in _SHARES:
+        one_sign = worst.log_delta(forward + LOG_2 + np.log1p(-share))
+        level = forward + np.log(2.0 * share)
+        both = np.min(moments[None, :] - _TILTS[None, :] * level[:, None], axis=1)
+        best = np.minimum(best, np.logaddexp(one_sign, both))
+    log_delta = np.where(ratio >= 0.0, best, worst.reversed.log_delta(np.maximum(-ratio, 0.0)))
+    return polygon_above(ratio, np.minimum(log_delta, 0.0))
+
+
+def no_more_than(worst: TradeOff, above: TradeOff) -> TradeOff:
+    """Both directions of ``above``, or the worst case wherever that is the smaller bound.
+
+    Args:
+        worst: the worst case, both directions.
+        above: a bound, of one direction.
+    """
+    curve = both_directions(above, safest)
+    return strictest([curve, worst]) if isinstance(curve, Polygon) else curve
+
+
+def both_directions(curve: TradeOff, join: Callable[[list[Polygon]], Polygon]) -> TradeOff:
+    """Both directions at once: the symmetrised curve.
+
+    Args:
+        curve: of one direction.
+        join: ``hull`` for what is attained, ``safest`` for a bound.
+    """
+    return join([curve, curve.reversed]) if isinstance(curve, Polygon) else symmetrised(curve)

@@ -1,0 +1,327 @@
+"""The common sign on a two-dimensional lattice: few steps, or rare large losses.
+
+In the notation of ``step``: upper side, each pair (l+, l-) is spread over points around it so that the means of
+e^{b+a} and e^{b-a} stay, that is the masses of absent, present with + and present with -: the lattice experiment
+determines the true one. Lower side: each step reports the nearest lattice point only; any region of the sum is a legal
+test. Steps may differ: given the sign they are independent, and all use one pair of pitches. docs/relaxed-dpsgd.md has
+the error terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logsumexp
+
+from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
+from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
+from reticent.adversaries.relaxed.sign.step import Bounds
+from reticent.curves._logs import EPS, LOG_2, TINY
+from reticent.errors import NumericalError
+
+_TAIL = 1e-11  # probability that a sum may leave its window by
+_ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
+_DOUBLES = 16.0  # sum of losses that costs as much rounding again, in its exponential
+_FURTHEST = 200.0  # threshold
+_COUNT, POINTS = 2000, 2**21  # thresholds; points of a lattice, where nobody says
+_NEGLIGIBLE = 1e-24  # lattice points with less mass are left out, on the safe side
+_LARGEST_LOSS = 600.0  # of one step: beyond it e^loss is out of reach
+_LONGEST = 2**31  # points of one axis
+_APART = 1e-9  # of two thresholds
+_LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the window
+_OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how often pitches are fitted to them
+_COARSEST = 50.0  # distance of two points, in nats: losses are a small part of that, and e^700 is no number
+_ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
+_MARGIN, _WALK = 8, 6.0  # cells beside it; and standard deviations of the walk to lattice points
+_CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
+_MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
+Kinds = Sequence[tuple[SignNoise, int]]
+"""One step of each kind, and how often it runs."""
+_Composed = tuple[np.ndarray, float]  # masses of the sum, and a bound on the sum of their errors
+_CHERNOFF = np.geomspace(1e-3, 1e6, 181)  # exponents
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """``size`` indices from ``first``, ``pitch`` apart in the loss; and the Chernoff exponents that chose them."""
+
+    pitch: float
+    first: int
+    size: int
+    up: float
+    down: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One kind of step: its b is ``centre`` at y = 0; ``cell`` is the width of a cell of y."""
+
+    noise: SignNoise
+    steps: int
+    centre: float
+    cell: float
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaneLattice:
+    """The lattice of all kinds: a = i * a.pitch, b = centre of the kind + j * b.pitch."""
+
+    kinds: tuple[_Kind, ...]
+    a: _Window
+    b: _Window
+
+
+@dataclass(frozen=True, slots=True)
+class _PlaneLaw:
+    """Masses of one step on lattice points (i, j), under "absent" and under "present with +"."""
+
+    i: np.ndarray
+    j: np.ndarray
+    absent: np.ndarray
+    present: np.ndarray
+
+
+def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
+    """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
+
+    Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
+
+    Raises:
+        NumericalError: the lattice cannot follow the losses.
+    """
+    plan = _plan(kinds, points)
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, [_connected(plan, k) for k in plan.kinds])
+    thresholds = _thresholds(ratio, absent, present, count)
+    lost = sum(steps * noise.lost for noise, steps in kinds)
+    q, p = (_above(thresholds, ratio, mass) for mass in (present, absent))
+    grown, shrunk = np.exp(np.maximum(thresholds, 0.0)), np.exp(np.minimum(thresholds, 0.0))
+    largest = plan.a.pitch * plan.a.size + plan.b.pitch * plan.b.size  # sum of losses, roughly
+    rounding = sum(steps for _, steps in kinds) * _ROUNDING * (1.0 + largest / _DOUBLES)  # relative, of every mass
+    add = q - grown * p + rounding * (q + grown * p) + slack_present + grown * slack_absent
+    q, p = present.sum() - q, absent.sum() - p
+    remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
+    delta = np.where(thresholds >= 0.0, add, remove) + lost
+    fpr, fnr = _tests(plan, thresholds, lost + rounding)
+    return Bounds(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
+
+
+def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
+    """Errors of "reject if the label of the sum has a likelihood ratio above the threshold"."""
+    laws, distances = zip(*(_labelled(plan, kind) for kind in plan.kinds), strict=True)
+    distance = sum(kind.steps * each for kind, each in zip(plan.kinds, distances, strict=True))
+    ratio, (absent, slack_absent), (present, slack_present) = _sums(plan, laws, distance)
+    fpr = _above(thresholds, ratio, absent) + slack_absent + lost
+    fnr = present.sum() - _above(thresholds, ratio, present) + slack_present + lost
+    return np.minimum(fpr, 1.0), np.minimum(fnr, 1.0)
+
+
+def _sums(
+    plan: _PlaneLattice, laws: Sequence[_PlaneLaw], distance: float = 0.0
+) -> tuple[np.ndarray, _Composed, _Composed]:
+    """After all steps: log LR of points that carry mass, B taken ``distance`` further; masses there, with slack."""
+    sums = [_composed(plan, laws, masses) for masses in ([k.absent for k in laws], [k.present for k in laws])]
+    live = np.flatnonzero((sums[0][0] > _NEGLIGIBLE) | (sums[1][0] > _NEGLIGIBLE))
+    a = np.abs(plan.a.pitch * (plan.a.first + live // plan.b.size))
+    centre = sum(kind.steps * kind.centre for kind in plan.kinds) + distance
+    b = centre + plan.b.pitch * (plan.b.first + live % plan.b.size)
+    ratio = b + a + np.log1p(np.exp(-2.0 * a)) - LOG_2  # b + log cosh a
+    absent, present = ((mass[live], slack + 2.0 * _NEGLIGIBLE * len(mass)) for mass, slack in sums)
+    return ratio, absent, present
+
+
+def _above(thresholds: np.ndarray, ratio: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Per threshold, the mass with a larger ratio."""
+    cells = np.bincount(np.searchsorted(thresholds, ratio), mass, minlength=len(thresholds) + 1)
+    return np.cumsum(cells[::-1])[::-1][1:]
+
+
+def _thresholds(ratio: np.ndarray, absent: np.ndarray, present: np.ndarray, count: int) -> np.ndarray:
+    """0, evenly spaced ones over what matters, and quantiles of the mean of both laws."""
+    order = np.argsort(ratio)
+    total = np.cumsum(0.5 * (absent + present)[order])
+    levels = total[-1] * np.linspace(0.0, 1.0, count // 2 + 2)[1:-1]
+    quantiles = ratio[order[np.searchsorted(total, levels)]]
+    ends = ratio[order[np.searchsorted(total, [_TAIL, total[-1] * (1.0 - _TAIL)])]]
+    sides = [np.linspace(0.0, end, count // 4) for end in np.clip(ends, -_FURTHEST, _FURTHEST)]
+    chosen = np.unique(np.clip(np.concatenate([quantiles, *sides]), -_FURTHEST, _FURTHEST))
+    apart = np.append(True, np.diff(chosen) > _APART)
+    chosen = chosen[apart & (np.abs(chosen) > _APART)]
+    return np.sort(np.append(chosen, 0.0))
+
+
+def _composed(plan: _PlaneLattice, laws: Sequence[_PlaneLaw], masses: Sequence[np.ndarray]) -> _Composed:
+    """Masses of the sum on the window, row by row, and a bound on the sum of errors, wrap-around included.
+
+    The two indices are packed into one: the second one's sum stays inside its window, so nothing carries.
+    """
+    parts = []
+    for kind, law, mass in zip(plan.kinds, laws, masses, strict=True):
+        exponents = np.abs(plan.a.pitch * law.i) + np.abs(plan.b.pitch * law.j) + 2.0 * abs(kind.centre)
+        parts.append(GridStep(law.i * plan.b.size + law.j, mass, exponents, kind.steps))
+    points = plan.a.size * plan.b.size
+    composed, slack = power(parts, points, plan.a.first * plan.b.size + plan.b.first)
+    for indices, window in (([law.i for law in laws], plan.a), ([law.j for law in laws], plan.b)):
+        pitch = window.pitch
+        axes = [
+            _marginal(index, mass, pitch, kind.steps)
+            for index, mass, kind in zip(indices, masses, plan.kinds, strict=True)
+        ]
+        largest = _LARGEST_TILT / (pitch * window.size)
+        slack += outside(axes, pitch * window.first, window.size, pitch, (window.up, window.down), largest)
+    if not slack < _MOST_SLACK:
+        raise NumericalError(f"sign lattice of {points} points: rounding and wrap-around {slack:.1e}")
+    return composed, slack
+
+
+def _marginal(index: np.ndarray, mass: np.ndarray, pitch: float, steps: int) -> Tilted:
+    """One kind of step seen along one axis."""
+    first = int(index.min())
+    total = np.bincount(index - first, mass)
+    return Tilted(pitch * (first + np.arange(len(total))), total, steps)
+
+
+def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
+    """Each cell of y on three points around its arc of (e^{l+}, e^{l-}), each of these on four lattice points.
+
+    The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
+    """
+    noise = kind.noise
+    y, weight, ends = noise.quadrature(kind.cell)
+    up, down = noise.loss(ends), noise.loss(-ends)
+    x1 = _position(noise.loss(y) - up[:-1, None], np.diff(up)[:, None])
+    y0 = _position(noise.loss(-y) - down[1:, None], -np.diff(down)[:, None])
+    # Where one of the two is flat its position is noise, and does not matter: the other keeps its share.
+    steeper = (np.diff(up) >= -np.diff(down))[:, None]
+    x1, y0 = np.where(steeper, x1, np.minimum(x1, 1.0 - y0)), np.where(steeper, np.minimum(y0, 1.0 - x1), y0)
+    masses = [(weight * share).sum(axis=1) for share in (y0, x1, 1.0 - x1 - y0)]
+    corners = [(up[:-1], down[:-1]), (up[1:], down[1:]), (up[:-1], down[1:])]
+    up, down = (np.concatenate([corner[k] for corner in corners]) for k in (0, 1))
+    return _spread(0.5 * (up - down), 0.5 * (up + down) - kind.centre, np.concatenate(masses), plan, kind.centre)
+
+
+def _position(loss: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """Where e^loss lies between 1 and e^length > 1, from 0 to 1; 0 where these are the same number."""
+    return np.clip(np.expm1(loss) / np.where(length > 0.0, np.expm1(length), 1.0), 0.0, 1.0)
+
+
+def _spread(a: np.ndarray, b: np.ndarray, mass: np.ndarray, plan: _PlaneLattice, centre: float) -> _PlaneLaw:
+    """Points (a, b) on the lattice points around them; the means of e^{b+a} and of e^{b-a} stay.
+
+    a moves to its neighbours with E e^a / E e^-a kept; the factor by which both means grow is taken from b.
+    """
+    i = np.floor(a / plan.a.pitch).astype(np.int64)
+    left, right = a - plan.a.pitch * i, plan.a.pitch * (i + 1) - a
+    share = np.clip(np.sinh(left) / (np.sinh(left) + np.sinh(right)), 0.0, 1.0)
+    growth = (1.0 - share) * np.exp(-left) + share * np.exp(right)
+    b = b - np.log(growth)
+    j = np.floor(b / plan.b.pitch).astype(np.int64)
+    up = _position(b - plan.b.pitch * j, np.array(plan.b.pitch))
+    shares = [(1.0 - share) * (1.0 - up), share * (1.0 - up), (1.0 - share) * up, share * up]
+    absent = np.concatenate([mass * part for part in shares])
+    i, j = np.concatenate([i, i + 1, i, i + 1]), np.concatenate([j, j, j + 1, j + 1])
+    return _gathered(i, j, absent, absent * np.exp(centre + plan.a.pitch * i + plan.b.pitch * j))
+
+
+def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
+    """The masses of each cell of y on the nearest lattice point; and the mean distance of b from its label."""
+    noise = kind.noise
+    y, weight, ends = noise.quadrature(kind.cell)
+    a, b = odd_and_even(noise, 0.5 * (ends[1:] + ends[:-1]))
+    b = b - kind.centre
+    i, j = np.rint(a / plan.a.pitch).astype(np.int64), np.rint(b / plan.b.pitch).astype(np.int64)
+    absent, present = weight.sum(axis=1), (weight * np.exp(noise.loss(y))).sum(axis=1)
+    distance = float((absent + present) @ (b - plan.b.pitch * j)) / 2.0
+    return _gathered(i, j, absent, present), distance
+
+
+def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _PlaneLaw:
+    """Masses that share a lattice point, added up."""
+    span = int(j.max() - j.min()) + 1
+    keys, where = np.unique((i - i.min()) * span + (j - j.min()), return_inverse=True)
+    absent, present = np.bincount(where, absent), np.bincount(where, present)
+    return _PlaneLaw(keys // span + i.min(), keys % span + j.min(), absent, present)
+
+
+def _plan(kinds: Kinds, points: int) -> _PlaneLattice:
+    """Windows by Chernoff, under "absent" and "present with +"; pitches that cost the ratio about the same."""
+    sketches = [_Sketch.of(noise, steps) for noise, steps in kinds]
+    ends = [
+        [max(_end(sketches, [sign * x for x in losses], tilt) for tilt in (0.0, 1.0)) for sign in (1.0, -1.0)]
+        for losses in ([k.a for k in sketches], [k.b for k in sketches])
+    ]
+    lengths = [_ROOM * (max(high[0], 0.0) + max(low[0], 0.0)) for high, low in ends]
+    if not np.all(np.isfinite(lengths)):
+        raise NumericalError("sign lattice: no Chernoff bound")
+    # Moving to lattice points spreads either sum by the root of the number of steps, in cells.
+    margin = _MARGIN + int(_WALK * np.sqrt(sum(steps for _, steps in kinds)))
+    # log LR = B + log cosh A moves by tanh A per unit of A; tails matter, hence twice the deviation of A.
+    deviation = np.sqrt(sum(k.steps * float(np.exp(k.log_mass) @ k.a**2) for k in sketches))
+    pitches, sizes = _pitches(lengths, min(2.0 * deviation, 1.0), margin, points)
+    windows = [
+        _Window(h, -int(_LOW_ROOM * max(low[0], 0.0) / h) - margin, size, high[1], low[1])
+        for h, size, (high, low) in zip(pitches, sizes, ends, strict=True)
+    ]
+    planned = [_Kind(k.noise, k.steps, k.centre, k.cell(pitches)) for k in sketches]
+    return _PlaneLattice(tuple(planned), windows[0], windows[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sketch:
+    """One kind of step on evenly spaced observations: enough to choose windows and cells. b is less its ``centre``."""
+
+    noise: SignNoise
+    steps: int
+    centre: float
+    log_mass: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    slopes: tuple[float, float]
+
+    @classmethod
+    def of(cls, noise: SignNoise, steps: int) -> _Sketch:
+        y, log_mass = noise.planned()
+        up, down = noise.loss(y), noise.loss(-y)
+        if not float(up[-1]) < _LARGEST_LOSS:
+            raise NumericalError("sign lattice: the losses are too large")
+        centre = float(up[len(y) // 2])
+        a, b = 0.5 * (up - down), 0.5 * (up + down) - centre
+        both = np.exp(log_mass) * (1.0 + np.exp(up))
+        slope_a, slope_b = (float(np.sqrt(both @ np.gradient(x, y) ** 2 / both.sum())) for x in (a, b))
+        return cls(noise, steps, centre, log_mass, a, b, (slope_a, slope_b))
+
+    def cell(self, pitches: tuple[float, float]) -> float:
+        """Narrow enough for quadrature, and for cells that are smaller than those of the lattice."""
+        return min(self.noise.finest, *(_CELL * h / max(x, TINY) for h, x in zip(pitches, self.slopes, strict=True)))
+
+
+def _pitches(
+    lengths: list[float], ratio: float, margin: int, points: int
+) -> tuple[tuple[float, float], tuple[int, int]]:
+    """Pitches of a and of b, ``ratio`` times as wide, and sizes of windows whose product is about ``points``."""
+    from scipy.fft import next_fast_len  # costly to import, and only this asks for it
+
+    pitch = np.sqrt(lengths[0] * lengths[1] / (points * ratio))
+    for _ in range(_FITTINGS):
+        pitches = pitch, pitch * ratio
+        if not all(x / h <= _LONGEST for x, h in zip(lengths, pitches, strict=True)):  # no transform is that long
+            raise NumericalError("sign lattice: its window needs too many points")
+        rows, columns = (
+            next_fast_len(int(x / h) + 2 * margin, real=True) for x, h in zip(lengths, pitches, strict=True)
+        )
+        pitch *= np.sqrt(rows * columns / points)
+    if rows * columns > _OVERSIZE * points:
+        raise NumericalError(f"sign lattice: {rows} x {columns} points would be needed")
+    if not max(pitches) < _COARSEST:
+        raise NumericalError(f"sign lattice: its points would be {max(pitches):.1e} nats apart")
+    return pitches, (rows, columns)
+
+
+def _end(sketches: Sequence[_Sketch], losses: Sequence[np.ndarray], tilt: float) -> tuple[float, float]:
+    """(smallest y with P(S > y) <= _TAIL by Chernoff, its exponent), under "absent" or, with tilt 1, "present"."""
+    logs = np.zeros(len(_CHERNOFF))
+    for kind, loss in zip(sketches, losses, strict=True):
+        law = kind.log_mass + tilt * (kind.centre + kind.b + kind.a)
+        logs += kind.steps * logsumexp(law + np.multiply.outer(_CHERNOFF, loss), axis=1)
+    return window_end(logs, _CHERNOFF, _TAIL)

@@ -1,0 +1,438 @@
+"""Two-dimensional Fourier route of the common sign; docs/relaxed-dpsgd.md derives every bound.
+
+In the notation of ``step``, the likelihood ratio e^B cosh A has on the line Re s = c < 0 the Mellin transform
+
+    H(s) = E[e^{sB} cosh^s A] = (1/2 pi) int K_s(w) phi(s, w)^T dw,    phi(s, w) = E[e^{s b + i w a}],
+
+(of steps that differ, the product of their phi) with K_s the Fourier transform of cosh^s, a product of Gamma
+functions. (A, B) is blurred by a Gaussian of standard deviation ``blur``: above, the blur is a martingale for the
+likelihood ratio, so it only helps the attacker; below, it is noise that the attacker adds, so its test is a legal
+one. It makes every integral converge with a known tail, and it costs both sides once, not once per step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import erfc, loggamma
+
+from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
+from reticent.adversaries.relaxed.sign.step import (
+    REACH,
+    Bounds,
+    FoldedNodes,
+    TiltedLaw,
+    TransformTable,
+    largest_outside,
+)
+from reticent.curves._logs import EPS, TINY
+from reticent.curves.polygon import mirrored
+from reticent.errors import NumericalError
+
+_LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
+_ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
+_CUT = 9.0  # standard deviations of the blur in frequency
+_LOG_TINY = math.log(1e-8)  # delta at the last threshold
+_MOST_FREQUENCIES = 6_000_000  # pairs of them, of one box
+_MOST_COARSE_NODES = 20_000  # beyond which the frequencies cannot be summed in time either
+_OUTSIDE = 1e-17  # of |phi|^T relative to its value on the real line, outside the box
+_FINE, _COARSE = 40.0, 14.0  # exponents of the strip bound
+_COARSE_REACH = 5.5  # deviations of y that coarse nodes cover: beyond lies less than 1e-7
+_WIDENED = 1.4  # by which a box of frequencies grows that was too small
+_ROUGH_SPACING = 0.02  # of nodes for real moments
+_ULPS = 1e-15  # relative rounding of sums that leave this file
+_LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
+_COUNT, _COARSE_COUNT = 480, 48  # thresholds to either side of 0: those that are answered, those that place them
+_RISE = 1e-3  # of -log delta from one coarse threshold to the next, at least
+_CHERNOFF = np.geomspace(1e-3, 1e3, 61)  # exponents that plan the grids, over the deviation of A
+_FURTHEST_LINE, _HALVINGS = 1e4, 60  # the line that is looked for, in the same units, and the search for it
+_LESS, _MORE = 0.25, 4.0  # multiples of the line at which the copies up and down in B are planned
+_BESIDE = 36.0  # exponent that makes A beyond half the width negligible
+_NORMAL = np.linspace(-8.0, 8.0, 161)  # in standard deviations: grid for a variance
+_BOXES = 6  # that are tried
+_LOOKED = 0.03, 1.0  # shares of the blur's reach in which the decay is looked for, one after the other
+_NEAREST, _PLACES = 2e-3, 160  # the first place there, as a share, and how many
+_GUESSED = 0.1  # of _OUTSIDE, for a guess
+_FINEST_SPACING, _WIDEST_SPACING, _STRIP_SPACING = 1e-4, 0.25, 0.04  # of nodes in y; of places on the strip's edge
+_THIN, _THICK, _STRIPS = 0.01, 6.0, 16  # half widths of strips that are tried, and how many
+_SINGULAR = 0.9  # of the way to the first singularity: no strip is wider
+_BLOCK = 400_000  # frequencies at once
+_ROUNDED, _PER_EXPONENT = 40.0, 4.0  # eps of one term, and for each unit of its exponents
+_BESIDE_EXPONENTS = np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0])  # of Chernoff bounds, over the deviation of A
+_BESIDE_TILTS = np.geomspace(0.1, 40.0, 30)  # of A in these bounds, in the same units
+_BELOW = np.array([1.5, 2.0, 3.0, 4.0, 6.0, 10.0])  # exponents of Chernoff bounds on copies down in B, over the line
+
+
+@dataclass(frozen=True, slots=True)
+class _FourierPlan:
+    """Line, grids and blur. Frequencies are tau_j = j dtau (0 <= j < taus) of B and w_k = k dw (0 <= k < omegas) of A.
+
+    Attributes:
+        kinds: the steps.
+        rough: nodes for real moments, of each kind.
+        line: c < 0.
+        low, high: the thresholds of interest are in [-low, high].
+        blur_a, blur_b: standard deviations.
+        outside: bound on |phi|^T outside the box, relative to its value on the real line.
+    """
+
+    kinds: Kinds
+    rough: Sequence[FoldedNodes]
+    blur_a: float
+    blur_b: float
+    line: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    dtau: float = 1.0
+    taus: int = 0
+    dw: float = 1.0
+    omegas: int = 0
+    outside: float = 0.0
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Where the blur alone has damped the frequencies of B and of A."""
+        return _CUT / self.blur_b, _CUT / self.blur_a
+
+    @property
+    def box(self) -> tuple[float, float]:
+        """The frequencies of B and of A that are summed."""
+        return self.taus * self.dtau, self.omegas * self.dw
+
+    @property
+    def blur_mean(self) -> float:
+        """Mean of the blur of B: E e^{blur of B} cosh(blur of A) = 1."""
+        return -0.5 * (self.blur_a**2 + self.blur_b**2)
+
+    def cumulant(self, s: float, w: float) -> float:
+        """log E_P e^{s B + w A} after all steps, blurred; real arguments."""
+        noise = 0.5 * (self.blur_b * s) ** 2 + 0.5 * (self.blur_a * w) ** 2 + self.blur_mean * s
+        return self.total(lambda nodes: nodes.log_moment(s, w)) + noise
+
+    def total(self, of: Callable[[FoldedNodes], float]) -> float:
+        """Sum over all steps of what ``of`` finds on the nodes of one."""
+        return sum(steps * of(nodes) for (_, steps), nodes in zip(self.kinds, self.rough, strict=True))
+
+    def points(self) -> np.ndarray:
+        """s_j = c + i tau_j on the line."""
+        return self.line + 1j * self.dtau * np.arange(self.taus)
+
+
+def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
+    """Certified bounds at ``count`` thresholds per direction.
+
+    Args:
+        kinds: sampled steps, of each kind so many that its transform decays.
+        blur: standard deviation of the blur relative to those of A and of the log likelihood ratio.
+
+    Raises:
+        NumericalError: the frequencies needed do not fit the budget; a larger ``blur`` needs fewer.
+    """
+    plan = _plan(kinds, blur)
+    transforms = _transforms(plan)
+    low, high = np.linspace(-plan.low, 0.0, _COARSE_COUNT), np.linspace(0.0, plan.high, _COARSE_COUNT)
+    coarse = np.concatenate([low[:-1], high])
+    thresholds = _even_thresholds(coarse, _invert(plan, transforms, coarse)[0], count)
+    put, fpr, fnr = _invert(plan, transforms, thresholds)
+    # Put-call parity where l >= 0; the rounding of what is left is added.
+    above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
+    delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
+    return Bounds(thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
+
+
+def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
+    """delta(epsilon >= 0) of the add direction without any certificate: for steering, never for claims.
+
+    Args:
+        kinds: sampled steps.
+        blur: as for ``enclose``.
+
+    Raises:
+        NumericalError: the frequencies needed do not fit the budget.
+    """
+    plan = _plan(kinds, blur, prove=False)
+    absent, _, _ = _transforms(plan)
+    s = plan.points()
+    weights = absent / (s * (s - 1.0)) * (plan.dtau / math.pi)
+    weights[0] *= 0.5
+
+    def delta(epsilon: np.ndarray) -> np.ndarray:
+        return 1.0 - np.exp(epsilon) + np.exp(epsilon) * (np.exp(-np.outer(epsilon, s)) @ weights).real
+
+    return delta
+
+
+def _even_thresholds(ratio: np.ndarray, put: np.ndarray, count: int) -> np.ndarray:
+    """Thresholds between which log delta moves by equal amounts, down to where the error takes over."""
+    zero = int(np.searchsorted(ratio, 0.0))
+    halves = []
+    for size, delta in (
+        (ratio[zero:], (1.0 - np.exp(ratio) + put)[zero:]),
+        (-ratio[zero::-1], (put * np.exp(-ratio))[zero::-1]),
+    ):
+        log_delta = np.log(np.clip(delta, math.exp(_LOG_TINY), 1.0))
+        last = int(np.argmin(log_delta)) or 1
+        depth = np.maximum.accumulate(-log_delta[: last + 1])
+        depth = depth - depth[0] + _RISE * np.arange(last + 1)
+        halves.append(np.interp(np.linspace(0.0, depth[-1], count), depth, size[: last + 1]))
+    return mirrored(-halves[1], halves[0])
+
+
+def _invert(
+    plan: _FourierPlan, transforms: tuple[np.ndarray, np.ndarray, float], ratio: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """E_P (e^l - LR)_+ and both errors of the tests "LR > e^l" at ``ratio``, with every error on the safe side."""
+    absent, present, size = transforms
+    s = plan.points()
+    kernel = np.exp(-np.outer(ratio, s)) * (plan.dtau / math.pi)
+    kernel[:, 0] *= 0.5
+    sums = (kernel @ np.stack([absent / (s * (s - 1.0)), absent / s, present / s], axis=1)).real
+    error, alias = _error(plan, size, ratio), _alias(plan, ratio)
+    return (
+        np.maximum(np.exp(ratio) * (sums[:, 0] + error), 0.0),
+        np.clip(1.0 + sums[:, 1] + error + alias, 0.0, 1.0),
+        np.clip(error - sums[:, 2], 0.0, 1.0),
+    )
+
+
+def _plan(kinds: Kinds, blur: float, prove: bool = True) -> _FourierPlan:
+    plan = _FourierPlan(kinds, [FoldedNodes.of(step, _ROUGH_SPACING) for step, _ in kinds], 0.0, 0.0)
+    scale = math.sqrt(plan.total(FoldedNodes.square))
+    spread = plan.total(lambda nodes: float(nodes.weight @ (nodes.b - nodes.weight @ nodes.b) ** 2))
+    plan = replace(plan, blur_a=blur * scale, blur_b=blur * math.sqrt(spread + _log_cosh_variance(scale)))
+    cumulant, grid = plan.cumulant, _CHERNOFF / scale
+    high = min((cumulant(1.0 + t, 1.0 + t) - _LOG_TINY) / t for t in grid)
+    low = min((cumulant(-t, 0.0) - _LOG_TINY) / t for t in grid)
+    line, right = 0.0, _FURTHEST_LINE / scale
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (line + right)
+        line, right = (middle, right) if cumulant(-middle, 0.0) + middle * high < _LOG_MAGNITUDE else (line, middle)
+    period = (cumulant(-_MORE * line, 0.0) + _MORE * line * high + _ALIAS) / ((_MORE - 1.0) * line)
+    period = max(period, (_ALIAS + line * high) / ((1.0 - _LESS) * line))
+    width = 2.0 * min((cumulant(0.0, t) + _BESIDE) / t for t in grid)
+    width = max(width, 2.0 * (high + low + math.log(2.0)) + width)
+    dtau, dw = _commensurate(2.0 * math.pi / period, 2.0 * math.pi / width)
+    return _boxed(replace(plan, line=-line, low=float(low), high=float(high), dtau=float(dtau), dw=float(dw)), prove)
+
+
+def _log_cosh_variance(scale: float) -> float:
+    """Variance of log cosh of a centred normal."""
+    x = scale * _NORMAL
+    weight = np.exp(-0.5 * (x / scale) ** 2)
+    value = np.abs(x) + np.log1p(np.exp(-2.0 * np.abs(x)))
+    mean = weight @ value / weight.sum()
+    return float(weight @ (value - mean) ** 2 / weight.sum())
+
+
+def _commensurate(dtau: float, dw: float) -> tuple[float, float]:
+    """Shrunk so that one is a whole multiple of the other: the Gamma functions become one table."""
+    if dw >= dtau:
+        return dtau, dtau * math.floor(dw / dtau)
+    return dw * math.floor(dtau / dw), dw
+
+
+def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
+    """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
+    tau, omega = _decay(plan)
+    for _ in range(_BOXES):
+        taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
+        omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
+        if taus * omegas > _MOST_FREQUENCIES:
+            break
+        boxed = replace(plan, taus=taus, omegas=omegas)
+        whole = boxed.box[0] > plan.ends[0] and boxed.box[1] > plan.ends[1]
+        outside = 0.0 if whole or not prove else _outside(boxed)
+        if outside <= _OUTSIDE:
+            return replace(boxed, outside=outside)
+        tau, omega = _WIDENED * boxed.box[0], _WIDENED * boxed.box[1]
+    which = " and ".join(
+        f"noise_multiplier={1 / step.slope:g}, sample_rate={step.rate:g}, steps={steps}" for step, steps in plan.kinds
+    )
+    raise NumericalError(f"common-sign composition at {which} needs more than {_MOST_FREQUENCIES} frequencies")
+
+
+def _decay(plan: _FourierPlan) -> tuple[float, float]:
+    """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
+    for share in _LOOKED:
+        reach = share * plan.ends[0], share * plan.ends[1]
+        nodes, found, inside = _coarse_nodes(plan, reach), [], True
+        if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
+            raise NumericalError(f"common-sign composition: {needed} nodes would be needed")
+        for lift in (0.0, 1.0):
+            t, w = (np.geomspace(_NEAREST * end, end, _PLACES) for end in reach)
+            logs = np.zeros((2, len(t)))
+            for each, (_, steps) in zip(nodes, plan.kinds, strict=True):
+                law = TiltedLaw.of(each, plan.line, lift)
+                moduli = law.moduli(t, np.zeros(1))[:, 0], law.moduli(np.zeros(1), w)[0]
+                logs += steps * np.log(np.maximum(moduli, TINY))
+            for axis, log_modulus in zip((t, w), logs, strict=True):
+                above = np.flatnonzero(log_modulus > math.log(_GUESSED * _OUTSIDE))
+                last = int(above[-1]) if len(above) else 0
+                inside &= last < len(axis) - 1
+                found.append(float(axis[min(last + 1, len(axis) - 1)]))
+        if inside:
+            break
+    return max(found[0], found[2]), max(found[1], found[3])
+
+
+def _coarse_nodes(plan: _FourierPlan, frequencies: tuple[float, float]) -> list[FoldedNodes]:
+    """Enough for moduli to 1e-5 (see ``TiltedLaw``), for each kind of step."""
+    return [
+        FoldedNodes.of(step, _node_spacing(plan, step, frequencies, _COARSE, _COARSE_REACH), _COARSE_REACH)
+        for step, _ in plan.kinds
+    ]
+
+
+def _outside(plan: _FourierPlan) -> float:
+    """Bound on |phi/phi(c, 0)|^T outside the box but within the reach of the blur, for both laws."""
+    coarse, counts = _coarse_nodes(plan, plan.ends), [steps for _, steps in plan.kinds]
+    laws = ([TiltedLaw.of(nodes, plan.line, lift) for nodes in coarse] for lift in (0.0, 1.0))
+    return max(largest_outside(list(zip(law, counts, strict=True)), plan.box, plan.ends) for law in laws)
+
+
+def _node_spacing(
+    plan: _FourierPlan, step: GaussianSign, frequencies: tuple[float, float], exponent: float, reach: float = REACH
+) -> float:
+    """Spacing in y at which the strip bound of the trapezoid rule is e^-exponent up to ``frequencies``."""
+    slope = step.slope
+    y = np.arange(-reach - 2.0 * slope, reach + 2.0 * slope, _STRIP_SPACING)
+    best = _FINEST_SPACING
+    for d in np.geomspace(_THIN, min(_THICK, _SINGULAR * math.pi / slope), _STRIPS):
+        a, b = odd_and_even(step, y + 1j * d)
+        level = -0.5 * y * y + 0.5 * d * d + plan.line * b.real + np.maximum(b.real + np.abs(a.real), 0.0)
+        level = level + frequencies[0] * np.abs(b.imag) + frequencies[1] * np.abs(a.imag)
+        best = max(best, 2.0 * math.pi * d / (exponent + max(0.0, float(np.max(level)))))
+    return min(best, _WIDEST_SPACING)
+
+
+def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
+    """H(s_j) under P and under the mean of Q+ and Q-; and, in units of the machine epsilon, their rounding over |s|."""
+    tau, w = plan.dtau * np.arange(plan.taus), plan.dw * np.arange(plan.omegas)
+    nodes = [FoldedNodes.of(step, _node_spacing(plan, step, plan.box, _FINE)) for step, _ in plan.kinds]
+    tables = [TransformTable.of(each, steps, w) for each, (_, steps) in zip(nodes, plan.kinds, strict=True)]
+    gamma = _GammaTable(plan)
+    absent, present = np.empty(plan.taus, dtype=complex), np.empty(plan.taus, dtype=complex)
+    total = 0.0
+    block = max(1, _BLOCK // plan.omegas)
+    for start in range(0, plan.taus, block):
+        part = slice(start, min(start + block, plan.taus))
+        s = plan.line + 1j * tau[part]
+        kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]
+        kernel -= 0.5 * (plan.blur_a * w) ** 2
+        without, plus, minus = (sum(logs) for logs in zip(*(table.log_powers(s) for table in tables), strict=True))
+        doubt = _doubt(tables, s)
+        terms = np.exp(kernel + without)
+        absent[part] = _sum_over(terms, plan)
+        total += float(doubt @ np.abs(terms).sum(axis=1))
+        terms = np.exp(kernel + plus) + np.exp(kernel + minus)
+        present[part] = _sum_over(0.5 * terms, plan)
+        total += float(doubt @ np.abs(terms).sum(axis=1))
+    return absent, present, total * plan.dw * plan.dtau / math.pi**2
+
+
+def _doubt(tables: Sequence[TransformTable], s: np.ndarray) -> np.ndarray:
+    """Relative rounding error of one term over the machine epsilon, divided by |s|: exponents, powers, sums."""
+    powers = sum(
+        table.steps * np.abs(s) * float(table.nodes.weight @ np.abs(table.nodes.b)) + table.steps**0.5
+        for table in tables
+    )
+    return (_ROUNDED * len(tables) + _PER_EXPONENT * np.abs(loggamma(-s)) + _PER_EXPONENT * powers) / np.abs(s)
+
+
+def _sum_over(terms: np.ndarray, plan: _FourierPlan) -> np.ndarray:
+    """Trapezoid in w over the whole axis, from w >= 0."""
+    return (terms.sum(axis=1) - 0.5 * terms[:, 0]) * (plan.dw / math.pi)
+
+
+class _GammaTable:
+    """log of K_s(w) = 2^{-s-1} Gamma((iw-s)/2) Gamma((-iw-s)/2) / Gamma(-s) on a commensurate grid."""
+
+    def __init__(self, plan: _FourierPlan) -> None:
+        base = min(plan.dtau, plan.dw)
+        self._per_tau, per_w = round(plan.dtau / base), round(plan.dw / base)
+        self._w = per_w * np.arange(plan.omegas)
+        last = self._per_tau * (plan.taus - 1) + per_w * (plan.omegas - 1)
+        self._table = loggamma(0.5 * (-plan.line + 1j * base * np.arange(last + 1)))
+        self._points = plan.points()
+
+    def log_kernel(self, part: slice) -> np.ndarray:
+        """At the points s_j of ``part`` (rows) and all w_k."""
+        tau, s = self._per_tau * np.arange(part.start, part.stop)[:, None], self._points[part]
+        return self._at(self._w - tau) + self._at(-self._w - tau) - (loggamma(-s) + (s + 1.0) * math.log(2.0))[:, None]
+
+    def _at(self, index: np.ndarray) -> np.ndarray:
+        value = self._table[np.abs(index)]
+        return np.where(index < 0, value.conj(), value)
+
+
+def _error(plan: _FourierPlan, size: float, thresholds: np.ndarray) -> np.ndarray:
+    """Absolute error of P(log LR <= l) and Q(log LR <= l): frequencies left out, and rounding.
+
+    Times e^l it bounds that of the payoff as well, because |1/(s(s-1))| <= 1/|s| where Re s < 0.
+    """
+    far = 2.0 * erfc(_CUT / math.sqrt(2.0))
+    whole = 0.5 * math.pi / (plan.blur_a * plan.blur_b)
+    edges = (1.0 + plan.blur_b * plan.dtau) * (1.0 + plan.blur_a * plan.dw)
+    moment = max(_log_size(plan, 0.0), _log_size(plan, 1.0))
+    # log of int cosh^c, the largest modulus of K_s on the line
+    kernel = float(2.0 * loggamma(-0.5 * plan.line) - loggamma(-plan.line) - (plan.line + 1.0) * math.log(2.0))
+    level = math.exp(kernel + moment) / (2.0 * math.pi**2 * abs(plan.line))
+    truncation = 4.0 * whole * edges * (plan.outside + float(far)) * level
+    return np.exp(-plan.line * thresholds) * (truncation + EPS * size)
+
+
+def _log_size(plan: _FourierPlan, lift: float) -> float:
+    """log of the largest modulus of phi^T and of the blur's factor on the line, under P (lift 0) or Q+ (lift 1)."""
+    c = plan.line
+    blur = 0.5 * (plan.blur_b * c) ** 2 + plan.blur_mean * c
+    return plan.total(lambda nodes: nodes.log_moment(c + lift, lift)) + blur
+
+
+def _alias(plan: _FourierPlan, thresholds: np.ndarray) -> np.ndarray:
+    """Upper bound on what the shifted copies of (A, B) add to P(log LR <= l); they are all >= 0."""
+    period, width = 2.0 * math.pi / plan.dtau, 2.0 * math.pi / plan.dw
+    beside = _beside(plan, width, thresholds)
+    return beside + _above_in_b(plan, period, width, thresholds) + _below_in_b(plan, period, width, thresholds)
+
+
+def _beside(plan: _FourierPlan, width: float, thresholds: np.ndarray) -> np.ndarray:
+    """Copies in A alone: A itself beyond half the width, or a copy of the centre that reaches back."""
+    scale = math.sqrt(plan.total(FoldedNodes.square) + plan.blur_a**2)
+    best = np.full_like(thresholds, np.inf)
+    for theta in _BESIDE_EXPONENTS / scale:
+        back = 2.0 ** (1.0 + theta) * math.exp(-0.5 * theta * width) / -math.expm1(-theta * width)
+        reach = min(plan.cumulant(-theta, t) - 0.5 * t * width for t in _BESIDE_TILTS / scale)
+        far, near = (math.exp(min(x, _LARGEST_EXPONENT)) for x in (reach, plan.cumulant(-theta, 0.0)))
+        value = 2.0 * _copies(theta, width) * far + back * near
+        best = np.minimum(best, np.exp(np.minimum(theta * thresholds, _LARGEST_EXPONENT)) * value)
+    return best
+
+
+def _above_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+    """Copies up in B, each smaller by e^{c period}; Chernoff at a quarter of the line."""
+    line, theta = -plan.line, -_LESS * plan.line
+    fence = _copies(theta, width) * math.exp(plan.cumulant(-theta, 0.0))
+    return fence * np.exp(theta * thresholds) * _geometric((line - theta) * period)
+
+
+def _below_in_b(plan: _FourierPlan, period: float, width: float, thresholds: np.ndarray) -> np.ndarray:
+    """Copies down in B, each larger by e^{-c period} and further out; Chernoff beyond the line."""
+    line, best = -plan.line, np.full_like(thresholds, np.inf)
+    for theta in line * _BELOW:
+        log_size = plan.cumulant(-theta, 0.0) + theta * thresholds
+        fence = _copies(theta, width) * _geometric((theta - line) * period)
+        best = np.minimum(best, fence * np.exp(np.minimum(log_size, _LARGEST_EXPONENT)))
+    return best
+
+
+def _copies(theta: float, width: float) -> float:
+    """sup over x of sum over k of cosh^-theta(x + k width)."""
+    return 2.0 ** (1.0 + theta) / -math.expm1(-theta * width)
+
+
+def _geometric(exponent: float) -> float:
+    """Sum over k >= 1 of e^{-k exponent}."""
+    return math.exp(-exponent) / -math.expm1(-exponent)

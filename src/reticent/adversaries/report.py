@@ -1,0 +1,79 @@
+"""From assessments to the report that every door shows: each number is read off its curve here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reticent.adversaries.base import Assessment
+from reticent.adversaries.codec import parameters
+from reticent.mechanisms import Mechanism
+from reticent.mechanisms.codec import mechanism_record
+from reticent.risk import MU_FLOOR, mu_above
+from reticent.risk.report import (
+    MEASURES,
+    AssessmentRecord,
+    Number,
+    Questions,
+    RiskDocument,
+    condition_records,
+    condition_texts,
+)
+
+
+def assessment_record(
+    assessment: Assessment, questions: Questions, measured: Mapping[str, Any] | None = None
+) -> AssessmentRecord:
+    """Read every risk number off the curve of ``assessment``.
+
+    Args:
+        assessment: what to read.
+        questions: where the curve is read.
+        measured: what ``measures`` returned for the same curve and enclosure, to save the time.
+    """
+    who = assessment.adversary
+    return AssessmentRecord(
+        adversary=who.name,
+        label=who.label,
+        neighbouring=assessment.neighbouring.value,
+        method=assessment.method.value,
+        claim=assessment.claim.value,
+        **(measures(assessment, questions) if measured is None else measured),
+        theorems=list(assessment.theorems),
+        conditions=condition_records(assessment.conditions),
+        notes=list(assessment.notes),
+        parameters=parameters(who),
+        knows=who.knows,
+        lacks=assessment.lacks,
+        infers=who.infers,
+    )
+
+
+def measures(assessment: Assessment, questions: Questions) -> dict[str, Any]:
+    """Every risk number of the curve, by field of ``AssessmentRecord``."""
+    found: dict[str, Any] = {"mu_at_rates_above": {repr(MU_FLOOR): Number.of(assessment.measure(mu_above, MU_FLOOR))}}
+    for name, one in MEASURES.items():
+        if name == "mu":
+            found[one.field] = Number.of(assessment.mu())
+        elif one.place is None:
+            found[one.field] = Number.of(assessment.measure(one.read))
+        else:
+            places: tuple[float, ...] = getattr(questions, one.asked)
+            found[one.field] = {repr(float(x)): Number.of(assessment.measure(one.read, x)) for x in places}
+    return found
+
+
+def risk_document(
+    mechanism: Mechanism,
+    assessments: Sequence[Assessment],
+    questions: Questions,
+    skipped: Mapping[str, str],
+) -> RiskDocument:
+    """Everything that ``reticent risk`` prints, as one record."""
+    records = [assessment_record(a, questions) for a in assessments]
+    return RiskDocument(
+        mechanism=mechanism_record(mechanism),
+        assessments=records,
+        conditions=condition_texts(records),
+        skipped=dict(skipped),
+    )

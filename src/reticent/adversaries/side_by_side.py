@@ -1,0 +1,133 @@
+"""Several adversaries side by side, never without the worst case, and never above it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reticent.adversaries.base import Adversary, Assessment, Method
+from reticent.adversaries.seen import Witness, assess_seen
+from reticent.adversaries.worst_case import WorstCase
+from reticent.errors import DominanceError, ParameterError, UnsupportedError
+from reticent.mechanisms import Mechanism, Neighbouring
+
+_THRESHOLDS = np.array([-8.0, -3.0, -1.0, -0.3, 0.0, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0, 16.0])
+_TOLERANCE = 1e-6
+
+
+def assess(
+    mechanism: Mechanism,
+    adversaries: Sequence[Adversary],
+    neighbouring: Neighbouring | None = None,
+    method: Method | None = None,
+    witness: Witness | None = None,
+) -> tuple[Assessment, ...]:
+    """Assess each adversary, in the order given, with the worst case of each relation used.
+
+    A worst case that was not asked for is appended, one for each neighbouring relation in the results.
+
+    Args:
+        mechanism: what was released.
+        adversaries: who attacks, in the order of the answers.
+        neighbouring: None means each adversary's own ``relation``.
+        method: None means each adversary's own; one that does not answer it uses its own and says so.
+        witness: the ledger of the run; None where only parameters are known.
+
+    Raises:
+        DominanceError: a certified curve came out stronger than the worst case of the same release.
+        UnsupportedError: nothing is proven for one of the combinations.
+    """
+    results = [
+        _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness)
+        for adversary in adversaries
+    ]
+    worst = {r.neighbouring: r for r in results if isinstance(r.adversary, WorstCase)}
+    for result in tuple(results):
+        if result.neighbouring not in worst:
+            worst[result.neighbouring] = assess_seen(WorstCase(), mechanism, result.neighbouring, Method.EXACT, witness)
+            results.append(worst[result.neighbouring])
+        check_dominance(result, worst[result.neighbouring])
+    return tuple(results)
+
+
+def assess_answerable(
+    mechanism: Mechanism,
+    adversaries: Sequence[Adversary],
+    neighbouring: Neighbouring | None = None,
+    method: Method | None = None,
+    witness: Witness | None = None,
+) -> tuple[tuple[Assessment, ...], dict[str, str]]:
+    """Like ``assess``, but an adversary that cannot be answered is left out, with its reason by name.
+
+    Args:
+        mechanism: what was released.
+        adversaries: who attacks, in the order of the answers.
+        neighbouring: None means each adversary's own ``relation``.
+        method: None means each adversary's own.
+        witness: as for ``assess``.
+
+    Returns:
+        The assessments, each once; and why others were left out, by name of the adversary.
+
+    Raises:
+        DominanceError: as for ``assess``.
+    """
+    results: dict[tuple[str, Neighbouring], Assessment] = {}
+    worst: dict[Neighbouring, Assessment] = {}
+    skipped: dict[str, str] = {}
+    for adversary in adversaries:
+        try:
+            result = _assessed(adversary, mechanism, neighbouring or adversary.relation, method, witness)
+            relation = result.neighbouring
+            if isinstance(adversary, WorstCase):
+                worst[relation] = result
+            elif relation not in worst:
+                worst[relation] = assess_seen(WorstCase(), mechanism, relation, Method.EXACT, witness)
+        except (UnsupportedError, ParameterError) as error:
+            skipped[adversary.name] = str(error)
+            continue
+        check_dominance(result, worst[relation])
+        results[adversary.name, relation] = result
+        results.setdefault((WorstCase.name, relation), worst[relation])
+    return tuple(results.values()), skipped
+
+
+def _assessed(
+    adversary: Adversary,
+    mechanism: Mechanism,
+    neighbouring: Neighbouring,
+    method: Method | None,
+    witness: Witness | None,
+) -> Assessment:
+    own = adversary.methods[0]
+    if method is None or method in adversary.methods:
+        return assess_seen(adversary, mechanism, neighbouring, method or own, witness)
+    instead = f"Method {method.value} is not known here: {own.value} instead."
+    return assess_seen(adversary, mechanism, neighbouring, own, witness).prefaced(instead)
+
+
+def check_dominance(result: Assessment, worst: Assessment) -> None:
+    """Nobody knows more than the worst case: refuse a curve that says otherwise.
+
+    Compares delta at twelve thresholds of both signs. Estimates are judged by the enclosure of the truth
+    that comes with them, since they may err to either side.
+
+    Args:
+        result: of any adversary.
+        worst: of ``WorstCase``, for the same release and relation.
+
+    Raises:
+        DominanceError: beyond rounding, the curve gives the attacker more than the worst case does.
+    """
+    if result.truth is None and not result.claim.proven:
+        return
+    if result.truth is not None and result.truth is worst.truth:  # it is the worst case, whose curve nobody may need
+        return
+    curve = result.truth.optimistic if result.truth is not None else result.curve
+    excess = curve.delta(_THRESHOLDS) - worst.curve.delta(_THRESHOLDS)
+    if np.max(excess) > _TOLERANCE:
+        at = float(_THRESHOLDS[int(np.argmax(excess))])
+        raise DominanceError(
+            f"adversary {result.adversary.name} exceeds the worst case by {np.max(excess):.3g} in delta at epsilon {at}"
+        )

@@ -1,0 +1,83 @@
+"""The Neyman-Pearson adversary of differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from reticent.accountants import mu_limits, worst_case
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.proofs import Proof
+
+
+@ADVERSARIES.add
+@dataclass(frozen=True, slots=True)
+class WorstCase(Adversary):
+    """Chooses both data sets, sees every noisy sum, has no time limit.
+
+    Knows: every record but the target, the model, the code, all parameters, both candidate data sets.
+    Does not know: which records were sampled, and the noise.
+    Protects: one record, in the sense of ``neighbouring``.
+    Claim: a bound, with no assumption about the data. Where batches are drawn, the draws must stay hidden.
+
+    Example:
+        >>> import reticent as rt
+        >>> found = rt.WorstCase().assess(rt.Gaussian(2.0), rt.Neighbouring.REPLACE)
+        >>> round(found.measure(rt.advantage).value, 4)
+        0.3829
+    """
+
+    name: ClassVar[str] = "worst-case"
+    title: ClassVar[str] = "Any attacker (worst case)"
+    knows: ClassVar[str] = "everything but this record"
+    lacks: ClassVar[str] = ""
+    infers: ClassVar[str] = "whether this record was used"
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """The composed curve of the dominating pair, enclosed; ``method`` is always answered exactly.
+
+        Of a Poisson-sampled run it is composed when more than its advantage or Bayes security is read.
+
+        Args:
+            mechanism: what was released.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
+        Raises:
+            UnsupportedError: no dominating pair is proven for this sampler and relation.
+        """
+        return Assessment(self, neighbouring, Method.EXACT, (worst_case_proof(mechanism, neighbouring),))
+
+
+def worst_case_proof(mechanism: Mechanism, neighbouring: Neighbouring) -> Proof:
+    """What is proven of everybody: the composed curve of the dominating pairs.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+
+    Raises:
+        UnsupportedError: no dominating pair is proven for this sampler and relation.
+    """
+    return Proof(
+        worst_case(mechanism, neighbouring),
+        theorems=worst_case_theorems(mechanism, neighbouring),
+        conditions=mechanism.conditions,
+        notes=mechanism.notes,
+        mu=mu_limits(mechanism, neighbouring),
+    )
+
+
+def worst_case_theorems(mechanism: Mechanism, neighbouring: Neighbouring) -> tuple[str, ...]:
+    """Keys of what the worst-case curve of ``mechanism`` follows from.
+
+    Args:
+        mechanism: what was released.
+        neighbouring: between which data sets.
+    """
+    keys = {"DONG2022:Theorem 3.2", "RETICENT:composition-enclosure", "RETICENT:all-rates-mu"}
+    keys.update(key for part in mechanism.parts_under(neighbouring) for key in part.theorems)
+    return tuple(sorted(keys))

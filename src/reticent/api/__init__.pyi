@@ -1,0 +1,20 @@
+"""Every verb, and the tables that they answer with: see ``reticent.lazy``."""
+
+from reticent.api.documents import Certified as Certified
+from reticent.api.documents import Verified as Verified
+from reticent.api.documents import certify as certify
+from reticent.api.documents import verify as verify
+from reticent.api.evidence import Audited as Audited
+from reticent.api.evidence import audit as audit
+from reticent.api.evidence import audit_loop as audit_loop
+from reticent.api.noise import Calibrations as Calibrations
+from reticent.api.noise import calibrate as calibrate
+from reticent.api.noise import compare as compare
+from reticent.api.releases import dpsgd as dpsgd
+from reticent.api.risks import Assessments as Assessments
+from reticent.api.risks import assess as assess
+from reticent.api.table import Table as Table
+from reticent.api.watching import Linted as Linted
+from reticent.api.watching import lint as lint
+from reticent.api.watching import secure_noise as secure_noise
+from reticent.api.watching import watch as watch

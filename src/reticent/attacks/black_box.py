@@ -1,0 +1,212 @@
+"""Attacks that see what a trained model answers: baselines, LiRA and RMIA.
+
+Members are training records of the run, non-members its test records. They share one model, so their scores
+may depend on each other (``Design.POPULATION``). Shadow models are trained on random parts, as large as the run's
+training data, of all its records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from reticent.attacks.registry import AttackSettings
+from reticent.attacks.shadow import ShadowModels, ShadowPlan, inclusion, train_shadow_models
+from reticent.attacks.shadow_scores import lira_offline, lira_online, needed_sides, rmia
+from reticent.attacks.signals import log_probability, scaled_confidence
+from reticent.auditing.scores import Design, MetaValue, Scores
+from reticent.data import Dataset
+from reticent.errors import ArtifactError, UnsupportedError
+from reticent.tasks import Store
+from reticent.training.rundir import Run, load_run
+
+_BATCH = 4096
+_OFFLINE_SHARE = 0.3
+"""How far p_out is trusted to stand for p in offline RMIA; the RMIA paper fits it per data set between 0 and 1."""
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The attacked model on all records of its data set: training records first, then test records.
+
+    Attributes:
+        confidence: scaled confidence in the true label.
+        certainty: log of the largest class probability, which needs no label.
+        member, non_member: positions of the records to be scored.
+    """
+
+    run: Run
+    dataset: Dataset
+    pool: np.ndarray
+    confidence: np.ndarray
+    certainty: np.ndarray
+    member: np.ndarray
+    non_member: np.ndarray
+
+
+def _open(path: Path, settings: AttackSettings, spare: bool = False) -> _Target:
+    """Answer every record and choose those to score; ``spare`` keeps half of the test records aside."""
+    run = load_run(path)
+    dataset = run.dataset()
+    if len(dataset.test) < 2:
+        raise UnsupportedError(f"{path}: the data set has no test records, so there are no non-members")
+    pool = np.concatenate([dataset.train, dataset.test])
+    logits = _answer(run, dataset.features[pool])
+    rng = np.random.default_rng(np.random.SeedSequence(settings.seed, spawn_key=(0,)))
+    available = len(dataset.test) // 2 if spare else len(dataset.test)
+    member = _some(rng, len(dataset.train), settings.records)
+    non_member = len(dataset.train) + _some(rng, len(dataset.test), min(settings.records, available))
+    probabilities = torch.log_softmax(torch.from_numpy(logits).double(), dim=1).numpy()
+    confidence = scaled_confidence(logits, dataset.labels[pool])
+    return _Target(run, dataset, pool, confidence, probabilities.max(axis=1), member, non_member)
+
+
+def _some(rng: np.random.Generator, available: int, wanted: int) -> np.ndarray:
+    return np.sort(rng.permutation(available)[:wanted])
+
+
+@torch.no_grad()
+def _answer(run: Run, features: np.ndarray) -> np.ndarray:
+    model = run.model()
+    parts = [model(batch) for batch in torch.from_numpy(features.copy()).split(_BATCH)]
+    return torch.cat(parts).numpy()
+
+
+def _scores(target: _Target, values: np.ndarray, name: str, settings: AttackSettings) -> Scores:
+    """``values`` belong to the members and then the non-members; what follows is not scored."""
+    meta: dict[str, MetaValue] = {"attack": name, "run": str(target.run.path), "seed": settings.seed}
+    first, last = len(target.member), len(target.member) + len(target.non_member)
+    return Scores(values[:first], values[first:last], meta, Design.POPULATION)
+
+
+class LossAttack:
+    """Members have a smaller loss (Yeom et al. 2018): the baseline that needs nothing but the label."""
+
+    name: ClassVar[str] = "loss"
+    summary: ClassVar[str] = "loss of the record's label"
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Minus the cross-entropy."""
+        target = _open(run, settings)
+        return _scores(target, log_probability(target.confidence[_scored(target)]), self.name, settings)
+
+
+class ConfidenceAttack:
+    """Models are surer about members (Salem et al. 2019): needs no label."""
+
+    name: ClassVar[str] = "confidence"
+    summary: ClassVar[str] = "largest class probability, whatever the label"
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Log of the largest class probability."""
+        target = _open(run, settings)
+        return _scores(target, target.certainty[_scored(target)], self.name, settings)
+
+
+class LiraOnline:
+    """See ``shadow_scores.lira_online``."""
+
+    name: ClassVar[str] = "lira"
+    summary: ClassVar[str] = "likelihood ratio from shadow models with and without the record"
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Train or load the shadow models, then score."""
+        target = _open(run, settings)
+        seen = _scored(target)
+        shadow = _shadow(target, settings, seen, "online LiRA", online=True)
+        values = lira_online(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
+        return _scores(target, values, self.name, settings)
+
+
+class LiraOffline:
+    """See ``shadow_scores.lira_offline``."""
+
+    name: ClassVar[str] = "lira-offline"
+    summary: ClassVar[str] = "confidence against shadow models without the record, one-sided"
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Train or load the shadow models, then score."""
+        target = _open(run, settings)
+        seen = _scored(target)
+        shadow = _shadow(target, settings, seen, "offline LiRA", online=False)
+        values = lira_offline(target.confidence[seen], shadow.confidence[:, seen], shadow.included[:, seen])
+        return _scores(target, values, self.name, settings)
+
+
+class Rmia:
+    """See ``shadow_scores.rmia``; half of the test records stand for the population."""
+
+    name: ClassVar[str] = "rmia"
+    summary: ClassVar[str] = "likelihood ratio against population records, shadow models with and without the record"
+    offline_share: ClassVar[float | None] = None
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Train or load the shadow models, then score."""
+        target = _open(run, settings, spare=True)
+        spare = np.setdiff1d(np.arange(len(target.dataset.train), len(target.pool)), target.non_member)
+        seen = np.concatenate([_scored(target), spare])
+        shadow = _shadow(target, settings, seen, "RMIA", online=self.offline_share is None)
+        population = np.arange(len(seen) - len(spare), len(seen))
+        values = rmia(
+            target.confidence[seen],
+            shadow.confidence[:, seen],
+            shadow.included[:, seen],
+            population,
+            offline_share=self.offline_share,
+        )
+        return _scores(target, values, self.name, settings)
+
+
+class RmiaOffline(Rmia):
+    """RMIA with shadow models that never saw the record."""
+
+    name: ClassVar[str] = "rmia-offline"
+    summary: ClassVar[str] = "likelihood ratio against population records, shadow models without the record"
+    offline_share: ClassVar[float | None] = _OFFLINE_SHARE
+
+
+def shadow_directory(run: Path, settings: AttackSettings) -> Path:
+    """Where the shadow models of a run are kept."""
+    return settings.work if settings.work is not None else run.with_name(run.name + "-attack")
+
+
+def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: str, *, online: bool) -> ShadowModels:
+    """Train or load the shadow models, once it is sure that the records ``seen`` have models on the sides needed."""
+    store = Store(shadow_directory(target.run.path, settings))
+    if store.read_manifest() is not None and not settings.resume:
+        raise ArtifactError(
+            f"{store.root} holds an earlier attack: --resume goes on with it, --work names another place"
+        )
+    # The noise that ran, not the risk target that it was calibrated for.
+    ran = {"noise_multiplier": target.run.ledger.equal_steps().noise_multiplier, "target": None}
+    plan = ShadowPlan(
+        target.run.config.model_copy(update=ran), settings.models, len(target.dataset.train), settings.seed
+    )
+    needed_sides(inclusion(plan, len(target.pool))[:, seen], who, online=online)
+    described = {
+        "run": str(target.run.path),
+        "data": target.dataset.content_hash,
+        "models": plan.models,
+        "train_size": plan.train_size,
+        "seed": plan.seed,
+    }
+    announce = settings.announce
+    return train_shadow_models(
+        plan,
+        target.dataset.features[target.pool],
+        target.dataset.labels[target.pool],
+        store,
+        settings.engine,
+        None if announce is None else lambda cost: announce(str(cost)),
+        settings.progress,
+        described,
+        settings.timeout,
+    )
+
+
+def _scored(target: _Target) -> np.ndarray:
+    return np.concatenate([target.member, target.non_member])

@@ -1,0 +1,401 @@
+"""The gradient likelihood ratio attack (GLiR): from models, or a saved trace, to membership scores.
+
+Algorithm 1 of LEEMANN2023, corrected (LEEMANN2023:G14 to LEEMANN2023:G18): likelihood ratios in place of p-values,
+the right null, the distance scaled by n, Cholesky solves, and noise, clipping and random batch sizes in the model
+of the attack.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+
+from reticent import _check
+from reticent.adversaries.game import gmip
+from reticent.attacks import glir_statistics as statistics
+from reticent.attacks._covariance import Background, Estimator
+from reticent.attacks._gradients import GradientMap, Sketch
+from reticent.attacks.registry import AttackSettings
+from reticent.auditing.scores import Design, Scores
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Sampler
+from reticent.tasks import Progress
+from reticent.training.config import Clipping
+from reticent.training.rundir import Run, load_run
+from reticent.training.trace import Trace
+
+_LARGEST_DIMENSION = 3000
+_SKETCH = 1000
+_MOST_STEPS = 50
+
+
+class ReleasedStep(NamedTuple):
+    """One step as the attacker sees it."""
+
+    weights: torch.Tensor
+    """Flat weights at which the gradients were computed."""
+    total: np.ndarray
+    """Released noisy sum of clipped gradients, flat, in the order of ``model.parameters()``."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Features and labels of some records, on one device.
+
+    Attributes:
+        features: shape (records, ...).
+        labels: class numbers, shape (records,).
+    """
+
+    features: torch.Tensor
+    labels: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+@dataclass(frozen=True, eq=False)
+class GlirResult:
+    """What the attack found; arrays with one entry per query.
+
+    Attributes:
+        log_ratio: log likelihood ratio summed over steps: the score; larger is more member-like.
+        susceptibility: K at the first step.
+        log_p: log p-value for each step, shape (steps, q), or None where no null law is known.
+        held_out: the same score of held-out non-members, or None where none were given.
+        warnings: sentences on what the numbers cannot be trusted for.
+    """
+
+    log_ratio: np.ndarray
+    susceptibility: np.ndarray
+    log_p: np.ndarray | None
+    held_out: np.ndarray | None
+    warnings: tuple[str, ...] = field(default=())
+
+    def p_values(self) -> np.ndarray:
+        """p-values of the queries: by ranks among held-out non-members, else for one step by theory.
+
+        Raises:
+            UnsupportedError: neither is available; Fisher's combination assumes independent steps, so it has to
+                be asked for by ``fisher_p_values``.
+        """
+        if self.held_out is not None:
+            return statistics.held_out_p_values(self.log_ratio, self.held_out)
+        if self.log_p is not None and len(self.log_p) == 1:
+            return np.exp(self.log_p[0])
+        raise UnsupportedError(
+            "this attack cannot give a p-value without held-out non-members: the steps depend on each other, or "
+            "the null law is not known"
+        )
+
+    def fisher_p_values(self) -> np.ndarray:
+        """Fisher's combination of the steps' p-values, for steps over fresh data (LEEMANN2023:G17).
+
+        Raises:
+            UnsupportedError: no null law is known for single steps.
+        """
+        if self.log_p is None:
+            raise UnsupportedError("no null law is known for single steps: no p-values to combine")
+        return np.exp(statistics.fisher_log_p(self.log_p))
+
+
+def glir_attack(
+    steps: Iterable[ReleasedStep],
+    gradients: GradientMap,
+    queries: Records,
+    background: Records,
+    design: statistics.BatchDesign,
+    held_out: Records | None = None,
+    estimator: Estimator = Estimator.AUTOMATIC,
+    progress: Callable[[int], None] | None = None,
+) -> GlirResult:
+    """Score ``queries`` on every released step.
+
+    Args:
+        steps: weights and noisy sums, in the order of training.
+        gradients: clipped gradients of the model, with its sketch if it has one.
+        queries: records whose membership is in question.
+        background: records drawn like the data, not members, for mean and covariance of the gradients.
+        design: batch size, sampling and noise of every step; noise in the gradients' units.
+        held_out: further non-members, drawn like the queries, that calibrate p-values.
+        estimator: of the covariance.
+        progress: called with the number of steps done.
+
+    Not claimed: that scores are likelihood ratios where the central limit theorem fails, or where steps use the
+    same data again; they remain scores, and ``held_out`` calibrates them in any case.
+
+    Raises:
+        ParameterError: no step, or shapes disagree.
+    """
+    scorer = _Scorer(gradients, queries, background, design, held_out, estimator)
+    for done, step in enumerate(steps, start=1):
+        scorer.add(step)
+        if progress is not None:
+            progress(done)
+    return scorer.result()
+
+
+class _Scorer:
+    """Adds up the steps; keeps no gradients."""
+
+    def __init__(
+        self,
+        gradients: GradientMap,
+        queries: Records,
+        background: Records,
+        design: statistics.BatchDesign,
+        held_out: Records | None,
+        estimator: Estimator,
+    ) -> None:
+        self._gradients, self._background, self._design = gradients, background, design
+        self._estimator, self._split = estimator, len(queries)
+        self._all = queries if held_out is None else _joined(queries, held_out)
+        self._steps: list[statistics.StepScores] = []
+        self._log_p: list[np.ndarray] | None = []
+        self._normality: statistics.NormalityReport | None = None
+        self._shrunk = False
+
+    def add(self, step: ReleasedStep) -> None:
+        """Score one step."""
+        rows = self._gradients(step.weights, self._all.features, self._all.labels)
+        known = self._gradients(step.weights, self._background.features, self._background.labels)
+        sketch = self._gradients.sketch
+        total = step.total if sketch is None else sketch.apply(step.total)
+        background = Background.estimated(known, self._estimator)
+        keep = self._coordinates(background)
+        if keep is not None:
+            rows, total = rows[:, keep], total[keep]
+            # A sample covariance of some coordinates is a part of the whole one; shrinkage depends on all.
+            if background.shrunk:
+                background = Background.estimated(known[:, keep], self._estimator)
+            else:
+                background = background.restricted(keep)
+        self._steps.append(statistics.score_step(total, rows, background, self._design))
+        self._shrunk |= background.shrunk
+        if self._normality is None:
+            self._normality = statistics.normality(background, rows, self._design.batch_size)
+        self._add_p(total, rows[: self._split], background)
+
+    def _coordinates(self, background: Background) -> np.ndarray | None:
+        """Coordinates to keep, where some are redundant and no noise hides that; None for all."""
+        if self._design.noise > 0.0 or background.count is None or background.count <= background.dimension + 3:
+            return None
+        keep = background.independent_coordinates()
+        return keep if len(keep) < background.dimension else None
+
+    def _add_p(self, total: np.ndarray, rows: np.ndarray, background: Background) -> None:
+        if self._log_p is None:
+            return
+        try:
+            self._log_p.append(statistics.log_p_values(total, rows, background, self._design))
+        except UnsupportedError:
+            self._log_p = None
+
+    def result(self) -> GlirResult:
+        """Sum over steps."""
+        if not self._steps:
+            raise ParameterError("steps", "none", "at least one released step")
+        score = _sum_over_steps(self._steps, self._design)
+        more = score[self._split :]
+        return GlirResult(
+            log_ratio=score[: self._split],
+            susceptibility=self._steps[0].susceptibility[: self._split],
+            log_p=None if self._log_p is None else np.array(self._log_p),
+            held_out=more if len(more) else None,
+            warnings=self._warnings(),
+        )
+
+    def _warnings(self) -> tuple[str, ...]:
+        found = [self._normality.warning] if self._normality is not None and self._normality.fails else []
+        if self._shrunk:
+            found.append("Background records are few for the number of coordinates: the covariance is shrunk.")
+        if len(self._steps) > 1:
+            found.append(
+                "Steps over the same data depend on each other (LEEMANN2023:G1): their summed log ratio ranks records, "
+                "it is no likelihood ratio of the run."
+            )
+        return tuple(found)
+
+
+def _sum_over_steps(steps: list[statistics.StepScores], design: statistics.BatchDesign) -> np.ndarray:
+    if design.sampler is not Sampler.SHUFFLED or design.sample_rate == 1.0:
+        return np.sum([step.log_ratio for step in steps], axis=0)
+    per_epoch = max(1, round(1.0 / design.sample_rate))
+    inside = np.array([step.log_ratio_in_batch for step in steps])
+    epochs = [inside[i : i + per_epoch] for i in range(0, len(inside), per_epoch)]
+    return np.sum([statistics.combine_shuffled(epoch, design.sample_rate) for epoch in epochs], axis=0)
+
+
+def _joined(first: Records, second: Records) -> Records:
+    return Records(torch.cat([first.features, second.features]), torch.cat([first.labels, second.labels]))
+
+
+class GlirAudit(NamedTuple):
+    """What ``reticent audit RUN --attack glir`` needs."""
+
+    member_scores: np.ndarray
+    non_member_scores: np.ndarray
+    extras: dict[str, Any]
+
+    def scores(self) -> Scores:
+        """For the statistics of an audit: records of one trained model."""
+        meta = {k: v for k, v in self.extras.items() if isinstance(v, str | int | float | bool)}
+        return Scores(
+            self.member_scores, self.non_member_scores, meta={"attack": "glir", **meta}, design=Design.POPULATION
+        )
+
+
+class GlirAttack:
+    """GLiR on a run that was recorded with ``reticent train --trace``; see ``glir_audit``."""
+
+    name: ClassVar[str] = "glir"
+    summary: ClassVar[str] = "likelihood ratios of the recorded gradients; needs a run trained with --trace"
+
+    def scores(self, run: Path, settings: AttackSettings) -> Scores:
+        """Score members and non-members of the run on its recorded steps."""
+        started, total = time.monotonic(), 0
+
+        def report(done: int) -> None:
+            if settings.progress is not None:
+                elapsed = time.monotonic() - started
+                settings.progress(Progress(done, total, elapsed, elapsed * (total - done) / done))
+
+        opened = load_run(run)
+        trace = opened.trace()
+        total = 0 if trace is None else min(len(trace), _MOST_STEPS)
+        audit = glir_audit(opened, records=settings.records, seed=settings.seed, progress=report)
+        if settings.announce is not None:
+            for warning in audit.extras["warnings"]:
+                settings.announce(warning)
+        return audit.scores()
+
+
+def glir_audit(
+    run_path: Path | str | Run,
+    *,
+    records: int = 1000,
+    background: int = 5000,
+    max_steps: int = _MOST_STEPS,
+    estimator: Estimator = Estimator.AUTOMATIC,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> GlirAudit:
+    """Attack a run that was recorded with ``reticent train --trace``.
+
+    Members are drawn from the training records, non-members from the test records; the other test records are the
+    background and, a fifth of them, held-out non-members for p-values. Members' gradients never enter the null.
+
+    Args:
+        run_path: run directory, or the run.
+        records: members, and non-members, at most.
+        background: background records at most.
+        max_steps: recorded steps that are used, evenly spaced.
+        estimator: of the covariance.
+        seed: of the draw of records and of the sketch.
+        progress: called with the number of steps done.
+
+    Returns:
+        Scores (higher is more member-like) and extras: p-values of members and non-members, ``smallest_p_value``
+        below which ranks among the held-out records cannot reject, warnings, numbers of
+        steps, records and coordinates, ``sketched``, and mu of one step by the harmonic rule at K = d.
+
+    Raises:
+        ArtifactError: the run has no trace, or is corrupt.
+        ParameterError: ``records`` is below 10.
+        UnsupportedError: the data set has fewer than 40 test records, or the run was augmented or normalised
+            gradients.
+    """
+    run = run_path if isinstance(run_path, Run) else load_run(run_path)
+    trace, mechanism = run.trace(), run.ledger.equal_steps()
+    if trace is None:
+        raise ArtifactError(f"{run.path}: has no trace; train with --trace")
+    if run.config.augmentation is not None:
+        raise UnsupportedError("glir knows the gradient of a record, not of the views that this run drew of it")
+    if run.config.clipping is not Clipping.FLAT:
+        raise UnsupportedError("glir clips the gradient of a record; this run normalised it")
+    rng = np.random.default_rng(seed)
+    parts = _split(run, records, background, rng)
+    gradients = _gradient_map(run, mechanism, rng)
+    divisor = float(run.ledger.divisor)
+    steps = _chosen_steps(trace, divisor, _check.count(max_steps=max_steps))
+    design = statistics.BatchDesign(
+        batch_size=_expected_batch(mechanism),
+        sample_rate=mechanism.sample_rate,
+        noise=mechanism.noise_multiplier * mechanism.max_grad_norm,
+        sampler=mechanism.sampler,
+    )
+    queries = _joined(parts["member"], parts["non_member"])
+    result = glir_attack(steps, gradients, queries, parts["background"], design, parts["held_out"], estimator, progress)
+    split = len(parts["member"])
+    p_values = result.p_values()
+    extras: dict[str, Any] = {
+        "steps": min(len(trace), max_steps),
+        "recorded_steps": len(trace),
+        "background": len(parts["background"]),
+        "held_out": len(parts["held_out"]),
+        "smallest_p_value": 1.0 / (1.0 + len(parts["held_out"])),
+        "dimension": mechanism.num_parameters or gradients.num_parameters,
+        "sketched": gradients.sketch is not None,
+        "mu_step": gmip.harmonic_mu(design.batch_size, gradients.num_parameters, mechanism.noise_multiplier),
+        "member_p_values": p_values[:split],
+        "non_member_p_values": p_values[split:],
+        "warnings": result.warnings,
+    }
+    return GlirAudit(result.log_ratio[:split], result.log_ratio[split:], extras)
+
+
+def _split(run: Run, records: int, background: int, rng: np.random.Generator) -> dict[str, Records]:
+    dataset = run.dataset()
+    _check.count(records=records)
+    _check.count(background=background)
+    test, train = rng.permutation(dataset.test), rng.permutation(dataset.train)
+    outside = min(records, len(test) // 4)
+    held_out = min(records, len(test) // 4)
+    if records < 10:
+        raise ParameterError("records", records, "at least 10")
+    if outside < 10:
+        raise UnsupportedError(
+            f"glir needs at least 40 test records, for non-members and background; here are {len(test)}"
+        )
+    chosen = {
+        "member": train[:records],
+        "non_member": test[:outside],
+        "held_out": test[outside : outside + held_out],
+        "background": test[outside + held_out :][:background],
+    }
+    return {
+        name: Records(torch.from_numpy(dataset.features[rows]), torch.from_numpy(dataset.labels[rows]))
+        for name, rows in chosen.items()
+    }
+
+
+def _gradient_map(run: Run, mechanism: DPSGD, rng: np.random.Generator) -> GradientMap:
+    model = run.model().train()
+    size = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    sketch = Sketch.draw(size, _SKETCH, rng) if size > _LARGEST_DIMENSION else None
+    return GradientMap(model, mechanism.max_grad_norm, sketch=sketch)
+
+
+def _expected_batch(mechanism: DPSGD) -> float:
+    if mechanism.sampler is Sampler.POISSON and mechanism.dataset_size is not None:
+        return mechanism.sample_rate * mechanism.dataset_size
+    if mechanism.batch_size is None:
+        raise ArtifactError("the ledger does not say how large the batches were")
+    return float(mechanism.batch_size)
+
+
+def _chosen_steps(trace: Trace, divisor: float, most: int) -> Iterator[ReleasedStep]:
+    """At most ``most`` recorded steps, evenly spaced, shard by shard."""
+    wanted = set(np.unique(np.linspace(0, len(trace) - 1, min(most, len(trace))).round().astype(int)))
+    position = 0
+    for shard in trace:
+        for weights, gradient in zip(shard.weights, shard.gradients, strict=True):
+            if position in wanted:
+                yield ReleasedStep(weights, gradient.double().numpy() * divisor)
+            position += 1

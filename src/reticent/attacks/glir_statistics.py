@@ -1,0 +1,346 @@
+"""The GLiR attack on gradients that are there: likelihood ratios, p-values and their combination.
+
+One step releases ``S``, the noisy sum of the clipped gradients of a batch, here in the gradients' own units.
+With Gaussian sums (central limit theorem) the other records give ``S`` a known mean and covariance V, and
+a member moves it by its own gradient theta. For a full batch of n records without noise the log likelihood
+ratio is
+
+    (d/2) ln(n/(n - 1)) + K/2 - n D/(2 (n - 1)),   K, D Mahalanobis distances of theta from the mean, the batch mean
+
+(Theorem 5.1 of LEEMANN2023 with LEEMANN2023:G15 to LEEMANN2023:G17); noise and Poisson batches change V and make it a
+mixture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv, log_ndtr, logsumexp, stdtr
+
+from reticent import _check
+from reticent.attacks._covariance import Background
+from reticent.curves import ncx2
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import Sampler
+
+_BETA_NODES = 400
+_WHOLE = 1e-9  # share of an epoch that counts as nothing missing
+_TAIL_ERROR = 1e-9  # relative, of a p-value
+_SKEWED, _HEAVY = 0.3, 0.5  # skewness and kurtosis of a batch sum beyond which it is not normal
+_PROBES = 64  # queries that these are looked at along
+_NUDGE = 1e-12  # of the ridge: keeps a matrix without shrinkage invertible
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDesign:
+    """How the batch behind one released sum came about.
+
+    Attributes:
+        batch_size: records per batch, expected under Poisson sampling; > 1.
+        sample_rate: probability that a given record of the data is in it, in (0, 1].
+        noise: standard deviation of the noise on the sum, in the gradients' units.
+        sampler: ``POISSON`` batches vary in size; at rate 1 there is no difference.
+
+    Raises:
+        ParameterError: a field is outside its domain.
+    """
+
+    batch_size: float
+    sample_rate: float = 1.0
+    noise: float = 0.0
+    sampler: Sampler = Sampler.POISSON
+
+    def __post_init__(self) -> None:
+        if _check.positive(batch_size=self.batch_size) <= 1.0:
+            raise ParameterError("batch_size", self.batch_size, "more than one record")
+        _check.rate(sample_rate=self.sample_rate)
+        _check.non_negative(noise=self.noise)
+
+    @property
+    def varies(self) -> bool:
+        """Whether the number of records in the batch is random."""
+        return self.sampler is Sampler.POISSON and self.sample_rate < 1.0
+
+
+class StepScores(NamedTuple):
+    """Scores of queries on one step; arrays of one shape (q,)."""
+
+    log_ratio: np.ndarray
+    """Log likelihood ratio of "in the data" against "not in the data"; larger is more member-like."""
+    log_ratio_in_batch: np.ndarray
+    """The same for "in this batch"."""
+    susceptibility: np.ndarray
+    """K, bias-corrected; with noise or random batch sizes, n times the squared shift in the metric of the sum."""
+    distance: np.ndarray
+    """n D, bias-corrected, of a full batch without noise: noncentral chi-square(d, n K) for a non-member. Otherwise
+    the squared distance of the sum from where the query would put it, in the metric of the sum."""
+
+
+def score_step(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
+    """Score queries against one released sum.
+
+    Args:
+        total: the released noisy sum, shape (d,).
+        queries: clipped gradients of the queries at the weights of this step, shape (q, d).
+        background: the law of clipped gradients at the same weights.
+        design: batch size, sampling and noise.
+
+    Raises:
+        NumericalError: the covariance is singular; use shrinkage.
+        ParameterError: shapes disagree.
+    """
+    total, queries = np.asarray(total, dtype=float), np.asarray(queries, dtype=float)
+    if total.shape != (background.dimension,) or queries.ndim != 2 or queries.shape[1] != background.dimension:
+        raise ParameterError("queries", queries.shape, f"of shape (q, {background.dimension}), like the released sum")
+    if design.varies:
+        return _random_size(total, queries, background, design)
+    return _fixed_size(total, queries, background, design)
+
+
+def _fixed_size(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
+    n, d = design.batch_size, background.dimension
+    bias = background.inverse_bias if design.noise == 0.0 else 1.0
+    moved = total - n * background.mean
+    if design.noise == 0.0:
+        sigma = background.factor(1.0, 0.0).products(queries, moved / n, background.mean)
+        k, cross, norm = bias * sigma.norms, bias * sigma.cross, bias * sigma.norm
+        distance = n * (norm - 2.0 * cross + k)
+        inside = 0.5 * (d * np.log(n / (n - 1.0)) + k - distance / (n - 1.0))
+    else:
+        absent = background.factor(n, design.noise**2)
+        present = background.factor(n - 1.0, design.noise**2)
+        base = absent.products(queries[:1], moved)
+        p = present.products(queries, moved, background.mean)
+        quadratic = p.norm - 2.0 * p.cross + p.norms
+        inside = 0.5 * (absent.log_det - present.log_det + base.norm - quadratic)
+        k, distance = (n - 1.0) * p.norms, quadratic
+    outside = np.zeros(len(queries))
+    return StepScores(_diluted(inside, outside, design.sample_rate), inside, k, distance)
+
+
+def _random_size(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> StepScores:
+    """Poisson: each of N records with probability p; a member brings theta into the sum with probability p.
+
+    The sum over N random records has mean N p m and covariance N p (Sigma + (1 - p) m m^T).
+    """
+    p, bias = design.sample_rate, background.inverse_bias if design.noise == 0.0 else 1.0
+    size = design.batch_size / p
+    absent = background.factor(design.batch_size, design.noise**2, design.batch_size * (1.0 - p))
+    others = (size - 1.0) * p
+    present = background.factor(others, design.noise**2, others * (1.0 - p))
+    base = absent.products(queries[:1], total - design.batch_size * background.mean)
+    q = present.products(queries, total - others * background.mean)
+    shift = 0.5 * (absent.log_det - present.log_det + bias * (base.norm - q.norm))
+    inside = shift + bias * (q.cross - 0.5 * q.norms)
+    k = bias * others * q.norms
+    distance = bias * (q.norm - 2.0 * q.cross + q.norms)
+    return StepScores(_diluted(inside, np.full(len(queries), shift), p), inside, k, distance)
+
+
+def _diluted(inside: np.ndarray, outside: np.ndarray, rate: float) -> np.ndarray:
+    """log(p e^inside + (1 - p) e^outside)."""
+    if rate == 1.0:
+        return inside
+    return np.logaddexp(np.log(rate) + inside, np.log1p(-rate) + outside)
+
+
+def combine_shuffled(in_batch: np.ndarray, rate: float) -> np.ndarray:
+    """Log ratio of one epoch of shuffled batches: the record is in exactly one of 1/rate batches.
+
+    Args:
+        in_batch: ``log_ratio_in_batch`` of the recorded steps of one epoch, shape (steps, q).
+        rate: share of the data in one batch; steps that were not recorded count as uninformative.
+
+    Returns:
+        Natural logarithms, shape (q,); larger is more member-like.
+
+    Raises:
+        ParameterError: ``rate`` is outside (0, 1].
+    """
+    _check.rate(rate=rate)
+    missing = max(0.0, 1.0 - rate * len(in_batch))
+    rows = np.log(rate) + np.asarray(in_batch, dtype=float)
+    if missing > _WHOLE:
+        rows = np.vstack([rows, np.full((1, rows.shape[1]), np.log(missing))])
+    return logsumexp(rows, axis=0)
+
+
+def log_p_noncentral(distance: np.ndarray, susceptibility: np.ndarray, batch_size: float, dimension: int) -> np.ndarray:
+    """log p of one full batch without noise: lower tail of chi-square(d, n K) at n D (LEEMANN2023:G16).
+
+    The right null for a law that is known; with estimated moments it is not calibrated. Finite below 1e-300.
+
+    Args:
+        distance: n D, squared Mahalanobis distances in the metric of the sum of a batch, shape (q,).
+        susceptibility: K of the targets, shape (q,).
+        batch_size: n > 0.
+        dimension: d >= 1.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
+    n = _check.positive(batch_size=batch_size)
+    return ncx2.log_cdf(
+        np.maximum(distance, 0.0), float(dimension), n * np.asarray(susceptibility, dtype=float), _TAIL_ERROR
+    )
+
+
+def log_p_values(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
+    """log p of the linear part of the likelihood ratio for one step, valid for Gaussian sums.
+
+    Known law: the statistic is standard normal for a non-member, with or without noise. Sample covariance from m
+    records, no noise, batches of fixed size: an exact pivot, Student's t with a beta-distributed scale, that
+    depends on d, m and n only; records are split so that query and batch are centred by different ones.
+
+    Args:
+        total: what the step released, a sum, shape (d,).
+        queries: gradients of the targets, shape (q, d).
+        background: moments of the gradients.
+        design: how the batch was drawn, and its noise.
+
+    Returns:
+        Natural logarithms, shape (q,).
+
+    Raises:
+        UnsupportedError: no null law is known: calibrate on held-out non-members instead.
+    """
+    if background.known:
+        return _log_p_known(total, queries, background, design)
+    rows, covariance = background.rows, background.covariance
+    if rows is None or covariance is None or background.shrunk or design.noise > 0.0 or design.varies:
+        raise UnsupportedError(
+            "no null law is known for shrunk covariances, nor for estimated ones with noise or Poisson batches: "
+            "this attack cannot give a p-value; calibrate it on held-out non-members"
+        )
+    return _log_p_estimated(total, queries, rows, background.mean, covariance, design.batch_size)
+
+
+def _log_p_known(total: np.ndarray, queries: np.ndarray, background: Background, design: BatchDesign) -> np.ndarray:
+    n = design.batch_size
+    spread = n * (1.0 - design.sample_rate) if design.varies else 0.0
+    centre = np.zeros(background.dimension) if design.varies else background.mean
+    factor = background.factor(n, design.noise**2, spread)
+    p = factor.products(np.asarray(queries, dtype=float), total - n * background.mean, centre)
+    return log_ndtr(-p.cross / np.sqrt(p.norms))
+
+
+def _log_p_estimated(
+    total: np.ndarray, queries: np.ndarray, rows: np.ndarray, mean: np.ndarray, covariance: np.ndarray, n: float
+) -> np.ndarray:
+    m, d = rows.shape
+    first = max(2, m // 10)
+    query_centre = rows[:first].mean(axis=0)
+    batch_centre = (m * mean - first * query_centre) / (m - first)
+    # Covariance within the two parts, pooled: independent of both centres, with m - 2 degrees of freedom.
+    gap = (query_centre - mean) * np.sqrt(first * m / (m - first))
+    pooled = ((m - 1.0) * covariance - np.outer(gap, gap)) / (m - 2.0)
+    factor = Background.exactly(mean, pooled).factor(1.0, 0.0)
+    p = factor.products(np.asarray(queries, dtype=float), total / n - batch_centre, query_centre)
+    variance = 1.0 / n + 1.0 / (m - first)
+    return _log_pivot_tail(p.cross / np.sqrt(p.norms * variance), d, m - 2)
+
+
+def _log_pivot_tail(statistic: np.ndarray, d: int, degrees: int) -> np.ndarray:
+    """log P(T > statistic), T = sqrt(nu/(nu - d + 1)) t_(nu - d + 1) / sqrt(B), B ~ Beta((nu - d + 2)/2, (d - 1)/2).
+
+    With x ~ N(0, Sigma), nu S ~ Wishart(nu, Sigma) and any independent vector a,
+    a^T S^-1 x / sqrt(a^T S^-1 a) has this law, whatever Sigma and a are.
+    """
+    freedom = degrees - d + 1
+    scaled = np.asarray(statistic, dtype=float) * np.sqrt(freedom / degrees)
+    if d == 1:
+        return _log_student_tail(scaled, freedom)
+    scales, weights = _beta_scales(freedom, d)
+    logs = _log_student_tail(scaled[..., None] * scales, freedom) + np.log(weights)
+    return np.minimum(logsumexp(logs, axis=-1), 0.0)
+
+
+@lru_cache(maxsize=64)
+def _beta_scales(freedom: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Square roots of beta quantiles at Gauss-Legendre nodes, and the weights."""
+    u, w = np.polynomial.legendre.leggauss(_BETA_NODES)
+    return np.sqrt(betaincinv(0.5 * (freedom + 1), 0.5 * (d - 1), 0.5 * (u + 1.0))), 0.5 * w
+
+
+def _log_student_tail(x: np.ndarray, freedom: int) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(stdtr(freedom, -x))
+
+
+def fisher_log_p(log_p: np.ndarray) -> np.ndarray:
+    """Fisher's combination over the first axis: log P(chi-square with 2 T degrees >= -2 sum log p).
+
+    Valid for independent steps only: not for steps over the same data, whose p-values depend on each other.
+    """
+    logs = _check.log_probabilities(log_p=log_p)
+    return ncx2.log_sf(-2.0 * logs.sum(axis=0), 2.0 * len(logs), 0.0)
+
+
+def held_out_p_values(scores: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    """Rank p-values against scores of held-out non-members: (1 + number at least as large) / (1 + count).
+
+    Valid, whatever the gradients' law, the steps' dependence and the estimation errors are, for a query drawn like
+    the held-out records. Never below ``1/(1 + count)``.
+
+    Raises:
+        ParameterError: ``held_out`` is empty or holds a score that is not finite.
+    """
+    reference = np.sort(np.asarray(held_out, dtype=float))
+    if reference.size == 0 or not np.all(np.isfinite(reference)):
+        raise ParameterError("held_out", held_out, "at least one finite score")
+    above = reference.size - np.searchsorted(reference, np.asarray(scores, dtype=float), side="left")
+    return (1.0 + above) / (1.0 + reference.size)
+
+
+class NormalityReport(NamedTuple):
+    """How far the sum over a batch is from Gaussian along the queries' directions."""
+
+    skewness: float
+    """Median over queries of |skewness of one record| / sqrt(n)."""
+    kurtosis: float
+    """Median over queries of excess kurtosis / n."""
+    fails: bool
+    """Whether the central limit theorem should not be relied on (LEEMANN2023:G19)."""
+
+    @property
+    def warning(self) -> str:
+        """One sentence, or nothing."""
+        if not self.fails:
+            return ""
+        return (
+            f"The sum over a batch is not close to Gaussian along the queries (skewness {self.skewness:.2g}, excess "
+            f"kurtosis {self.kurtosis:.2g}): likelihood ratios, p-values and theoretical curves are off "
+            "(LEEMANN2023:G19)."
+        )
+
+
+def normality(background: Background, queries: np.ndarray, batch_size: float) -> NormalityReport:
+    """Cumulants of a batch sum along ``V^-1 (theta - mean)``, from background records.
+
+    Args:
+        background: with its records.
+        queries: gradients of targets, shape (q, d); the first 64 are looked at.
+        batch_size: n > 0.
+
+    Raises:
+        ParameterError: the background holds no records.
+    """
+    records = background.records
+    probe = np.asarray(queries, dtype=float)[:_PROBES] - background.mean
+    along = _directions(background, probe)
+    values = records @ along.T
+    values /= np.sqrt(np.mean(values**2, axis=0))
+    skewness = float(np.median(np.abs(np.mean(values**3, axis=0)))) / np.sqrt(batch_size)
+    kurtosis = float(np.median(np.mean(values**4, axis=0) - 3.0)) / batch_size
+    return NormalityReport(skewness, kurtosis, bool(skewness > _SKEWED or kurtosis > _HEAVY))
+
+
+def _directions(background: Background, probe: np.ndarray) -> np.ndarray:
+    if background.covariance is None:
+        return probe
+    matrix = background.share * background.covariance
+    matrix.flat[:: background.dimension + 1] += (1.0 - background.share) * background.ridge + _NUDGE * background.ridge
+    return np.linalg.solve(matrix, probe.T).T

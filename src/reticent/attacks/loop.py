@@ -1,0 +1,184 @@
+"""Audit your own training loop: one function, the settings it claims to follow, and a verdict with p-values.
+
+The function is called as ``train_fn(model, data, claim)``, about two dozen times, in worker processes:
+
+* ``model`` is a small torch module to be trained in place, by the cross-entropy of its logits;
+* ``data`` is a ``torch.utils.data.TensorDataset`` of ``claim.dataset_size`` records and labels;
+* ``claim`` holds the settings to train with; ``noise_multiplier`` and ``steps`` differ between calls.
+
+Each ``step()`` of a torch optimizer on the model's parameters counts as one release: the gradient that it finds is
+what the attacker sees. Loops that use no torch optimizer return the releases instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.data import TensorDataset
+
+from reticent import _check
+from reticent.attacks.experiments import Experiment, experiments, observe
+from reticent.attacks.mechanics import MechanicsReport, judge
+from reticent.attacks.white_box import Released, Trace, Trainer
+from reticent.errors import ParameterError, ReticentError, WorkerError
+from reticent.mechanisms import DPSGD
+from reticent.tasks.sessions import local_processes
+
+TrainFunction = Callable[[nn.Module, TensorDataset, DPSGD], torch.Tensor | None]
+"""Trains the model in place; returns nothing, or what each step released, shape (steps, parameters)."""
+
+
+def audit_loop(
+    train_fn: TrainFunction,
+    claim: DPSGD,
+    *,
+    significance: float = 0.01,
+    workers: int = 2,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    timeout: float | None = None,
+) -> MechanicsReport:
+    """Is this training loop the DP-SGD that it claims to be?
+
+    Args:
+        train_fn: called as ``train_fn(model, data, claim)``; see the module. It must draw fresh randomness each time.
+        claim: what the loop says that it does: Poisson sampling, with ``batch_size`` and ``dataset_size``; the noisy
+            sum is divided by ``batch_size``.
+        significance: probability of accusing a correct loop, at most.
+        workers: processes in which the loop runs.
+        seed: of the audit's own choices; the loop never sees it.
+        progress: called with (runs done, runs planned).
+        timeout: give up when no run has ended for so many seconds; by default never.
+
+    Returns:
+        All tests with their p-values; ``report.accused`` says whether the claim is refuted.
+
+    Raises:
+        UnsupportedError: the claim is not Poisson sampling.
+        ParameterError: the claim lacks sizes or noise, or what the loop released does not fit it.
+        WorkerError: the loop failed, or the process in which it ran was killed; one line says where.
+    """
+    _check.count(workers=workers)
+    _check.open_fraction(significance=significance)
+    setup = experiments(claim, seed)
+    sums: list[Any] = [None] * len(setup)
+    with local_processes(workers) as session:
+        pending = {session.submit(_perform, train_fn, experiment): n for n, experiment in enumerate(setup)}
+        while pending:
+            done, _ = wait(pending, timeout=timeout, return_when=FIRST_COMPLETED)
+            if not done:
+                raise WorkerError(f"no run of the loop has ended for {timeout:g} s")
+            for future in done:
+                number = pending.pop(future)
+                try:
+                    sums[number] = _answer(future.result())
+                except session.lost:
+                    line = f"the process of run {number + 1} of {len(setup)} died: it was killed, or ran out of memory"
+                    raise WorkerError(line) from None
+            if progress is not None:
+                progress(len(setup) - len(pending), len(setup))
+    return judge(observe(setup, sums, seed), claim, significance=significance, seed=seed)
+
+
+def as_trainer(train_fn: TrainFunction) -> Trainer:
+    """The loop in the form that ``audit_mechanics`` and ``CanaryAudit`` drive.
+
+    Raises:
+        ParameterError: from the trainer: the loop steps no torch optimizer on the model and returns nothing, or takes
+            fewer than ``claim.steps`` steps.
+    """
+
+    def trainer(
+        model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
+    ) -> torch.Tensor | Trace:
+        with _releases(model) as seen:
+            returned = train_fn(model, TensorDataset(features, labels), claim)
+        if returned is not None:
+            return returned
+        if not seen:
+            hint = "one for each release; a loop without a torch optimizer returns what each step released"
+            raise ParameterError("optimizer steps", "none on the model's parameters", hint)
+        if len(seen) < claim.steps:
+            raise ParameterError("optimizer steps", len(seen), f"at least claim.steps = {claim.steps}")
+        return Trace(*(torch.stack(parts) for parts in zip(*seen[: claim.steps], strict=True)))
+
+    return trainer
+
+
+def find_loop(name: str) -> TrainFunction:
+    """The function that ``module:function`` names; the module is imported, so its code runs.
+
+    Raises:
+        ParameterError: the name has another form, or there is no such module or function.
+    """
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise ParameterError("function", name, "of the form module:function")
+    try:
+        found = getattr(importlib.import_module(module), function, None)
+    except Exception as error:
+        line = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ParameterError("function", name, f"importable ({line})") from None
+    if not callable(found):
+        raise ParameterError("function", name, f"a function in the module {module}")
+    return found
+
+
+def _perform(train_fn: TrainFunction, experiment: Experiment) -> Released | str:
+    """One run in a worker. Errors come back as values: one line, not the traceback of another process."""
+    try:
+        return experiment.perform(as_trainer(train_fn))
+    except ReticentError as error:
+        return str(error)
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        line = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+        return f"the loop failed with {line} ({Path(frame.filename).name}, line {frame.lineno})"
+
+
+def _answer(found: Released | str) -> Released:
+    if isinstance(found, str):
+        raise WorkerError(found)
+    return found
+
+
+@contextmanager
+def _releases(model: nn.Module) -> Iterator[list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]]:
+    """At each step of an optimizer of the model's parameters: the gradient it finds, weights before and after; flat."""
+    parameters = list(model.parameters())
+    own = {id(p) for p in parameters}
+    seen: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
+    started: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def concerned(optimizer: Optimizer) -> bool:
+        # Opacus wraps the optimizer: what the inner one finds is clipped and noisy.
+        wrapped = hasattr(optimizer, "original_optimizer")
+        return not wrapped and any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+
+    def weights() -> torch.Tensor:
+        return torch.cat([p.detach().flatten().cpu() for p in parameters])
+
+    def before(optimizer: Optimizer, args: object, kwargs: object) -> None:
+        if concerned(optimizer):
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+            started.append((torch.cat([g.detach().flatten().cpu() for g in gradients]), weights()))
+
+    def after(optimizer: Optimizer, args: object, kwargs: object) -> None:
+        if concerned(optimizer) and started:
+            seen.append((*started.pop(), weights()))
+
+    handles = register_optimizer_step_pre_hook(before), register_optimizer_step_post_hook(after)
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()

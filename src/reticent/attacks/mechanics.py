@@ -1,0 +1,185 @@
+"""Is this DP-SGD what it claims to be? Tests of a whole implementation, with p-values.
+
+Short runs on a :class:`~reticent.attacks.white_box.Probe` are enough:
+
+* *silence*, twice: every gradient is zero, so what is released is noise and nothing else;
+* *canaries*: records with one huge gradient coordinate each, in every layer and bias: clipped, each counts as one;
+* *chorus*: all records have the same huge gradient in one coordinate, so the noisy sum counts the batch;
+* *spread chorus*: all records have the same huge gradient, spread over every coordinate of every layer;
+* *whisper*: all records have the same tiny gradient in one coordinate, so that a batch's sum is below the clip norm;
+* *coins*: canaries that each take part by a coin, scored and tested against the claimed trade-off curve;
+* *participation*, several times, a few epochs long and with little noise: who was in which batch;
+* *replays*: other data with the same randomness (:mod:`~reticent.attacks.replay`).
+
+If the implementation does what it claims, each p-value is uniform or larger, so that with the Bonferroni
+correction it is accused with probability at most ``significance``. No test knows any particular bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reticent import _check
+from reticent.attacks.diagnosis import likely_fault
+from reticent.attacks.experiments import LAYERS, Observations, experiments, observe
+from reticent.attacks.noise_checks import (
+    noise_beside,
+    noise_of_each_layer,
+    noise_of_each_step,
+    noise_scale,
+    noise_shape,
+    noise_tails,
+    repeated,
+)
+from reticent.attacks.participation import NOISE, Check, participation_checks
+from reticent.attacks.sum_checks import (
+    against_the_curve,
+    batch_dispersion,
+    canary_effect,
+    large_batches,
+    moves_between_steps,
+    sampling_rate,
+    spread_effect,
+)
+from reticent.attacks.white_box import Trainer, sizes
+from reticent.mechanisms import DPSGD
+from reticent.text import Brief, html_table
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MechanicsReport(Brief):
+    """All tests of one implementation; printed as the verdict and a line for each test.
+
+    Attributes:
+        checks: in the order in which they ran.
+        significance: probability of accusing a correct implementation, at most.
+    """
+
+    checks: tuple[Check, ...]
+    significance: float
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The tests whose corrected p-value is at most ``significance``."""
+        return tuple(c for c in self.checks if c.p_value * len(self.checks) <= self.significance)
+
+    @property
+    def accused(self) -> bool:
+        """Whether the claim is refuted, with confidence ``1 - significance``."""
+        return bool(self.failed)
+
+    @property
+    def adjusted_p_value(self) -> float:
+        """Smallest p-value, corrected for their number."""
+        return min(1.0, len(self.checks) * min(c.p_value for c in self.checks))
+
+    @property
+    def likely(self) -> str | None:
+        """The fault that fits the failed tests best, in words for people; None if nothing failed."""
+        return likely_fault(self.checks, self.failed)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in one sentence."""
+        if self.accused:
+            fits = f" What failed fits this best: {self.likely}." if self.likely else ""
+            p = f"p-value {self.adjusted_p_value:.2g} for all tests"
+            return f"REFUTED: the loop does not do what it claims; {p}.{fits}"
+        return (
+            f"NOT REFUTED at significance {self.significance:g}: no test found a fault; docs/attacks.md lists what "
+            "they cannot see."
+        )
+
+    def _lines(self) -> list[str]:
+        return [self.verdict, *(f"{name} (p-value {p_value}): {finding}" for name, p_value, finding in self._rows())]
+
+    def _repr_html_(self) -> str:
+        return html_table(self.verdict, [("test", "p-value", "found"), *self._rows()])
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        failed = self.failed
+        return [(f"{'FAILED: ' if c in failed else ''}{c.name}", f"{c.p_value:.2g}", c.finding) for c in self.checks]
+
+
+def audit_mechanics(trainer: Trainer, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
+    """Run the implementation about two dozen times and test what it released.
+
+    Args:
+        trainer: the implementation.
+        claim: what it says that it does: Poisson sampling, with batch_size and dataset_size.
+        significance: probability of accusing a correct implementation, at most.
+        seed: of the simulated null distribution and of the signs of the spread gradient.
+
+    Raises:
+        UnsupportedError: the claim is not Poisson sampling.
+        ParameterError: the claim lacks sizes or noise.
+    """
+    setup = experiments(claim, seed)
+    seen = observe(setup, [experiment.perform(trainer) for experiment in setup], seed)
+    return judge(seen, claim, significance=significance, seed=seed)
+
+
+def judge(seen: Observations, claim: DPSGD, *, significance: float = 0.01, seed: int = 0) -> MechanicsReport:
+    """Test what was released against the claim; arrays in, p-values out.
+
+    Args:
+        seen: what the experiments released.
+        claim: what the loop says that it did.
+        significance: of the verdict, in (0, 1).
+        seed: of what is simulated.
+
+    Raises:
+        ParameterError: ``significance`` is outside (0, 1).
+    """
+    _check.open_fraction(significance=significance)
+    level = claim.noise_multiplier
+    noise, second = (_double(part) / level for part in (seen.silence, seen.second_silence))
+    chorus, whisper, spread = (_double(part) for part in (seen.chorus, seen.whisper, seen.spread))
+    beside, under = chorus[:, 1:] / level, whisper[:, 1:] / level
+    along, parts = spread @ seen.direction, _by_layer(seen.direction)
+    around = np.maximum((spread**2).sum(axis=1) - ((spread @ parts.T) ** 2).sum(axis=1), 0.0) / level**2
+    # Clipping below the claim is safe. What a record counts there is known exactly from the replays.
+    size = seen.replayed.counted if seen.replayed.counted is not None and seen.replayed.counted < 0.99 else 1.0
+    batch, counted = chorus[:, 0] / size, replace(claim, noise_multiplier=level / size)
+    checks = (
+        noise_scale(noise),
+        noise_shape(noise),
+        noise_tails(noise, second, beside, under),
+        noise_of_each_step(noise),
+        noise_of_each_layer(noise, sizes(LAYERS)),
+        noise_beside("noise beside large gradients", (beside**2).sum(axis=1), beside.shape[1]),
+        noise_beside("noise around spread gradients", around, spread.shape[1] - len(parts)),
+        noise_beside("noise beside small gradients", (under**2).sum(axis=1), under.shape[1]),
+        repeated("noise across coordinates", "coordinates", noise.T, None),
+        repeated("noise across steps", "steps", noise, None),
+        repeated("noise across runs", "steps of two runs", noise, second),
+        canary_effect(_double(seen.canaries)[:, seen.coordinates], claim),
+        spread_effect(along, claim),
+        against_the_curve(seen.coins, claim),
+        sampling_rate(batch, counted),
+        batch_dispersion(batch, counted, seed),
+        large_batches(batch, counted),
+        moves_between_steps(seen.moves),
+        *participation_checks(
+            _double(seen.participation), seen.records, claim.sample_rate, min(NOISE, claim.noise_multiplier)
+        ),
+        *seen.replayed.checks,
+    )
+    if size < 1.0:
+        checks = (*checks, Check("clipping", 1.0, f"stronger than claimed, which is safe: a record counts {size:.3g}"))
+    return MechanicsReport(checks, significance)
+
+
+def _by_layer(direction: np.ndarray) -> np.ndarray:
+    """The direction within each layer, norm 1: clipping layer by layer weighs them otherwise, which is no noise."""
+    ends = np.cumsum(sizes(LAYERS))
+    layer = np.searchsorted(ends, np.arange(len(direction)), side="right")
+    parts = np.array([direction * (layer == k) for k in range(len(ends))])
+    return np.asarray(parts / np.linalg.norm(parts, axis=1, keepdims=True))
+
+
+def _double(sums: np.ndarray) -> np.ndarray:
+    """Sums of many squares need more digits than releases have."""
+    return np.asarray(sums, dtype=np.float64)

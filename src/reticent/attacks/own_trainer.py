@@ -1,0 +1,81 @@
+"""reticent's own training loop as a subject of white-box audits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from reticent.attacks.white_box import check_claim
+from reticent.mechanisms import DPSGD
+from reticent.training.hooks import RunContext, Step, Update
+from reticent.training.loop import Settings, fit
+from reticent.training.randomness import SystemSource
+
+
+@dataclass(frozen=True)
+class OwnTrainer:
+    """``reticent.training.fit``: Opacus's clipping, reticent's batches and noise. See ``white_box.Trainer``.
+
+    The learning rate is zero: what is audited is what each step releases, and the weights stay where they are.
+
+    Attributes:
+        progress: called with (steps done, steps planned) after each step.
+    """
+
+    progress: Callable[[int, int], None] | None = None
+
+    def __call__(
+        self, model: nn.Module, features: torch.Tensor, labels: torch.Tensor, claim: DPSGD, run: int
+    ) -> torch.Tensor:
+        """One run with fresh randomness of the operating system."""
+        check_claim(claim)
+        divisor = float(claim.batch_size or 1)
+        context = RunContext(
+            model=model,
+            dataset=None,
+            train_features=features,
+            train_labels=labels,
+            max_grad_norm=claim.max_grad_norm,
+            noise_multiplier=claim.noise_multiplier,
+            sample_rate=claim.sample_rate,
+            divisor=divisor,
+            planned_steps=claim.steps,
+            directory=None,
+        )
+        settings = Settings(
+            noise_multiplier=claim.noise_multiplier,
+            max_grad_norm=claim.max_grad_norm,
+            sample_rate=claim.sample_rate,
+            divisor=divisor,
+            steps=claim.steps,
+            sampler=claim.sampler,
+            batch_size=claim.batch_size,
+        )
+        recorder = _Recorder()
+        fit(context, settings, _still_sgd, SystemSource(), SystemSource(), hooks=(recorder,), progress=self.progress)
+        return torch.stack(recorder.gradients)
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.gradients: list[torch.Tensor] = []
+
+    def start(self, context: RunContext) -> None:
+        """Nothing to prepare."""
+
+    def before_step(self, step: Step) -> None:
+        """Nothing to see yet."""
+
+    def after_step(self, step: Step, update: Update) -> None:
+        """Keep what the step released."""
+        self.gradients.append(update.gradient)
+
+    def finish(self) -> None:
+        """Nothing to write."""
+
+
+def _still_sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=0.0)

@@ -1,0 +1,242 @@
+"""K models of one architecture as one computation.
+
+Parameters are stacked along a first axis, so that one batched product does the work of K small ones.
+:class:`StackedMLP` does it by hand for fully connected networks (about 1.5 times faster, and gradients
+per record cost almost nothing); :class:`StackedModules` does it for any module by ``torch.func.vmap``.
+Both compute the sum over the batch of weighted, clipped per-record gradients of the cross-entropy, which is
+what DP-SGD of :mod:`reticent.training` computes for one model.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+from torch import nn
+from torch.func import functional_call, grad, stack_module_state, vmap
+
+from reticent.errors import UnsupportedError
+
+_CLIP_MARGIN = 1e-6
+"""Added to a norm before dividing, as Opacus does."""
+
+
+class Buffers:
+    """Memory that is used again in every step: fresh temporaries of this size cost more in page faults than in work."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, torch.Tensor] = {}
+
+    def take(self, name: str, shape: Sequence[int], like: torch.Tensor) -> torch.Tensor:
+        """An uninitialised tensor, valid until the same name is taken again."""
+        size = math.prod(shape)
+        kept = self._kept.get(name)
+        if kept is None or kept.numel() < size:
+            kept = self._kept[name] = torch.empty(size, dtype=like.dtype, device=like.device)
+        return kept[:size].view(tuple(shape))
+
+    def rows(self, name: str, pool: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        """``pool[index]`` for a rectangle of positions."""
+        out = self.take(name, (index.numel(), *pool.shape[1:]), pool)
+        torch.index_select(pool, 0, index.reshape(-1), out=out)
+        return out.view(*index.shape, *pool.shape[1:])
+
+
+class Stacked(Protocol):
+    """K models at once.
+
+    Attributes:
+        parameters: one tensor of shape (K, ...) for each of the model's parameters, in the model's order.
+    """
+
+    parameters: list[torch.Tensor]
+
+    def add_gradients(
+        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
+    ) -> None:
+        """Set ``.grad`` of every parameter to the sum of weighted, clipped per-record gradients.
+
+        Args:
+            features: shape (K, batch, ...).
+            labels: shape (K, batch).
+            weights: shape (K, batch); 0 leaves a record out.
+            max_grad_norm: clip norm of one record's whole gradient; None clips nothing.
+        """
+        ...
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """Logits of the same records under every model: (records, ...) to (K, records, classes)."""
+        ...
+
+
+def stack(modules: Sequence[nn.Module]) -> Stacked:
+    """The modules as one: by hand where the architecture allows, by vmap otherwise.
+
+    Args:
+        modules: at least one; all of one architecture, in training mode, without buffers. Their weights are copied.
+    """
+    return StackedMLP(modules) if _is_mlp(modules[0]) else StackedModules(modules)
+
+
+class StackedMLP:
+    """Fully connected networks: Linear layers with ReLU or Tanh between them.
+
+    Raises:
+        UnsupportedError: other layers than Linear, ReLU and Tanh.
+    """
+
+    def __init__(self, modules: Sequence[nn.Module]) -> None:
+        if not _is_mlp(modules[0]):
+            raise UnsupportedError("StackedMLP takes Linear layers with ReLU or Tanh between them")
+        layers = [_linears(module) for module in modules]
+        self._weights = [_stacked([m[i].weight for m in layers]) for i in range(len(layers[0]))]
+        self._biases = [_stacked([m[i].bias for m in layers]) for i in range(len(layers[0]))]
+        self._tanh = any(isinstance(layer, nn.Tanh) for layer in modules[0].modules())
+        self._buffers = Buffers()
+        self.parameters = [p for pair in zip(self._weights, self._biases, strict=True) for p in pair]
+
+    @torch.no_grad()
+    def add_gradients(
+        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
+    ) -> None:
+        """See :class:`Stacked`."""
+        inputs, output = self._forward(features.flatten(2), self._buffers)
+        errors = [_softmax(output)]
+        errors[0].scatter_add_(2, labels.unsqueeze(-1), errors[0].new_full((*labels.shape, 1), -1.0))
+        for weight, hidden in zip(reversed(self._weights[1:]), reversed(inputs[1:]), strict=True):
+            error = self._buffers.take(f"error {len(errors)}", hidden.shape, hidden)
+            torch.bmm(errors[-1], weight, out=error)
+            errors.append(self._through_activation(error, hidden))
+        errors.reverse()
+        factor = weights.unsqueeze(-1)
+        if max_grad_norm is not None:
+            factor = factor * _clip_factor(self._squared_norms(inputs, errors), max_grad_norm).unsqueeze(-1)
+        for weight, bias, x, e in zip(self._weights, self._biases, inputs, errors, strict=True):
+            e.mul_(factor)
+            weight.grad = _into(weight.grad, weight)
+            torch.bmm(e.transpose(1, 2), x, out=weight.grad)
+            bias.grad = _into(bias.grad, bias)
+            torch.sum(e, dim=1, out=bias.grad)
+
+    @torch.no_grad()
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """See :class:`Stacked`."""
+        flat = features.flatten(1)
+        return self._forward(flat.unsqueeze(0).expand(len(self._weights[0]), *flat.shape), Buffers())[1]
+
+    def _forward(self, x: torch.Tensor, buffers: Buffers) -> tuple[list[torch.Tensor], torch.Tensor]:
+        inputs = [x]
+        for layer, (weight, bias) in enumerate(zip(self._weights, self._biases, strict=True)):
+            z = buffers.take(f"output {layer}", (*x.shape[:2], weight.shape[1]), weight)
+            torch.baddbmm(bias.unsqueeze(1), inputs[-1], weight.transpose(1, 2), out=z)
+            if layer < len(self._weights) - 1:
+                inputs.append(z.tanh_() if self._tanh else z.relu_())
+        return inputs, z
+
+    def _through_activation(self, error: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        """The error before the activation, in place: one fused pass and no fresh memory."""
+        if self._tanh:
+            return torch.ops.aten.tanh_backward.grad_input(error, hidden, grad_input=error)
+        return torch.ops.aten.threshold_backward.grad_input(error, hidden, 0, grad_input=error)
+
+    @staticmethod
+    def _squared_norms(inputs: list[torch.Tensor], errors: list[torch.Tensor]) -> torch.Tensor:
+        """||gradient||^2 per record: a Linear layer's is (||x||^2 + 1) ||e||^2, the 1 for the bias."""
+        parts = [(x.square().sum(-1) + 1.0) * e.square().sum(-1) for x, e in zip(inputs, errors, strict=True)]
+        return torch.stack(parts).sum(dim=0)
+
+
+class StackedModules:
+    """Any module whose forward is free of data-dependent control flow, by ``torch.func``.
+
+    Raises:
+        UnsupportedError: a module has buffers.
+    """
+
+    def __init__(self, modules: Sequence[nn.Module]) -> None:
+        state, buffers = stack_module_state([copy.deepcopy(module) for module in modules])
+        if buffers:
+            raise UnsupportedError("shadow models with buffers (batch statistics) cannot be stacked")
+        self._names = list(state)
+        self.parameters = [state[name].detach() for name in self._names]
+        self._module = copy.deepcopy(modules[0]).to("meta")
+
+    def add_gradients(
+        self, features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor, max_grad_norm: float | None
+    ) -> None:
+        """See :class:`Stacked`."""
+        one = self._batch_gradient if max_grad_norm is None else self._clipped_gradient(max_grad_norm)
+        gradients = vmap(one, randomness="different")(self._state(), features, labels, weights)
+        for name, parameter in zip(self._names, self.parameters, strict=True):
+            parameter.grad = gradients[name].detach()
+
+    @torch.no_grad()
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """See :class:`Stacked`."""
+        return vmap(self._call, in_dims=(0, None), randomness="different")(self._state(), features)
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        return dict(zip(self._names, self.parameters, strict=True))
+
+    def _call(self, state: dict[str, torch.Tensor], features: torch.Tensor) -> torch.Tensor:
+        return functional_call(self._module, state, (features,))
+
+    def _loss(
+        self, state: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+    ) -> torch.Tensor:
+        losses = nn.functional.cross_entropy(self._call(state, features), labels, reduction="none")
+        return (losses * weights).sum()
+
+    def _batch_gradient(
+        self, state: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+    ) -> dict[str, torch.Tensor]:
+        return grad(self._loss)(state, features, labels, weights)
+
+    def _clipped_gradient(self, max_grad_norm: float) -> Callable[..., dict[str, torch.Tensor]]:
+        def one_record(state: dict[str, torch.Tensor], x: torch.Tensor, label: torch.Tensor) -> dict[str, torch.Tensor]:
+            single = x.unsqueeze(0), label.unsqueeze(0), x.new_ones(1)
+            return grad(self._loss)(state, *single)
+
+        def one_model(
+            state: dict[str, torch.Tensor], features: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor
+        ) -> dict[str, torch.Tensor]:
+            each = vmap(one_record, in_dims=(None, 0, 0), randomness="different")(state, features, labels)
+            squares = torch.stack([g.flatten(1).square().sum(1) for g in each.values()]).sum(dim=0)
+            factor = weights * _clip_factor(squares, max_grad_norm)
+            return {name: torch.einsum("b,b...->...", factor, g) for name, g in each.items()}
+
+        return one_model
+
+
+def _softmax(logits: torch.Tensor) -> torch.Tensor:
+    """Softmax over the last axis, computed along the batch: torch is slow on a short last axis."""
+    return torch.softmax(logits.transpose(1, 2).contiguous(), dim=1).transpose(1, 2).contiguous()
+
+
+def _clip_factor(squared_norms: torch.Tensor, max_grad_norm: float) -> torch.Tensor:
+    return (max_grad_norm / (squared_norms.sqrt() + _CLIP_MARGIN)).clamp(max=1.0)
+
+
+def _into(old: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(like) if old is None else old
+
+
+def _stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    return torch.stack([t.detach() for t in tensors]).contiguous()
+
+
+def _linears(module: nn.Module) -> list[nn.Linear]:
+    return [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+
+
+def _is_mlp(module: nn.Module) -> bool:
+    """A Sequential of Flatten, then Linear layers with biases, one kind of activation between each two."""
+    if not isinstance(module, nn.Sequential):
+        return False
+    layers = [layer for layer in module if not isinstance(layer, nn.Flatten)]
+    kinds = {type(layer) for layer in layers[1::2]}
+    linear = all(type(layer) is nn.Linear and layer.bias is not None for layer in layers[0::2])
+    return len(layers) % 2 == 1 and linear and len(kinds) <= 1 and kinds <= {nn.ReLU, nn.Tanh}

@@ -1,0 +1,100 @@
+"""Claims that an audit tests: maps from false positive rate to least false negative rate.
+
+The three families are nested: a larger parameter allows a stronger attacker, so whatever rejects one
+member rejects every smaller one and the lower bound is the end of the rejected range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from reticent.curves import TradeOff
+
+_SMALLEST_RATE = np.log(1e-40)
+_LARGEST_LOG_RATIO = 500.0
+
+
+class Tested(Protocol):
+    """A convex, non-increasing curve that may be evaluated from below (the safe side) only."""
+
+    def beta(self, alpha: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateDP:
+    """(epsilon, delta) in both directions: Proposition 2.5 of DONG2022."""
+
+    epsilon: float
+    delta: float
+
+    def beta(self, alpha: np.ndarray) -> np.ndarray:
+        steep = 1.0 - self.delta - np.exp(self.epsilon) * alpha
+        flat = np.exp(-self.epsilon) * (1.0 - self.delta - alpha)
+        return np.maximum(np.maximum(steep, flat), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianClaim:
+    """G_mu, for every ``mu >= 0``."""
+
+    mu: float
+
+    def beta(self, alpha: np.ndarray) -> np.ndarray:
+        return ndtr(-ndtri(alpha) - self.mu)
+
+
+class TangentTable:
+    """A curve replaced by the largest of its tangents at many thresholds: never above the curve.
+
+    The tangent at the threshold ``l`` is beta(l) - e^l (alpha - alpha(l)). Between the ends of the
+    table the loss is quadratic in the spacing; beyond them the table falls to 0, which is safe.
+    """
+
+    def __init__(self, curve: TradeOff, points: int = 4001) -> None:
+        ratio = _thresholds(curve, points)
+        rates = curve.errors(ratio)
+        # Largest threshold first: tangents then become active in the order of growing alpha.
+        self._alpha, self._beta, slope = np.exp(rates.fpr)[::-1], np.exp(rates.fnr)[::-1], np.exp(ratio)[::-1]
+        self._slope = slope
+        rise = self._slope[:-1] - self._slope[1:]
+        gap = (self._beta + self._slope * self._alpha)[:-1] - (self._beta + self._slope * self._alpha)[1:]
+        self._switch = np.maximum.accumulate(np.clip(gap / rise, 0.0, 1.0))
+
+    def beta(self, alpha: np.ndarray) -> np.ndarray:
+        alpha = np.asarray(alpha, dtype=float)
+        k = np.searchsorted(self._switch, alpha)
+        return np.clip(self._beta[k] - self._slope[k] * (alpha - self._alpha[k]), 0.0, 1.0)
+
+
+def _thresholds(curve: TradeOff, points: int) -> np.ndarray:
+    """Thresholds dense both on the linear and on the logarithmic scale, up to rates of 1e-40."""
+    edges = np.minimum(1e-3 * 2.0 ** np.arange(20), _LARGEST_LOG_RATIO)
+    far = np.maximum(curve.errors(edges).fpr, curve.errors(-edges).fnr) < _SMALLEST_RATE
+    edge = edges[np.argmax(far)] if np.any(far) else _LARGEST_LOG_RATIO
+    linear = np.linspace(-edge, edge, points)
+    logarithmic = edge * np.logspace(-5, 0, points // 2)
+    return np.unique(np.concatenate([linear, logarithmic, -logarithmic]))
+
+
+def largest_rejected(rejects: Callable[[float], bool], limit: float, tolerance: float = 1e-6) -> float:
+    """The end of the rejected range of a nested family, from below; 0 if even 0 is not rejected.
+
+    Args:
+        rejects: whether the family member with this parameter is rejected; True up to some point.
+        limit: a parameter that no finite sample can reject.
+        tolerance: relative width at which bisection stops.
+    """
+    if not rejects(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while high < limit and rejects(high):
+        low, high = high, 2.0 * high
+    while high - low > tolerance * max(high, 1e-3):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if rejects(middle) else (low, middle)
+    return low

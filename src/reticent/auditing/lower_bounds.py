@@ -1,0 +1,219 @@
+"""Lower bounds on epsilon, mu and advantage with a stated confidence.
+
+Each says: with probability at least ``confidence`` over repetitions of the audit, the release is not
+more private than the bound. The proofs are in docs/auditing.md; they need independent scores
+(``Design.INDEPENDENT``). For ``Design.POPULATION`` they describe this attack on independently drawn
+records and neglect what members of one run share; every result then says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from reticent import _check
+from reticent.auditing._claims import ApproximateDP, GaussianClaim, Tested, largest_rejected
+from reticent.auditing._joint import Ordering, probits
+from reticent.auditing.scores import Design, Scores
+from reticent.auditing.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
+from reticent.curves import GaussianTradeOff
+from reticent.proofs import Claim
+from reticent.proofs.references import cite
+
+_LARGEST_EPSILON = 500.0
+_LARGEST_MU = 60.0
+_NOTHING = 1e-300
+_SHARED_RUN = "The records share one training run; the confidence neglects the dependence this may cause."
+_ONE_RUN = "All canaries share one run; the confidence holds if their scores are independent given the data."
+
+
+class Quantity(StrEnum):
+    """What is bounded from below."""
+
+    EPSILON = "epsilon"
+    MU = "mu"
+    ADVANTAGE = "advantage"
+
+
+_IF_GAUSSIAN = "DONG2022:Definition 2.3"
+"""The key of a bound that holds for Gaussian curves alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """A quantity that the release exceeds, with a confidence.
+
+    Attributes:
+        quantity: what is bounded.
+        value: the bound, finite and >= 0; 0 says nothing.
+        ceiling: what perfect leakage would have given with as many scores: no value can be larger.
+        confidence: probability that the bound is at most the truth, at least.
+        rule: how thresholds were chosen, in words.
+        delta: the delta that goes with epsilon, else None.
+        thresholds: the thresholds that were counted.
+        theorems: keys of ``reticent.proofs.references``.
+        notes: conditions, one sentence each.
+        claim: always ``Claim.EMPIRICAL``.
+    """
+
+    quantity: Quantity
+    value: float
+    ceiling: float
+    confidence: float
+    rule: str
+    delta: float | None
+    thresholds: tuple[float, ...]
+    theorems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    claim: Claim = Claim.EMPIRICAL
+
+    @property
+    def title(self) -> str:
+        """What is bounded, where, and under which condition: no two bounds of a report have the same title."""
+        where = "" if self.delta is None else f" at delta {self.delta:g}"
+        return f"{self.quantity}{where}{', if the curve is Gaussian' if _IF_GAUSSIAN in self.theorems else ''}"
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values only: strings, finite numbers, lists and None."""
+        return {
+            "ceiling": self.ceiling,
+            "claim": str(self.claim),
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "notes": list(self.notes),
+            "quantity": str(self.quantity),
+            "rule": self.rule,
+            "theorems": list(self.theorems),
+            "thresholds": list(self.thresholds),
+            "value": self.value,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """A nested family of claims, the parameter that a pair (alpha, beta) of rates would give, and a limit."""
+
+    member: Callable[[float], Tested]
+    of_rates: Ordering
+    limit: float
+
+
+def audit_epsilon(
+    scores: Scores, delta: float, rule: ThresholdRule | None = None, confidence: float = 0.95
+) -> LowerBound:
+    """Lower bound on epsilon at ``delta``: the release is not (value, delta)-differentially private.
+
+    Args:
+        scores: of independent canaries, records or runs.
+        delta: in [0, 1).
+        rule: how to choose thresholds; ``Ranks()`` by default.
+        confidence: in (0, 1).
+
+    Raises:
+        ParameterError: ``delta`` or ``confidence`` is outside its domain.
+    """
+    delta = _check.fraction(delta=delta)
+    family = _Family(lambda e: ApproximateDP(e, delta), lambda a, b: _epsilon(a, b, delta), _LARGEST_EPSILON)
+    return _bound(Quantity.EPSILON, family, scores, rule, confidence, delta)
+
+
+def audit_mu(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
+    """Lower bound on mu: the release is not ``value``-GDP. Arguments as for ``audit_epsilon``."""
+    family = _Family(GaussianClaim, probits, _LARGEST_MU)
+    return _bound(Quantity.MU, family, scores, rule, confidence, None)
+
+
+def audit_advantage(scores: Scores, rule: ThresholdRule | None = None, confidence: float = 0.95) -> LowerBound:
+    """Lower bound on the largest advantage, TPR - FPR. Arguments as for ``audit_epsilon``."""
+    family = _Family(lambda a: ApproximateDP(0.0, a), lambda a, b: 1.0 - a - b, 1.0)
+    return _bound(Quantity.ADVANTAGE, family, scores, rule, confidence, None)
+
+
+def audit_epsilon_if_gaussian(
+    scores: Scores, delta: float, rule: ThresholdRule | None = None, confidence: float = 0.95
+) -> LowerBound:
+    """Lower bound on epsilon at ``delta`` by way of mu, *if the true curve is a Gaussian one*.
+
+    Far tighter than ``audit_epsilon`` at small ``delta``, because the bound on mu may come from any
+    threshold. Not a bound for releases with another curve, and the result says so.
+    """
+    delta = _check.open_fraction(delta=delta)
+    mu = audit_mu(scores, rule, confidence)
+    notes = ("Holds only if the trade-off curve of the release is Gaussian.", *mu.notes)
+    return LowerBound(
+        Quantity.EPSILON,
+        gaussian_epsilon(mu.value, delta),
+        gaussian_epsilon(mu.ceiling, delta),
+        confidence,
+        mu.rule,
+        delta,
+        mu.thresholds,
+        cite(_IF_GAUSSIAN, *mu.theorems),
+        notes,
+    )
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """epsilon(delta) of G_mu, rounded down; 0 where delta(0) is at most ``delta``."""
+    curve, target = GaussianTradeOff(mu), np.log(delta)
+    return largest_rejected(lambda e: bool(curve.log_delta(e) > target), _LARGEST_MU**2, 1e-9)
+
+
+def _epsilon(alpha: np.ndarray, beta: np.ndarray, delta: float) -> np.ndarray:
+    """Least epsilon with which (alpha, beta) agrees; far below 0 where every epsilon does."""
+    first = np.log(np.maximum(1.0 - delta - beta, _NOTHING) / alpha)
+    second = np.log(np.maximum(1.0 - delta - alpha, _NOTHING) / beta)
+    return np.maximum(first, second)
+
+
+def _bound(
+    quantity: Quantity,
+    family: _Family,
+    scores: Scores,
+    rule: ThresholdRule | None,
+    confidence: float,
+    delta: float | None,
+) -> LowerBound:
+    """By RETICENT:audit-thresholds."""
+    rule = Ranks() if rule is None else rule
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    evidence = rule.evidence(scores, family.of_rates)
+    share = significance / len(evidence)
+    return LowerBound(
+        quantity,
+        max(_at(piece, family, share) for piece in evidence),
+        max(_at(piece.perfect, family, share) for piece in evidence),
+        confidence,
+        str(rule),
+        delta,
+        tuple(piece.threshold for piece in evidence),
+        _source(evidence),
+        notes_on(scores.design),
+    )
+
+
+def _at(evidence: Evidence, family: _Family, significance: float) -> float:
+    match evidence:
+        case FixedCounts():
+            test = evidence.test(significance, family.of_rates)
+            return largest_rejected(lambda x: test.rejects(family.member(x)), family.limit)
+        case RankCounts():
+            return largest_rejected(lambda x: evidence.rejects(family.member(x), significance), family.limit)
+
+
+def _source(evidence: tuple[Evidence, ...]) -> tuple[str, ...]:
+    return cite("RETICENT:audit-ranks" if isinstance(evidence[0], RankCounts) else "RETICENT:audit-thresholds")
+
+
+def notes_on(design: Design) -> tuple[str, ...]:
+    """What the reader must know about the dependence of the scores."""
+    match design:
+        case Design.INDEPENDENT:
+            return ()
+        case Design.ONE_RUN:
+            return (_ONE_RUN,)
+        case Design.POPULATION:
+            return (_SHARED_RUN,)

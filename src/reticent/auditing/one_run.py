@@ -1,0 +1,297 @@
+"""Audits of a single run: many canaries, each included by its own fair coin, and guesses about the coins.
+
+The scores need not be independent: the proofs (docs/auditing.md, after STEINKE2023 and
+MAHLOUJIFAR2024) use only the coins and the guarantee under test. The numbers of guesses are fixed
+before the scores are seen; choosing the best of several on the same scores makes the bound invalid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import bdtrc, betaincinv
+
+from reticent import _check
+from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested, largest_rejected
+from reticent.auditing.lower_bounds import LowerBound, Quantity
+from reticent.auditing.scores import Design, Scores
+from reticent.curves import GaussianTradeOff, TradeOff, symmetrised
+from reticent.errors import ParameterError
+from reticent.proofs.references import cite
+
+SMALLEST_P = 1e-12
+"""No p-value is reported below this."""
+_STALLED = 1.0 + 1e-12
+"""Growth below rounding counts as none: on the side of not rejecting."""
+_LARGEST_EPSILON = 100.0
+_LARGEST_MU = 60.0
+_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0 / 3.0, 0.5, 0.8, 1.0)
+_ENOUGH_CANARIES = 100_000  # beyond them the best share hardly changes
+_GRID = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """How often to guess, fixed before the scores are seen.
+
+    Attributes:
+        members: how many of the largest scores are guessed to be included.
+        non_members: how many of the smallest are guessed to be left out.
+    """
+
+    members: int
+    non_members: int
+
+    def __post_init__(self) -> None:
+        if min(self.members, self.non_members) < 0 or self.members + self.non_members < 1:
+            raise ParameterError("guesses", (self.members, self.non_members), "counts >= 0, at least one guess")
+
+    @classmethod
+    def share(cls, canaries: int, share: float) -> Guesses:
+        """Guess on the outer ``share`` of the canaries, half of it on each side."""
+        each = max(1, int(0.5 * _check.rate(share=share) * canaries))
+        return cls(each, each)
+
+    @classmethod
+    def planned(cls, canaries: int, curve: TradeOff | None = None, confidence: float = 0.95) -> Guesses:
+        """The share with the largest lower bound on mu, if the canaries leak by ``curve`` and no more.
+
+        Nothing but the claim and the number of canaries decides, so the choice is made before the scores are seen.
+
+        Args:
+            canaries: how many take part by a coin.
+            curve: the claim under test; G_1 by default.
+            confidence: of the bound.
+        """
+        curve = GaussianTradeOff(1.0) if curve is None else curve
+        return cls.share(canaries, _best_share(min(canaries, _ENOUGH_CANARIES), curve, confidence))
+
+
+@dataclass(frozen=True, slots=True)
+class GuessCounts:
+    """Outcome of the guesses.
+
+    Attributes:
+        canaries: all canaries, guessed or not.
+        guesses: number of guesses made.
+        correct: how many were right.
+    """
+
+    canaries: int
+    guesses: int
+    correct: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.correct <= self.guesses <= self.canaries:
+            raise ParameterError(
+                "counts", (self.canaries, self.guesses, self.correct), "correct <= guesses <= canaries"
+            )
+
+
+def count_guesses(scores: Scores, guesses: Guesses) -> GuessCounts:
+    """Guess and count.
+
+    Raises:
+        ParameterError: the scores are not from one run with fair coins, or there are more guesses than
+            canaries.
+    """
+    if scores.design is not Design.ONE_RUN:
+        raise ParameterError("design", str(scores.design), "one-run: fair inclusion coins are what the proof needs")
+    total = len(scores)
+    if guesses.members + guesses.non_members > total:
+        raise ParameterError("guesses", guesses.members + guesses.non_members, f"at most the {total} canaries")
+    values = np.sort(scores.member), np.sort(scores.non_member)
+    included = np.arange(total) < len(scores.member)
+    order = np.lexsort((_coins(*values), -np.concatenate(values)))
+    right = np.count_nonzero(included[order[: guesses.members]])
+    right += np.count_nonzero(~included[order[total - guesses.non_members :]])
+    return GuessCounts(total, guesses.members + guesses.non_members, int(right))
+
+
+def _coins(member: np.ndarray, non_member: np.ndarray) -> np.ndarray:
+    """One random number for each canary, which decides among equal scores and does not know who took part.
+
+    The seed is a digest of the sorted scores: the same scores give the same bound, and no order of the file matters.
+    """
+    digest = hashlib.sha256(member.tobytes() + b"|" + non_member.tobytes()).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big")).random(len(member) + len(non_member))
+
+
+def binomial_p_value(counts: GuessCounts, epsilon: float, delta: float) -> float:
+    """Probability, at most, of so many correct guesses under (epsilon, delta)-DP.
+
+    The correct guesses are at most B + F. B is Binomial(guesses, q) with q = e^epsilon / (1 + e^epsilon). F counts
+    guesses that delta turned; its mean is at most canaries * delta * (1 - q), and it may depend on B in any way. The
+    largest P(B + F >= correct) spends that mean where B is nearest to ``correct`` (docs/auditing.md).
+    """
+    epsilon, delta = _check.non_negative(epsilon=epsilon), _check.fraction(delta=delta)
+    wrong = 1.0 / (1.0 + np.exp(epsilon))
+    budget = counts.canaries * delta * wrong * (1.0 + 1e-9)
+    # How far B is lifted: the least k whose cost, E[correct - B; correct - k <= B < correct], exceeds the budget.
+    low, high = 0, counts.correct
+    if _cost(counts, high, wrong) <= budget:
+        return 1.0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _cost(counts, middle, wrong) <= budget else (low, middle)
+    rest = (budget - _cost(counts, low, wrong)) / high
+    return min(1.0, _at_least(counts.guesses, counts.correct - low, wrong) + max(0.0, rest))
+
+
+def _at_least(trials: int, successes: int, wrong: float) -> float:
+    """P(Binomial(trials, 1 - wrong) >= successes)."""
+    return 1.0 if successes <= 0 else float(bdtrc(float(successes - 1), trials, 1.0 - wrong))
+
+
+def _cost(counts: GuessCounts, lifted: int, wrong: float) -> float:
+    """E[correct - B; correct - lifted <= B < correct], by w P(B = w) = n q P(Binomial(n - 1, q) = w - 1)."""
+    v, n = counts.correct, counts.guesses
+    mass = _at_least(n, v - lifted, wrong) - _at_least(n, v, wrong)
+    first = n * (1.0 - wrong) * (_at_least(n - 1, v - lifted - 1, wrong) - _at_least(n - 1, v - 1, wrong))
+    return max(0.0, v * mass - first)
+
+
+def audit_epsilon_one_run(
+    scores: Scores, delta: float, guesses: Guesses | None = None, confidence: float = 0.95
+) -> LowerBound:
+    """Lower bound on epsilon at ``delta`` from one run: the larger of two, by binomial guesses and by f-DP.
+
+    Both tests refuse a claim from some number of correct guesses on. So both together are one of them, and the larger
+    bound needs no correction.
+
+    Args:
+        scores: with ``Design.ONE_RUN``.
+        delta: in [0, 1).
+        guesses: fixed in advance; ``Guesses.planned`` by default.
+        confidence: in (0, 1).
+    """
+    delta = _check.fraction(delta=delta)
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
+
+    def value(seen: GuessCounts) -> float:
+        by_curve = largest_rejected(lambda e: rejects(seen, ApproximateDP(e, delta), significance), _LARGEST_EPSILON)
+        return max(by_curve, _binomial_epsilon(seen, delta, significance))
+
+    theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
+    return _result(Quantity.EPSILON, value, counts, confidence, delta, *theorems)
+
+
+def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) -> float:
+    """The largest epsilon that ``binomial_p_value`` refuses; a p-value for it is one for every smaller epsilon.
+
+    The p-value is not monotone: a larger epsilon allows more guesses and leaves less to delta.
+    """
+    if counts.correct == 0:
+        return 0.0
+    right = betaincinv(counts.correct, counts.guesses - counts.correct + 1.0, significance)
+    if right <= 0.5:
+        return 0.0
+    grid = np.linspace(0.0, min(np.log(right / (1.0 - right)), _LARGEST_EPSILON), _GRID)
+    refused = [e for e in grid[::-1] if binomial_p_value(counts, float(e), delta) <= significance][:1]
+    if not refused:
+        return 0.0
+    low, high = refused[0], refused[0] + grid[1]
+    while high - low > 1e-6 * max(high, 1e-3):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if binomial_p_value(counts, middle, delta) <= significance else (low, middle)
+    return float(low)
+
+
+def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
+    """Lower bound on mu from one run, by the recursion for f-DP. Arguments as for ``audit_epsilon_one_run``."""
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    counts = count_guesses(scores, _default(guesses, scores, confidence))
+
+    def value(seen: GuessCounts) -> float:
+        return largest_rejected(lambda mu: rejects(seen, GaussianClaim(mu), significance), _LARGEST_MU)
+
+    return _result(Quantity.MU, value, counts, confidence, None, "RETICENT:audit-one-run-fdp")
+
+
+def rejects(counts: GuessCounts, claim: Tested, significance: float) -> bool:
+    """Whether so many correct guesses have probability at most ``significance`` under ``claim``.
+
+    The recursion of MAHLOUJIFAR2024, derived anew in docs/auditing.md. ``claim`` must be its own inverse: it holds in
+    both directions.
+    """
+    return bool(_mass_needed(counts, claim, np.array([significance]))[0] > 1.0)
+
+
+def one_run_p_value(counts: GuessCounts, claim: Tested) -> float:
+    """The least significance at which ``rejects``, rounded up; not below 1e-12."""
+    low, high = np.log(SMALLEST_P), 0.0
+    for _ in range(3):
+        grid = np.linspace(low, high, 64)
+        possible = np.flatnonzero(_mass_needed(counts, claim, np.exp(grid)) <= 1.0)
+        if not possible.size:
+            return SMALLEST_P
+        if possible[-1] == len(grid) - 1:
+            return float(np.exp(high))
+        low, high = grid[possible[-1]], grid[possible[-1] + 1]
+    return float(np.exp(high))
+
+
+def _mass_needed(counts: GuessCounts, claim: Tested, tail: np.ndarray) -> np.ndarray:
+    """Least total probability of a law of the correct guesses W with P(W >= correct) = ``tail``.
+
+    N[j] = P(W >= j) must satisfy, for j = correct, correct - 1, ..., 1 and m canaries, r guesses,
+
+        (r - j + 1) N[j - 1] - sum over w >= j of N[w]  >=  m G((j N[j] + sum over w > j of N[w]) / m),
+
+    where G(y) = f^-1(1 - y) is the least false positive rate at true positive rate y. Above 1 the tail
+    is impossible. As soon as N[j - 1] need not exceed N[j], nothing below needs to either: j N[j] plus the sum
+    beyond no longer changes, and both sides of the quotient grow by N[j] and by 1. So the recursion may stop there.
+    """
+    m, r = float(counts.canaries), counts.guesses
+    at_least, beyond = tail.astype(float), np.zeros_like(tail, dtype=float)
+    for j in range(counts.correct, 0, -1):
+        reached = np.clip((j * at_least + beyond) / m, 0.0, 1.0)
+        beyond = beyond + at_least
+        needed = (m * claim.beta(1.0 - reached) + beyond) / (r - j + 1)
+        if np.all((at_least > 1.0) | (needed <= at_least * _STALLED)):
+            break
+        at_least = np.maximum(at_least, needed)
+    return at_least
+
+
+@lru_cache(maxsize=64)
+def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
+    """Of ``_SHARES``, the one with the largest bound on mu at the counts that ``curve`` makes us expect."""
+    table, alpha = (
+        TangentTable(symmetrised(curve)),
+        np.concatenate([np.logspace(-8, -2, 500), np.linspace(0.01, 1, 500)]),
+    )
+    hits = 1.0 - table.beta(alpha)
+    bounds = []
+    for share in _SHARES:
+        at = float(np.interp(share, alpha + hits, alpha))
+        made = Guesses.share(canaries, share)
+        made_all = min(made.members + made.non_members, canaries)
+        right = int(made_all * (share - at) / share)
+        counts = GuessCounts(canaries, made_all, min(right, made_all))
+        bounds.append(
+            largest_rejected(lambda mu, c=counts: rejects(c, GaussianClaim(mu), 1.0 - confidence), 60.0, 1e-3)
+        )
+    return _SHARES[int(np.argmax(bounds))] if max(bounds) > 0.0 else 0.2
+
+
+def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:
+    return Guesses.planned(len(scores), None, confidence) if guesses is None else guesses
+
+
+def _result(
+    quantity: Quantity,
+    value: Callable[[GuessCounts], float],
+    counts: GuessCounts,
+    confidence: float,
+    delta: float | None,
+    *theorems: str,
+) -> LowerBound:
+    perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
+    rule = f"{counts.correct} of {counts.guesses} guesses right, {counts.canaries} canaries in one run"
+    return LowerBound(quantity, value(counts), value(perfect), confidence, rule, delta, (), cite(*theorems))

@@ -1,0 +1,155 @@
+"""One audit, all its numbers: what ``reticent audit`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from reticent.auditing.curve import EmpiricalTradeOff, empirical_trade_off
+from reticent.auditing.intervals import ConfidenceInterval
+from reticent.auditing.lower_bounds import (
+    LowerBound,
+    audit_advantage,
+    audit_epsilon,
+    audit_epsilon_if_gaussian,
+    audit_mu,
+)
+from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
+from reticent.auditing.roc import auc_interval, delong, tpr_interval
+from reticent.auditing.scores import Design, Scores
+from reticent.auditing.thresholds import ThresholdRule
+from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
+from reticent.curves import TradeOff
+from reticent.errors import UnsupportedError
+
+SCHEMA = "reticent.audit/1"
+DEFAULT_FPRS = (0.001, 0.01, 0.1)
+_EACH = "Each statement holds by itself at the stated confidence, not all of them together."
+
+
+@dataclass(frozen=True, eq=False)
+class AuditReport:
+    """Everything an audit says.
+
+    Attributes:
+        scores: what was audited.
+        confidence: of each statement.
+        curve: empirical trade-off curve with its band.
+        auc: with an interval for every sample size.
+        auc_asymptotic: DeLong's interval, or None where it does not exist.
+        tpr: true positive rates by false positive rate.
+        bounds: lower bounds on epsilon, mu and advantage; each says how it was obtained.
+        verdicts: by the name of the claim.
+    """
+
+    scores: Scores
+    confidence: float
+    curve: EmpiricalTradeOff
+    auc: ConfidenceInterval
+    auc_asymptotic: ConfidenceInterval | None
+    tpr: Mapping[float, ConfidenceInterval]
+    bounds: tuple[LowerBound, ...]
+    verdicts: Mapping[str, Verdict]
+
+    def to_json(self) -> dict[str, object]:
+        """The document ``reticent.audit/1``: strict JSON, aggregates only, no single score."""
+        subject = self.scores.meta.get("subject")
+        return {
+            "schema": SCHEMA,
+            "auc": self.auc.to_json(),
+            "auc_asymptotic": None if self.auc_asymptotic is None else self.auc_asymptotic.to_json(),
+            "bounds": [bound.to_json() for bound in self.bounds],
+            "confidence": self.confidence,
+            "curve": self.curve.to_json(),
+            "design": str(self.scores.design),
+            "members": len(self.scores.member),
+            "meta": dict(self.scores.meta),
+            "non_members": len(self.scores.non_member),
+            "notes": [*([f"This audits {subject}."] if subject is not None else []), _EACH],
+            "tpr_at_fpr": {repr(fpr): interval.to_json() for fpr, interval in self.tpr.items()},
+            "verdicts": {name: verdict.to_json() for name, verdict in self.verdicts.items()},
+        }
+
+
+def audit(
+    scores: Scores,
+    claims: Mapping[str, TradeOff] | None = None,
+    *,
+    delta: float = 1e-5,
+    fprs: Sequence[float] = DEFAULT_FPRS,
+    rule: ThresholdRule | None = None,
+    guesses: Guesses | None = None,
+    confidence: float = 0.95,
+    progress: Callable[[int, int], None] | None = None,
+) -> AuditReport:
+    """Run every estimator on ``scores`` and judge every claim.
+
+    Scores of one run with fair coins are judged by the one-run tests, which allow any dependence
+    between scores; bounds that would need independence are given as well and say so.
+
+    Args:
+        scores: what the attack returned.
+        claims: claimed curves by name, for instance of each adversary.
+        delta: for epsilon, strictly between 0 and 1.
+        fprs: false positive rates at which the true positive rate is reported.
+        rule: how thresholds are chosen; ``Ranks()`` by default.
+        guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from the
+            first claim for the bounds.
+        confidence: of each statement, in (0, 1).
+        progress: called with (statements made, statements wanted).
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
+    one_run = scores.design is Design.ONE_RUN
+    makers: list[Callable[[], LowerBound]] = [
+        lambda: audit_epsilon(scores, delta, rule, confidence),
+        lambda: audit_mu(scores, rule, confidence),
+        lambda: audit_advantage(scores, rule, confidence),
+        lambda: audit_epsilon_if_gaussian(scores, delta, rule, confidence),
+    ]
+    claims, done = claims or {}, 0
+    if one_run:
+        made = guesses or Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
+        makers += [
+            lambda: audit_epsilon_one_run(scores, delta, made, confidence),
+            lambda: audit_mu_one_run(scores, made, confidence),
+        ]
+    wanted = len(makers) + len(claims) + 1
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, wanted)
+
+    bounds, verdicts = [], {}
+    for make in makers:
+        bounds.append(make())
+        step()
+    for name, curve in claims.items():
+        verdicts[name] = (
+            audit_claim_one_run(scores, curve, guesses, confidence)
+            if one_run
+            else audit_claim(scores, curve, rule, confidence)
+        )
+        step()
+    report = AuditReport(
+        scores,
+        confidence,
+        empirical_trade_off(scores, confidence),
+        auc_interval(scores, confidence),
+        _delong(scores, confidence),
+        {fpr: tpr_interval(scores, fpr, confidence) for fpr in fprs},
+        tuple(bounds),
+        verdicts,
+    )
+    step()
+    return report
+
+
+def _delong(scores: Scores, confidence: float) -> ConfidenceInterval | None:
+    try:
+        return delong(scores, confidence)
+    except UnsupportedError:
+        return None

@@ -1,0 +1,88 @@
+"""What an attack hands to the statistics: one score per record, higher is more member-like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from reticent.errors import ParameterError
+from reticent.text import one_of
+
+MetaValue = str | int | float | bool | None
+
+
+class Design(StrEnum):
+    """How the scores came about; it decides which bounds are proven for them."""
+
+    INDEPENDENT = "independent"
+    """Scores are independent of each other: one run or one independent noise draw for each."""
+    ONE_RUN = "one-run"
+    """One run holds all canaries; each was included or not by its own fair coin."""
+    POPULATION = "population"
+    """Records of one trained model: members share the training run, so their scores may depend on each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of members and of non-members; only their order matters.
+
+    Attributes:
+        member: scores of records that took part, one dimension, at least one, finite.
+        non_member: scores of records that did not, likewise.
+        meta: what produced them: names to strings, numbers, booleans or None (``attack``, ``seed``, ...).
+        design: how the scores came about.
+
+    The arrays are copied as float64 and made read-only.
+
+    Raises:
+        ParameterError: an array is empty, not one-dimensional, not numeric or not finite; all scores
+            are equal (they carry no information); or ``meta`` holds something else than plain values.
+    """
+
+    member: np.ndarray
+    non_member: np.ndarray
+    meta: Mapping[str, MetaValue] = field(default_factory=dict)
+    design: Design = Design.POPULATION
+
+    def __post_init__(self) -> None:
+        member = _clean("member", self.member)
+        non_member = _clean("non_member", self.non_member)
+        lowest = min(member.min(), non_member.min())
+        if lowest == max(member.max(), non_member.max()):
+            raise ParameterError("scores", f"the constant {lowest:g}", "at least two different values")
+        if not isinstance(self.design, Design):
+            raise ParameterError("design", self.design, one_of(self.design, Design))
+        object.__setattr__(self, "member", member)
+        object.__setattr__(self, "non_member", non_member)
+        object.__setattr__(self, "meta", MappingProxyType(_plain(self.meta)))
+
+    def __len__(self) -> int:
+        return len(self.member) + len(self.non_member)
+
+
+def _clean(name: str, values: ArrayLike) -> np.ndarray:
+    given = np.asarray(values)
+    if given.ndim != 1 or given.dtype.kind not in "fiu":
+        raise ParameterError(name, f"{given.dtype} of shape {given.shape}", "one-dimensional and numeric")
+    if given.size == 0:
+        raise ParameterError(name, "no score", "at least one score")
+    clean = given.astype(np.float64)
+    bad = np.flatnonzero(~np.isfinite(clean))
+    if bad.size:
+        raise ParameterError(name, f"{clean[bad[0]]} at index {bad[0]}", "finite scores")
+    clean.setflags(write=False)
+    return clean
+
+
+def _plain(meta: Mapping[str, MetaValue]) -> dict[str, MetaValue]:
+    for key, value in meta.items():
+        if not isinstance(key, str) or not (value is None or isinstance(value, str | int | float | bool)):
+            raise ParameterError("meta", {key: value}, "names to strings, finite numbers, booleans or None")
+        if isinstance(value, float) and not np.isfinite(value):
+            raise ParameterError("meta", {key: value}, "names to strings, finite numbers, booleans or None")
+    return dict(meta)

@@ -1,0 +1,186 @@
+"""A claimed curve against measured scores: consistent, inconsistent, or no power to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.special import ndtri
+
+from reticent import _check
+from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable, Tested
+from reticent.auditing.lower_bounds import notes_on
+from reticent.auditing.one_run import SMALLEST_P, GuessCounts, Guesses, count_guesses, one_run_p_value
+from reticent.auditing.scores import Scores
+from reticent.auditing.thresholds import Evidence, FixedCounts, RankCounts, Ranks, ThresholdRule
+from reticent.curves import TradeOff, symmetrised
+from reticent.proofs import Claim
+from reticent.proofs.references import cite
+from reticent.text import digits
+
+
+class Finding(StrEnum):
+    """What an audit says about a claim."""
+
+    CONSISTENT = "consistent"
+    """The attack works, and no better than the claim allows."""
+    INCONSISTENT = "inconsistent"
+    """The attack does better than any attack could if the claim were true."""
+    NO_POWER = "no power"
+    """Silence that says nothing: even perfect leakage would not have been noticed, or the attack was not
+    shown to be better than guessing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The finding and what it stands on.
+
+    Attributes:
+        finding: see ``Finding``.
+        p_value: probability, at most, of scores this telling if the claim is true; corrected for the
+            number of thresholds.
+        confidence: the confidence asked for; inconsistent means ``p_value <= 1 - confidence``.
+        refuted_at: largest confidence at which the claim is refuted, ``1 - p_value``; None unless inconsistent.
+        guessing_p_value: the same p-value for the claim "no leakage at all".
+        perfect_p_value: the p-value that perfect leakage would have given.
+        reason: one sentence for people.
+        theorems: keys of ``reticent.proofs.references``.
+        notes: conditions, one sentence each.
+        claim: always ``Claim.EMPIRICAL``.
+    """
+
+    finding: Finding
+    p_value: float
+    confidence: float
+    refuted_at: float | None
+    guessing_p_value: float
+    perfect_p_value: float
+    reason: str
+    theorems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    claim: Claim = Claim.EMPIRICAL
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values only: strings, finite numbers, lists and None."""
+        return {
+            "claim": str(self.claim),
+            "confidence": self.confidence,
+            "finding": str(self.finding),
+            "guessing_p_value": self.guessing_p_value,
+            "notes": list(self.notes),
+            "p_value": self.p_value,
+            "perfect_p_value": self.perfect_p_value,
+            "reason": self.reason,
+            "refuted_at": self.refuted_at,
+            "theorems": list(self.theorems),
+        }
+
+
+def audit_claim(
+    scores: Scores, curve: TradeOff, rule: ThresholdRule | None = None, confidence: float = 0.95
+) -> Verdict:
+    """Test the claim that no attack beats ``curve`` (H0: absent, H1: present) with independent scores.
+
+    ``INCONSISTENT`` is wrong with probability at most ``1 - confidence``. ``CONSISTENT`` is not a proof
+    of the claim: a better attack may refute it.
+
+    Args:
+        scores: scores, higher for members.
+        curve: the claimed trade-off curve, for instance ``assessment.curve`` of a threat model.
+        rule: how thresholds are chosen; ``Ranks()`` by default.
+        confidence: in (0, 1).
+
+    Raises:
+        ParameterError: ``confidence`` is not in (0, 1).
+    """
+    table, guessing = TangentTable(curve), GaussianClaim(0.0)
+    evidence = (Ranks() if rule is None else rule).evidence(scores, lambda a, b: _excess(table, a, b))
+    perfect = tuple(piece.perfect for piece in evidence)
+    theorem = "RETICENT:audit-ranks" if isinstance(evidence[0], RankCounts) else "RETICENT:audit-thresholds"
+    return _judge(
+        _combined(evidence, table),
+        _combined(evidence, guessing),
+        _combined(perfect, table),
+        confidence,
+        theorem,
+        notes_on(scores.design),
+    )
+
+
+def audit_claim_one_run(
+    scores: Scores, curve: TradeOff, guesses: Guesses | None = None, confidence: float = 0.95
+) -> Verdict:
+    """Test the claim that ``curve`` holds in both directions with one run of fair-coin canaries.
+
+    Args:
+        scores: with ``Design.ONE_RUN``; they may depend on each other in any way.
+        curve: the claimed curve; it is symmetrised first.
+        guesses: fixed in advance; by default ``Guesses.planned``, from the claim and the number of canaries.
+        confidence: in (0, 1).
+    """
+    counts = count_guesses(scores, Guesses.planned(len(scores), curve, confidence) if guesses is None else guesses)
+    table = TangentTable(symmetrised(curve))
+    perfect = GuessCounts(counts.canaries, counts.guesses, counts.guesses)
+    return _judge(
+        one_run_p_value(counts, table),
+        one_run_p_value(counts, ApproximateDP(0.0, 0.0)),
+        one_run_p_value(perfect, table),
+        confidence,
+        "RETICENT:audit-one-run-fdp",
+        (),
+    )
+
+
+def _judge(
+    p_value: float, guessing: float, perfect: float, confidence: float, theorem: str, notes: tuple[str, ...]
+) -> Verdict:
+    significance = 1.0 - _check.open_fraction(confidence=confidence)
+    refuted_at = None
+    if p_value <= significance:
+        finding, refuted_at = Finding.INCONSISTENT, 1.0 - p_value
+        p = digits(p_value, 2, up=True)
+        reason = f"The attack does better than the claim allows: the claim is refuted, p-value at most {p}."
+    elif perfect > significance:
+        finding = Finding.NO_POWER
+        reason = "With so few scores even perfect leakage would not refute the claim."
+    elif guessing > significance:
+        finding = Finding.NO_POWER
+        reason = "The attack was not shown to be better than guessing, so it does not test the claim."
+    else:
+        finding = Finding.CONSISTENT
+        reason = "The attack works, and no better than the claim allows; a better attack may still refute it."
+    return Verdict(finding, p_value, confidence, refuted_at, guessing, perfect, reason, cite(theorem), notes)
+
+
+def _combined(evidence: tuple[Evidence, ...], claim: Tested) -> float:
+    smallest = min(_p_value(piece, claim) for piece in evidence)
+    return min(1.0, max(len(evidence) * smallest, SMALLEST_P))
+
+
+def _p_value(evidence: Evidence, claim: Tested) -> float:
+    match evidence:
+        case RankCounts():
+            return evidence.p_value(claim)
+        case FixedCounts():
+            return _least(lambda a: evidence.rejects(claim, a))
+
+
+def _least(rejects_at: Callable[[float], bool]) -> float:
+    """The least significance at which a test rejects, from above; 1 if it never does."""
+    if not rejects_at(1.0 - SMALLEST_P):
+        return 1.0
+    if rejects_at(SMALLEST_P):
+        return SMALLEST_P
+    low, high = np.log(SMALLEST_P), 0.0
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if rejects_at(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))
+
+
+def _excess(claim: Tested, alpha: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """How far (alpha, beta) lies below the claim, on the probit scale: comparable in the tails."""
+    limit = 40.0
+    return np.clip(ndtri(claim.beta(alpha)), -limit, limit) - np.clip(ndtri(beta), -limit, limit)

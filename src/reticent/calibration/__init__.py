@@ -1,0 +1,36 @@
+"""Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target."""
+
+from reticent.calibration.scale import NoiseScale
+from reticent.calibration.solve import Calibration, UnreachableError, calibrate
+from reticent.calibration.targets import (
+    Advantage,
+    BayesSecurity,
+    EpsilonAtDelta,
+    Mu,
+    Reconstruction,
+    Success,
+    Target,
+    TprAtFpr,
+)
+from reticent.calibration.unknowns import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown, unknowns_of
+
+__all__ = [
+    "Advantage",
+    "BatchSize",
+    "BayesSecurity",
+    "Calibration",
+    "EpsilonAtDelta",
+    "Mu",
+    "NoiseMultiplier",
+    "NoiseScale",
+    "Reconstruction",
+    "SampleRate",
+    "Steps",
+    "Success",
+    "Target",
+    "TprAtFpr",
+    "Unknown",
+    "UnreachableError",
+    "calibrate",
+    "unknowns_of",
+]

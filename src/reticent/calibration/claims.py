@@ -1,0 +1,194 @@
+"""Risks that are claimed without composing the whole curve: formulas, and enclosures at one threshold.
+
+A bound taken at one threshold is tighter than the polygon that ``compose`` draws through many. What is claimed
+here is the bound plus what that polygon may add, so that the whole curve, read at the same release, never says more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from reticent.accountants import Composed, WorstCaseProfile, closed_forms, mu_limits
+from reticent.adversaries import Adversary, Interval, Membership, Method, Mixed, Relaxed, WorstCase
+from reticent.adversaries.membership import MU_FORMS
+from reticent.calibration.targets import Advantage, Mu, Target, mapped
+from reticent.curves import from_advantage
+from reticent.mechanisms import DPSGD, Gaussian, Mechanism, Neighbouring
+from reticent.mechanisms.dpsgd import singly_sampled
+
+_LEAST_NOISE = 0.1
+_SMOOTH = 1.0  # kurtosis of the loss above which points other than 0 cost as much as the curve
+_ROUGHEST = 5.0  # and above which the curve has routes of its own
+_AT_ZERO, _BETWEEN = 1e-6, 1e-5  # relative: what chords between its thresholds add to delta
+_ROUGH_AT_ZERO = 5e-5
+_ROUNDING = 1e-10
+_WIDE = 1e-6  # of delta: what is known no better has to be composed
+_FURTHER, _TRIES = 1.5, 3  # how far past the estimated step an epsilon is looked for, and how often
+_LEAST_MU = 1e-300  # in place of 0
+_APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Who attacks, and how that is evaluated.
+
+    Attributes:
+        adversary: who attacks.
+        neighbouring: between which data sets.
+        method: how the adversary's curve is evaluated.
+    """
+
+    adversary: Adversary
+    neighbouring: Neighbouring
+    method: Method
+
+    @property
+    def exact(self) -> bool:
+        """Whether the curve is the worst case's."""
+        who = self.adversary
+        return isinstance(who, WorstCase) or (isinstance(who, Membership) and self.method is Method.EXACT)
+
+    def claim(self, release: Mechanism, target: Target) -> Interval | None:
+        """The risk that the attacker's curve keeps as well, without that curve; None where it has to be composed.
+
+        Args:
+            release: at the value that is tried.
+            target: what has to be reached.
+        """
+        if isinstance(target, Mu):
+            return self._mu(release)
+        if not (singly_sampled(release) and release.noise_multiplier > 0.0):
+            return None
+        if not self.exact:
+            value = self._by_formula(release, target)
+            return None if value is None else Interval(value, value, value)
+        if release.noise_multiplier < _LEAST_NOISE or release.sample_rate == 1.0:
+            return None
+        return target.at(Points(release, self.neighbouring))
+
+    def formula(self, release: Mechanism) -> Callable[[float, float, float], float] | None:
+        """From (noise, rate, steps) to mu of the Gaussian curve of ``Membership``; None where it has none.
+
+        Args:
+            release: its values do not matter, but for its kind.
+        """
+        noisy = singly_sampled(release) and release.noise_multiplier > 0.0
+        if not (noisy and isinstance(self.adversary, Membership) and self.method in MU_FORMS):
+            return None
+        return lambda noise, rate, steps: float(MU_FORMS[self.method][0](noise, rate, steps, self.neighbouring))
+
+    def _by_formula(self, release: DPSGD, target: Target) -> float | None:
+        run = release.noise_multiplier, release.sample_rate, release.steps
+        form = self.formula(release)
+        if form is not None:
+            return target.of_mu(max(form(*run), _LEAST_MU))
+        if isinstance(self.adversary, Membership) and self.method is Method.PROVEN:
+            upper = closed_forms.proven_upper([run], self.neighbouring)
+            return upper if isinstance(target, Advantage) else target.measure(from_advantage(upper))
+        return None
+
+    def _mu(self, release: Mechanism) -> Interval | None:
+        """mu of all who know no less than the direction: the release alone says it, but for bounded losses."""
+        form = self.formula(release)
+        if form is not None and isinstance(release, DPSGD):
+            mu = max(form(release.noise_multiplier, release.sample_rate, release.steps), _LEAST_MU)
+            return Interval(mu, mu, mu)
+        if not (self.exact or isinstance(self.adversary, Relaxed | Mixed)) or not isinstance(release, Gaussian | DPSGD):
+            return None
+        lower, upper = mu_limits(release, self.neighbouring)
+        return Interval(lower, upper, upper)
+
+
+class Points:
+    """The worst case of one release at single points: each ``value`` is the upper end with its allowance; or None.
+
+    Attributes:
+        run: noise multiplier, sample rate and steps.
+        neighbouring: between which data sets.
+        composed: what is asked for proven numbers.
+    """
+
+    def __init__(self, release: DPSGD, neighbouring: Neighbouring) -> None:
+        self.run = release.noise_multiplier, release.sample_rate, release.steps
+        self.neighbouring = neighbouring
+        self.composed = Composed(release, neighbouring)
+
+    @cached_property
+    def profile(self) -> WorstCaseProfile:
+        """Estimates, to know where to look."""
+        return WorstCaseProfile(*self.run, self.neighbouring)
+
+    def delta(self, epsilon: float) -> Interval | None:
+        """The larger of both directions' delta at ``epsilon``, any real number.
+
+        Args:
+            epsilon: in nats.
+        """
+        if epsilon < 0.0:
+            grown = math.exp(epsilon)
+            return mapped(self.delta(-epsilon), lambda delta: 1.0 - grown + grown * delta)
+        if not self.profile.reliable or self.profile.kurtosis > (_ROUGHEST if epsilon == 0.0 else _SMOOTH):
+            return None
+        with np.errstate(all="ignore"):
+            ends = self.composed.delta(epsilon)
+        if ends[1] - ends[0] > _WIDE:
+            return None
+        allowed = _BETWEEN if epsilon > 0.0 else _AT_ZERO if self.profile.kurtosis <= _SMOOTH else _ROUGH_AT_ZERO
+        if epsilon == 0.0:  # and no more where the curve is next to certainty
+            allowed = allowed * (1.0 - ends[1]) + _ROUNDING
+        return Interval(ends[0], min(ends[1] * (1.0 + allowed), 1.0), ends[1])
+
+    def epsilon(self, delta: float) -> Interval | None:
+        """An epsilon with at most ``delta``, next to the least: from where the estimate has it, outwards.
+
+        Args:
+            delta: in (0, 1).
+        """
+        if not self.profile.reliable:
+            return None
+        near, slope = self.profile.epsilon(delta)
+        pad = 2.0 * _BETWEEN / slope if near > 0.0 else 0.0
+        for _ in range(_TRIES):
+            found = self.delta(near + pad)
+            if found is None:
+                return None
+            if found.value <= delta:
+                break
+            pad += _FURTHER * math.log(found.value / delta) / slope + _BETWEEN / slope
+        else:
+            return None
+        below = self.delta(near - pad) if near > pad else None
+        lower = near - pad if below is not None and below.lower > delta else 0.0
+        return Interval(lower, near + pad, near + pad)
+
+    def power(self, fpr: float, enough: Callable[[float], bool]) -> Interval | None:
+        """The largest true positive rate at ``fpr``, by the tangent delta(l) + e^l fpr near the best l.
+
+        Every l gives a bound. The lower end is convexity in e^l: the tangents through the outer two of three
+        neighbouring points stay below the curve of bounds between them.
+
+        Args:
+            fpr: false positive rate, in (0, 1).
+            enough: whether a claimed rate is of use; a rate that is not needs no lower end.
+        """
+        if not self.profile.reliable:
+            return None
+        best = float(self.profile.power(np.array([fpr]))[1][0])
+        here = self._tangent(best, fpr)
+        if here is None or not enough(here.value):
+            return here
+        apart = -math.expm1(-_APART * self.profile.spread)
+        sides = [self._tangent(best + math.log1p(way * apart), fpr) for way in (-1.0, 1.0)]
+        lower = fpr
+        if all(side is not None and side.lower >= here.upper for side in sides):
+            lower = max(lower, 2.0 * here.lower - max(side.upper for side in sides if side is not None))
+        return Interval(lower, here.value, here.upper)
+
+    def _tangent(self, threshold: float, fpr: float) -> Interval | None:
+        added = math.exp(threshold) * fpr
+        return mapped(self.delta(threshold), lambda delta: min(delta + added, 1.0))

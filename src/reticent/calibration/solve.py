@@ -1,0 +1,274 @@
+"""``calibrate``: the parameter at which an attacker gains at most what is allowed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from reticent.adversaries import Adversary, Assessment, Interval, Method, WorstCase
+from reticent.calibration.claims import Attack
+from reticent.calibration.search import Edge
+from reticent.calibration.steer import start_of, steering
+from reticent.calibration.targets import Reconstruction, Target
+from reticent.calibration.unknowns import Unknown
+from reticent.errors import NumericalError, ReticentError, UnsupportedError
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.text import Brief, digits
+
+_SLACK = 5e-5
+_OFFSET = 0.2 * _SLACK  # how far on the safe side of an estimated root the claim is tried
+_STEERING = 2e-6
+_MAX_CLAIMS = 30
+_HURRIED = 4  # claims after which a search that did not settle halves
+_UNMET = 1e-15  # least gap of a claim that misses the target
+_CERTAIN = 1.0 - 1e-15  # squared advantage that is inverted, at most
+_STEERED = 1e-3  # gap of an estimate at its root: a larger one is a step between two estimates
+_DIGITS = 6  # that are shown
+
+
+class UnreachableError(ReticentError):
+    """No allowed value of ``unknown``, a parameter, meets ``target``.
+
+    Attributes:
+        closest: the value that comes closest.
+        achieved: the risk there.
+    """
+
+    def __init__(self, unknown: Unknown, target: Target, closest: float, achieved: float) -> None:
+        self.closest, self.achieved = closest, achieved
+        super().__init__(
+            f"{target} is out of reach: the closest is {unknown.name.replace('_', ' ')} {closest:.6g}, the end of its "
+            f"range, where it is still {achieved:.6g}; allow another range, or change another parameter"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Calibration(Brief):
+    """A value of one parameter that meets a target, and how close to the edge it is.
+
+    Attributes:
+        unknown: what was searched.
+        target: what had to be reached.
+        adversary: who attacks.
+        neighbouring: between which data sets.
+        method: how the adversary's curve was evaluated; the worst case is exact whatever was asked for.
+        mechanism: the release at the answer.
+        value: the answer: the least noise, or the largest rate, steps or batch size, up to ``slack``.
+        achieved: the claimed risk at ``value``, which meets the target, and around the truth ``lower`` and
+            ``upper``; a closed form has no enclosure and stands there three times.
+        slack: relative distance of ``value`` from the edge, estimated from the slope there; 0 if the end of
+            the range meets the target, at most one unit for whole numbers.
+        evaluations: how often a curve or a profile was evaluated.
+    """
+
+    unknown: Unknown
+    target: Target
+    adversary: Adversary
+    neighbouring: Neighbouring
+    method: Method
+    mechanism: Mechanism
+    value: float
+    achieved: Interval
+    slack: float
+    evaluations: int
+
+    def _lines(self) -> list[str]:
+        what = f"{self.unknown.name.replace('_', ' ')} {digits(self.value, _DIGITS, up=not self.unknown.risk_grows)}"
+        who = f"{self.adversary.name} ({self.neighbouring}, {self.method})"
+        achieved = digits(self.achieved.value, _DIGITS, up=self.target.grows_with_risk)
+        return [f"{what} for {self.target} against {who}: {achieved} is achieved"]
+
+    def assessment(self) -> Assessment:
+        """The attacker at the answer, whose claim and conditions are those of what was achieved."""
+        method = self.method if self.method in self.adversary.methods else self.adversary.methods[0]
+        return self.adversary.assess(self.mechanism, self.neighbouring, method)
+
+    def worst_case(self) -> Interval:
+        """The same risk under the worst case at the answer: what was achieved, where the worst case was asked for."""
+        if isinstance(self.adversary, WorstCase):
+            return self.achieved
+        return self.target.of(WorstCase().assess(self.mechanism, self.neighbouring, Method.EXACT))
+
+
+def calibrate(
+    mechanism: Mechanism,
+    unknown: Unknown,
+    target: Target,
+    adversary: Adversary | None = None,
+    neighbouring: Neighbouring | None = None,
+    method: Method = Method.EXACT,
+    progress: Callable[[int], None] | None = None,
+) -> Calibration:
+    """Find the least noise (or the largest sample rate, steps or batch size) that meets ``target``.
+
+    The risk is monotone in each unknown, with a direction known by type, so the edge between safe and unsafe
+    values is bracketed and closed in on by a secant in log(value) and log(equivalent mu). What is returned
+    has been re-evaluated, by ``adversary.assess`` or by a bound that its curve keeps, and met the target;
+    estimates only steer.
+
+    Args:
+        mechanism: the release; its value of the unknown does not matter.
+        adversary: who attacks; None means the worst case.
+        neighbouring: None means the adversary's own ``relation``.
+        method: how the adversary's curve is evaluated.
+        progress: called with the number of evaluations after each claim.
+
+    Raises:
+        UnreachableError: no allowed value meets the target; it says which comes closest.
+        UnsupportedError: nothing is proven for this combination.
+    """
+    adversary = WorstCase() if adversary is None else adversary
+    if isinstance(target, Reconstruction) and not isinstance(adversary, WorstCase):
+        raise UnsupportedError("reconstruction has a bound under the worst case only; use --adversary worst-case")
+    attack = Attack(adversary, neighbouring or adversary.relation, method)
+    search = _Search(mechanism, unknown, target, attack, progress)
+    value, achieved, slack = search.whole() if unknown.whole else search.real()
+    return Calibration(
+        unknown=unknown,
+        target=target,
+        adversary=adversary,
+        neighbouring=attack.neighbouring,
+        method=search.evaluated,
+        mechanism=unknown.put(mechanism, value),
+        value=value,
+        achieved=achieved,
+        slack=slack,
+        evaluations=search.evaluations,
+    )
+
+
+class _Search:
+    """One calibration in progress; u = log(value), or its negative where risk falls with the value."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        unknown: Unknown,
+        target: Target,
+        attack: Attack,
+        progress: Callable[[int], None] | None,
+    ) -> None:
+        self.mechanism, self.unknown, self.target, self.attack = mechanism, unknown, target, attack
+        self.progress, self.steered_well = progress, False
+        self.evaluated = Method.EXACT if isinstance(attack.adversary, WorstCase) else attack.method
+        self.sign = 1.0 if unknown.risk_grows else -1.0
+        self.wanted = math.log(target.equivalent_mu(target.value))
+        self.evaluations = 0
+        self.claims: dict[float, Interval] = {}
+        self.low, self.high = sorted(self.sign * math.log(x) for x in unknown.ends(mechanism))
+
+    def value(self, u: float) -> float:
+        """The parameter at ``u``; whole numbers are rounded."""
+        low, high = self.unknown.ends(self.mechanism)
+        value = min(max(math.exp(self.sign * u), low), high)
+        return float(round(value)) if self.unknown.whole else value
+
+    def claim(self, value: float) -> Interval:
+        """The risk that is claimed at ``value``."""
+        if value not in self.claims:
+            release = self.unknown.put(self.mechanism, value)
+            self.claims[value] = self._measured(release)
+            self.evaluations += 1
+            if self.progress is not None:
+                self.progress(self.evaluations)
+        return self.claims[value]
+
+    def _measured(self, release: Mechanism) -> Interval:
+        """By formula or at a point where that says the same; else read off the curve of ``assess``."""
+        claimed = self.attack.claim(release, self.target)
+        if claimed is not None:
+            return claimed
+        assessment = self.attack.adversary.assess(release, self.attack.neighbouring, self.attack.method)
+        self.evaluated = assessment.method
+        return self.target.of(assessment)
+
+    def gap(self, u: float) -> float:
+        """log(equivalent mu) of the claim over that of the target; its sign follows the claim itself."""
+        achieved = self.claim(self.value(u)).value
+        gap = math.log(self.target.equivalent_mu(achieved)) - self.wanted
+        return min(gap, 0.0) if self.target.met_by(achieved) else max(gap, _UNMET)
+
+    def steered(self) -> tuple[float, float]:
+        """(u, slope of the gap) near the edge, from estimates where there are any."""
+        mu = math.exp(self.wanted)
+        if self.attack.method is Method.PROVEN:  # sqrt(1 - rho^2T) instead of erf(sqrt(-T log rho))
+            mu = 2.0 * math.sqrt(-math.log1p(-min(math.erf(mu / math.sqrt(8.0)) ** 2, _CERTAIN)))
+        u, slope = start_of(self.mechanism, self.unknown, mu, self.attack.neighbouring)
+        estimate = steering(self.mechanism, self.unknown, self.target, self.attack)
+        u = min(max(u, self.low), self.high)
+        if estimate is None:
+            return u - _OFFSET, slope
+        edge = Edge(lambda v: estimate(math.exp(self.sign * v)) - self.wanted, self.low, self.high, _STEERING)
+        edge.find(u, slope)
+        self.evaluations += edge.evaluations
+        root, gap = min((end for end in (edge.safe, edge.unsafe) if end is not None), key=lambda end: abs(end[1]))
+        # A gap that is left is a step between two estimates: its slope says nothing.
+        self.steered_well = abs(gap) < _STEERED
+        return root - _OFFSET, edge.last_slope(slope) if self.steered_well else slope
+
+    def real(self) -> tuple[float, Interval, float]:
+        """The answer for a parameter that varies continuously: step to the safe side, then confirm."""
+        u, slope = self.steered()
+        edge = Edge(self.gap, self.low, self.high, 0.0)
+        for turn in range(_MAX_CLAIMS):
+            value = edge.probe(min(max(u, self.low), self.high))
+            slope = edge.last_slope(slope)
+            sure = slope if len(edge.seen) > 1 or self.steered_well else min(slope, 1.0)
+            if edge.safe is not None and (edge.safe[0] >= self.high or -edge.safe[1] <= _SLACK * sure):
+                break
+            if edge.safe is None and edge.unsafe is not None and edge.unsafe[0] <= self.low:
+                self._unreachable(self.value(self.low))
+            if edge.width <= _SLACK:
+                break
+            u = edge.guarded(u - value / slope - _OFFSET) if len(edge.seen) > 1 else u - value / slope - _OFFSET
+            if turn >= _HURRIED:
+                u = self._unhurried(edge, turn, u)
+        step = _SLACK
+        while edge.safe is None and edge.unsafe is not None and edge.unsafe[0] > self.low:
+            # The steps came from the unsafe side throughout: walk to the safe one, further each time.
+            edge.probe(max(edge.unsafe[0] - step, self.low))
+            step *= 4.0
+        while step > _SLACK and edge.width > _SLACK and edge.safe is not None and edge.unsafe is not None:
+            edge.probe(0.5 * (edge.safe[0] + edge.unsafe[0]))
+            step *= 0.5
+        if edge.safe is None:
+            if edge.unsafe is not None and edge.unsafe[0] <= self.low:
+                self._unreachable(self.value(self.low))
+            raise NumericalError(f"calibration of {self.unknown.name} to {self.target} did not settle")
+        best, gap = edge.safe
+        slack = 0.0 if best >= self.high else min(-gap / slope, edge.width)
+        return self.value(best), self.claim(self.value(best)), slack
+
+    def _unhurried(self, edge: Edge, turn: int, u: float) -> float:
+        """Where secant steps have not settled: see the other end of the range, then halve every third time."""
+        if edge.unsafe is None:
+            return self.high
+        if edge.safe is None:
+            return self.low
+        return 0.5 * (edge.safe[0] + edge.unsafe[0]) if turn % 3 == 2 else u
+
+    def whole(self) -> tuple[float, Interval, float]:
+        """The answer for whole numbers: the last that meets the target, its successor does not."""
+        ends = self.unknown.ends(self.mechanism)
+        low, high = float(math.ceil(ends[0])), float(math.floor(ends[1]))
+        if not self._meets(low):
+            self._unreachable(low)
+        guess = min(max(float(math.floor(math.exp(self.steered()[0]))), low), high)
+        safe, unsafe, step = low, math.inf, 1.0
+        while safe < high and unsafe - safe > 1.0:
+            if self._meets(guess):
+                safe, guess = guess, min(guess + step, high)
+            else:
+                unsafe, guess = guess, max(guess - step, low)
+            step *= 2.0
+            if not safe < guess < unsafe:
+                guess = math.floor(0.5 * (safe + min(unsafe, high + 1.0)))
+                guess = guess if guess > safe else min(safe + 1.0, high)
+        return safe, self.claim(safe), 0.0 if safe >= high else 1.0 / safe
+
+    def _meets(self, value: float) -> bool:
+        return self.target.met_by(self.claim(value).value)
+
+    def _unreachable(self, value: float) -> None:
+        raise UnreachableError(self.unknown, self.target, value, self.claim(value).value)

@@ -1,0 +1,343 @@
+"""What a calibration must reach: one type per risk, each an upper limit on what the attacker gains."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from scipy.special import erfcinv, ndtr, ndtri
+
+from reticent import _check, risk
+from reticent.adversaries import Assessment, Interval
+from reticent.calibration._gaussian import clipped, epsilon_at, log_delta_at, mu_at
+from reticent.curves import TradeOff
+from reticent.errors import ParameterError
+
+if TYPE_CHECKING:
+    from reticent.calibration.claims import Points
+
+_SQRT_8 = 2.8284271247461903
+
+
+class Target(ABC):
+    """A limit on one risk number.
+
+    Attributes:
+        name: as the command line spells it.
+        place: the field that says where the risk is read, and an example of it; None where there is none.
+        value: the limit, in the units of the risk.
+        threshold: the epsilon >= 0 whose delta says by how much the limit is kept; None where a rate does.
+        at_fpr: the false positive rate that it asks about otherwise.
+        grows_with_risk: whether more is worse; a claim is then rounded up, and otherwise down.
+    """
+
+    name: ClassVar[str]
+    place: ClassVar[tuple[str, str] | None] = None
+    grows_with_risk: ClassVar[bool] = True
+    value: float
+
+    @property
+    def threshold(self) -> float | None:
+        """See the class; in nats."""
+        return None
+
+    @property
+    def at_fpr(self) -> float:
+        """See the class; in (0, 1)."""
+        return 0.5
+
+    @abstractmethod
+    def measure(self, curve: TradeOff) -> float:
+        """The risk of ``curve``, in the units of ``value``."""
+
+    def of(self, assessment: Assessment) -> Interval:
+        """The risk that ``assessment`` claims, with its enclosure."""
+        return assessment.measure(self.measure)
+
+    def at(self, points: Points) -> Interval | None:
+        """The risk without the whole curve; None where ``points`` cannot say it."""
+        return None
+
+    def met_by(self, achieved: float) -> bool:
+        """Whether a risk that was ``achieved`` keeps within the limit.
+
+        Args:
+            achieved: in the units of ``value``.
+        """
+        return achieved <= self.value if self.grows_with_risk else achieved >= self.value
+
+    @abstractmethod
+    def of_mu(self, mu: float) -> float:
+        """``measure`` of the Gaussian curve with ``mu`` > 0, in microseconds."""
+
+    @abstractmethod
+    def equivalent_mu(self, achieved: float) -> float:
+        """mu of the Gaussian curve with ``achieved``: inverse of ``of_mu``, clipped to [1e-12, 60]; grows with risk."""
+
+    def __str__(self) -> str:
+        """As the command line takes it: ``NAME=VALUE`` or ``NAME=VALUE@PLACE``."""
+        at = "" if self.place is None else f"@{getattr(self, self.place[0]):g}"
+        return f"{self.name}={self.value:g}{at}"
+
+
+class _AtThreshold(Target):
+    """A risk that is linear in delta at one threshold: 1 - rarer + rarer * delta; rarer is 1 for the advantage."""
+
+    @property
+    def threshold(self) -> float:
+        return 0.0
+
+    def of_delta(self, delta: float) -> float:
+        """The risk where delta at the threshold is ``delta``."""
+        return delta
+
+    def delta_of(self, achieved: float) -> float:
+        """Its inverse."""
+        return achieved
+
+    def at(self, points: Points) -> Interval | None:
+        return mapped(points.delta(self.threshold), self.of_delta)
+
+    def of_mu(self, mu: float) -> float:
+        return self.of_delta(math.exp(log_delta_at(mu, self.threshold)))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        delta = self.delta_of(achieved)
+        return mu_at(self.threshold, math.log(delta) if delta > 0.0 else -math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Advantage(_AtThreshold):
+    """Membership advantage (total variation) at most ``value``, in (0, 1).
+
+    Raises:
+        ParameterError: the limit is outside its domain.
+    """
+
+    value: float
+    name: ClassVar[str] = "advantage"
+
+    def __post_init__(self) -> None:
+        _check.open_fraction(advantage=self.value)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.advantage(curve)
+
+
+@dataclass(frozen=True, slots=True)
+class BayesSecurity(_AtThreshold):
+    """Bayes security at least ``value``, in (0, 1): the only risk of which more is better.
+
+    Raises:
+        ParameterError: the limit is outside its domain.
+    """
+
+    value: float
+    name: ClassVar[str] = "bayes-security"
+    grows_with_risk: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check.open_fraction(bayes_security=self.value)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.bayes_security(curve)
+
+    def of_delta(self, delta: float) -> float:
+        return 1.0 - delta
+
+    def of_mu(self, mu: float) -> float:  # accurate next to 0, as is its inverse
+        return math.erfc(mu / _SQRT_8)
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return clipped(_SQRT_8 * float(erfcinv(achieved)))
+
+
+@dataclass(frozen=True, slots=True)
+class Success(_AtThreshold):
+    """Probability of a right guess at ``prior`` at most ``value``, which must exceed the blind guess.
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
+
+    value: float
+    prior: float
+    name: ClassVar[str] = "success"
+    place: ClassVar[tuple[str, str] | None] = ("prior", "0.5")
+
+    def __post_init__(self) -> None:
+        prior = _check.open_fraction(prior=self.prior)
+        _limit("success", self.value, max(prior, 1.0 - prior))
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.success(curve, self.prior)
+
+    @property
+    def _rarer(self) -> float:
+        """Symmetric curves give the same success at a prior and at one minus it."""
+        return min(self.prior, 1.0 - self.prior)
+
+    @property
+    def threshold(self) -> float:
+        """The log odds of the likelier answer, where the best guess changes."""
+        return math.log1p(-self._rarer) - math.log(self._rarer)
+
+    def of_delta(self, delta: float) -> float:
+        return 1.0 - self._rarer + self._rarer * delta
+
+    def delta_of(self, achieved: float) -> float:
+        return (achieved - (1.0 - self._rarer)) / self._rarer
+
+
+class _AtRate(Target):
+    """A true positive rate at ``at_fpr``."""
+
+    def at(self, points: Points) -> Interval | None:
+        return points.power(self.at_fpr, self.met_by)
+
+    def of_mu(self, mu: float) -> float:
+        return float(ndtr(ndtri(self.at_fpr) + mu))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return clipped(float(ndtri(achieved) - ndtri(self.at_fpr)))
+
+
+@dataclass(frozen=True, slots=True)
+class TprAtFpr(_AtRate):
+    """True positive rate at false positive rate ``fpr`` at most ``value``, which must exceed ``fpr``.
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
+
+    value: float
+    fpr: float
+    name: ClassVar[str] = "tpr"
+    place: ClassVar[tuple[str, str] | None] = ("fpr", "0.01")
+
+    def __post_init__(self) -> None:
+        _limit("tpr", self.value, _check.open_fraction(fpr=self.fpr))
+
+    @property
+    def at_fpr(self) -> float:
+        """``fpr``."""
+        return self.fpr
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.tpr_at_fpr(curve, self.fpr)
+
+
+@dataclass(frozen=True, slots=True)
+class Reconstruction(_AtRate):
+    """Reconstruction success at most ``value`` where a guess without the release has ``baseline``.
+
+    Valid for the worst case only: a reconstruction is a one-sided test (KAISSIS2023:R10).
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
+
+    value: float
+    baseline: float
+    name: ClassVar[str] = "reconstruction"
+    place: ClassVar[tuple[str, str] | None] = ("baseline", "0.1")
+
+    def __post_init__(self) -> None:
+        _limit("reconstruction", self.value, _check.open_fraction(baseline=self.baseline))
+
+    @property
+    def at_fpr(self) -> float:
+        """``baseline``."""
+        return self.baseline
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.reconstruction_success(curve, self.baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonAtDelta(Target):
+    """(epsilon, delta)-DP with epsilon at most ``value`` > 0 at ``delta`` in (0, 1).
+
+    Raises:
+        ParameterError: the limit or its place is outside its domain.
+    """
+
+    value: float
+    delta: float
+    name: ClassVar[str] = "epsilon"
+    place: ClassVar[tuple[str, str] | None] = ("delta", "1e-5")
+
+    def __post_init__(self) -> None:
+        _check.positive(epsilon=self.value)
+        _check.open_fraction(delta=self.delta)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.epsilon_at_delta(curve, self.delta)
+
+    @property
+    def threshold(self) -> float:
+        """``value`` itself."""
+        return self.value
+
+    def at(self, points: Points) -> Interval | None:
+        return points.epsilon(self.delta)
+
+    def of_mu(self, mu: float) -> float:
+        return epsilon_at(mu, math.log(self.delta))
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return mu_at(achieved, math.log(self.delta))
+
+
+@dataclass(frozen=True, slots=True)
+class Mu(Target):
+    """mu-GDP at every error rate with mu at most ``value``. Sampling does not help to reach it: docs/mu.md.
+
+    Raises:
+        ParameterError: the limit is outside its domain.
+    """
+
+    value: float
+    name: ClassVar[str] = "mu"
+
+    def __post_init__(self) -> None:
+        _check.positive(mu=self.value)
+
+    def measure(self, curve: TradeOff) -> float:
+        return risk.mu(curve)
+
+    def of(self, assessment: Assessment) -> Interval:
+        return assessment.mu()
+
+    def of_mu(self, mu: float) -> float:
+        return mu
+
+    def equivalent_mu(self, achieved: float) -> float:
+        return clipped(achieved)
+
+
+_KINDS: tuple[type[Target], ...] = (Advantage, BayesSecurity, Mu, Success, TprAtFpr, EpsilonAtDelta, Reconstruction)
+TARGETS: dict[str, Any] = {kind.name: kind for kind in _KINDS}
+"""Every target by name; those that are read at a place come last."""
+
+
+def _limit(name: str, value: float, least: float) -> None:
+    _check.open_fraction(**{name: value})
+    if not value > least:
+        raise ParameterError(name, value, f"a number above {least:g}, which needs no attack, and below 1")
+
+
+def mapped(found: Interval | None, risk_of: Callable[[float], float]) -> Interval | None:
+    """``found`` through the monotone map ``risk_of``; the claim stays the claim, None stays None.
+
+    Args:
+        found: a number with its enclosure.
+        risk_of: increasing or decreasing.
+    """
+    if found is None:
+        return None
+    ends = sorted((risk_of(found.lower), risk_of(found.upper)))
+    return Interval(ends[0], risk_of(found.value), ends[1])

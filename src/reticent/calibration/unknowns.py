@@ -1,0 +1,185 @@
+"""What a calibration may change: one type per parameter; whether risk grows with it is part of the type."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from reticent import _check
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Mechanism
+from reticent.registry import parameters_of
+
+
+class Unknown(ABC):
+    """A parameter of a mechanism, searched between ``low`` and ``high`` (inclusive).
+
+    Attributes:
+        name: as the library spells it.
+        risk_grows: whether risk grows with the parameter. A theorem for each type here, not a guess.
+        whole: whether only whole numbers are allowed.
+
+    Raises:
+        ParameterError: ``low`` is not > 0, or ``high`` is below it.
+    """
+
+    name: ClassVar[str]
+    risk_grows: ClassVar[bool]
+    whole: ClassVar[bool] = False
+    low: float
+    high: float
+
+    @abstractmethod
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        """``mechanism`` with the parameter set to ``value``.
+
+        Raises:
+            UnsupportedError: the mechanism has no such parameter.
+        """
+
+    def ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        """(low, high) for ``mechanism``."""
+        return self.low, self.high
+
+    def __post_init__(self) -> None:
+        _check.positive(low=self.low)
+        if not self.high >= _check.positive(high=self.high) >= self.low:
+            raise ParameterError("high", self.high, f"at least {self.low!r}")
+
+    def _with(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if not hasattr(mechanism, self.name):
+            raise self._refuse(mechanism)
+        return replace(mechanism, **{self.name: value})  # type: ignore[type-var]
+
+    def _refuse(self, mechanism: Mechanism) -> UnsupportedError:
+        return UnsupportedError(f"{type(mechanism).__name__} has no {self.name} that could be calibrated")
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseMultiplier(Unknown):
+    """Noise over the largest contribution of one record; more noise is post-processing, so risk falls.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+    """
+
+    low: float = 1e-2
+    high: float = 1e5
+    name: ClassVar[str] = "noise_multiplier"
+    risk_grows: ClassVar[bool] = False
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        return self._with(mechanism, float(value))
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRate(Unknown):
+    """Poisson inclusion probability; a lower rate is a mixture with the absent law, so risk grows with it.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, in (0, 1].
+
+    Raises:
+        ParameterError: they are not.
+    """
+
+    low: float = 1e-9
+    high: float = 1.0
+    name: ClassVar[str] = "sample_rate"
+    risk_grows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        Unknown.__post_init__(self)
+        _check.rate(high=self.high)
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if isinstance(mechanism, DPSGD):
+            return replace(mechanism, sample_rate=min(float(value), 1.0), batches_per_epoch=None)
+        raise self._refuse(mechanism)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Unknown):
+    """Number of noisy releases; seeing more never hurts the attacker.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+    """
+
+    low: float = 1
+    high: float = 10**8
+    name: ClassVar[str] = "steps"
+    risk_grows: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        if hasattr(mechanism, "releases"):
+            return replace(mechanism, releases=round(value))  # type: ignore[type-var]
+        return self._with(mechanism, round(value))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize(Unknown):
+    """Expected records per batch at a fixed number of training records: the sample rate in other words.
+
+    Attributes:
+        low, high: ends of what is searched, inclusive, > 0.
+    """
+
+    low: float = 1
+    high: float = 10**12
+    name: ClassVar[str] = "batch_size"
+    risk_grows: ClassVar[bool] = True
+    whole: ClassVar[bool] = True
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        size = self._dataset_size(mechanism)
+        if not isinstance(mechanism, DPSGD):
+            raise self._refuse(mechanism)
+        rate, batch = min(round(value) / size, 1.0), round(value)
+        return replace(mechanism, sample_rate=rate, batch_size=batch, batches_per_epoch=None)
+
+    def ends(self, mechanism: Mechanism) -> tuple[float, float]:
+        return self.low, min(self.high, self._dataset_size(mechanism))
+
+    def _dataset_size(self, mechanism: Mechanism) -> int:
+        if not isinstance(mechanism, DPSGD):
+            raise self._refuse(mechanism)
+        if mechanism.dataset_size is None:
+            raise ParameterError("dataset_size", None, "given, as the batch size is the sample rate times it")
+        return mechanism.dataset_size
+
+
+@dataclass(frozen=True, slots=True)
+class Own(Unknown):
+    """A parameter that only one kind of mechanism has, searched where its ``Search`` says.
+
+    Attributes:
+        name: of the field.
+        low, high: ends of what is searched, inclusive, > 0.
+        risk_grows: with the parameter; the mechanism states it.
+    """
+
+    name: str  # type: ignore[misc]
+    low: float
+    high: float
+    risk_grows: bool  # type: ignore[misc]
+
+    def put(self, mechanism: Mechanism, value: float) -> Mechanism:
+        return self._with(mechanism, float(value))
+
+
+def unknowns_of(kind: type[Mechanism]) -> dict[str, Unknown]:
+    """What may be searched in mechanisms of ``kind``, by name; the first is meant where none is stated.
+
+    Args:
+        kind: a class of mechanisms.
+    """
+    common: tuple[Unknown, ...] = (NoiseMultiplier(), SampleRate(), Steps(), BatchSize())
+    known = {p.name: p for p in parameters_of(kind)}
+    found = {u.name: u for u in common if u.name in known and (kind is DPSGD or u.name != "sample_rate")}
+    if "releases" in known:
+        found["releases"] = Steps()
+    own = {p.name: Own(p.name, p.search.low, p.search.high, p.search.risk_grows) for p in known.values() if p.search}
+    return {name.replace("_", "-"): unknown for name, unknown in {**own, **found}.items()}

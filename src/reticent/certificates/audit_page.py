@@ -1,0 +1,175 @@
+"""The report of an audit as one HTML file, with its pictures beside it; no script, no external request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reticent.auditing import AuditReport, ConfidenceInterval, Design, Finding
+from reticent.certificates.audit_power import POWER, Detectable, detectable
+from reticent.certificates.figures import audit_figure, histogram_figure, png, svg
+from reticent.certificates.page import finalize
+from reticent.certificates.sentences import percent
+from reticent.curves import TradeOff
+from reticent.errors import ArtifactError
+from reticent.io.outputs import refuse_existing, refuse_foreign
+from reticent.io.strict import refuse_folder, write_atomic
+from reticent.text import digits
+
+_MARK = "<title>Privacy audit: "
+"""How a page of ours begins."""
+_FINDINGS = {
+    Finding.CONSISTENT: "holds up",
+    Finding.INCONSISTENT: "is refuted",
+    Finding.NO_POWER: "was not tested",
+}
+_DESIGNS = {
+    Design.INDEPENDENT: "independent scores: one training run, or one draw of the noise, for each",
+    Design.ONE_RUN: "one run with canaries, each included by its own fair coin",
+    Design.POPULATION: "records of one trained model: their scores may depend on each other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFiles:
+    """Where the report of an audit was written.
+
+    Attributes:
+        page: the report, HTML.
+        svg: the picture of the curves.
+        png: the same picture.
+    """
+
+    page: Path
+    svg: Path
+    png: Path
+
+
+def audit_files(path: Path) -> AuditFiles:
+    """Where the report goes: to be asked before an audit, which may take hours.
+
+    Args:
+        path: of the page.
+
+    Raises:
+        ArtifactError: something lies there that is no older report of an audit.
+    """
+    refuse_folder(path)
+    files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
+    if path in (files.svg, files.png):
+        raise ArtifactError(f"{path}: is a page, whose pictures lie beside it as .svg and .png: name it .html")
+    refuse_foreign(path, _MARK)
+    if not path.exists():
+        for picture in (files.svg, files.png):
+            refuse_existing(picture)
+    return files
+
+
+def write_audit_page(
+    path: Path, report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
+) -> AuditFiles:
+    """Write the page to ``path``, and the picture of the curves beside it as ``.svg`` and ``.png``.
+
+    Args:
+        path: of the page.
+        report: what the audit found.
+        claims: the curves that were tested, by name.
+        rule: how thresholds were chosen, for the power.
+        private: also show how the scores of the records are distributed; not for publication.
+
+    Raises:
+        ArtifactError: a file cannot be written, or something else lies there.
+    """
+    files = audit_files(path)
+    figure = audit_figure(report, claims)
+    drawn = svg(figure)
+    page = _render(report, drawn, detectable(report.scores, report.confidence, rule), private=private)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(files.svg, drawn.encode())
+        write_atomic(files.png, png(figure))
+        write_atomic(files.page, page.encode())
+    except OSError as error:
+        raise ArtifactError(f"cannot write {path}: {error.strerror}") from None
+    return files
+
+
+def render_audit(
+    report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
+) -> str:
+    """The page alone; arguments as for ``write_audit_page``."""
+    power = detectable(report.scores, report.confidence, rule)
+    return _render(report, svg(audit_figure(report, claims)), power, private=private)
+
+
+def headline(report: AuditReport) -> str:
+    """The verdict in a sentence."""
+    findings = [verdict.finding for verdict in report.verdicts.values()]
+    if not findings:
+        return f"The attack got {percent(report.auc.value)} of all pairs right (AUC); no claim was tested."
+    refuted = findings.count(Finding.INCONSISTENT)
+    if refuted:
+        what = "The claim is" if len(findings) == 1 else f"{refuted} of {len(findings)} claims {_are(refuted)}"
+        return f"{what} refuted: the attack does better than {'it' if refuted == 1 else 'they'} would allow."
+    if Finding.CONSISTENT in findings:
+        return "The attack works, and no better than claimed. A better attack may still do more."
+    return "This audit does not test the claim. Its silence is not safety."
+
+
+def power_sentence(power: Detectable | None, design: Design) -> str:
+    """How strong an attacker this audit could have found."""
+    if power is not None:
+        return (
+            f"This audit could have found an attacker of advantage {digits(power.advantage, 2, up=True)} or more "
+            "(a coin flip becomes "
+            f"{percent(0.5 + 0.5 * power.advantage, up=True)}): {percent(POWER)} of audits of this size tell such an "
+            "attacker from guessing. Weaker attackers may have gone unseen."
+        )
+    if design is Design.ONE_RUN:
+        return "The power of an audit of one run is not computed here; reticent plan-audit sizes such an audit."
+    return "With so few scores not even the strongest attacker would have been found."
+
+
+def _render(report: AuditReport, drawn: str, power: Detectable | None, *, private: bool) -> str:
+    environment = Environment(
+        loader=PackageLoader("reticent.certificates", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    histogram = Markup(svg(histogram_figure(report))) if private else None  # noqa: S704 (numbers only)
+    bounds = [(b.title, digits(b.value, up=False), digits(b.ceiling, up=True), b.rule) for b in report.bounds]
+    rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
+    return environment.get_template("audit.html.j2").render(
+        report=report,
+        headline=headline(report),
+        power=power_sentence(power, report.scores.design),
+        findings=_FINDINGS,
+        figure=Markup(drawn),  # noqa: S704 (matplotlib escapes its labels)
+        histogram=histogram,
+        bounds=bounds,
+        rates=[(name, f"{i.value:.4g}", _ends(i), i.method) for name, i in rates],
+        notes=_notes(report),
+        design=_DESIGNS[report.scores.design],
+        settings=sorted(report.scores.meta.items()),
+    )
+
+
+def _ends(interval: ConfidenceInterval) -> str:
+    return f"{digits(interval.lower, up=False)} to {digits(interval.upper, up=True)}"
+
+
+def _notes(report: AuditReport) -> list[str]:
+    found = [note for bound in report.bounds for note in bound.notes]
+    found += [note for verdict in report.verdicts.values() for note in verdict.notes]
+    return list(dict.fromkeys(found))
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

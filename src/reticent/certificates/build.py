@@ -1,0 +1,172 @@
+"""From a mechanism, or a run's ledger, to a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from reticent.adversaries import Adversary, Attribute
+from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.base import standard_adversaries
+from reticent.certificates.derive import PRIVATE, Inputs, assemble, assessed, curve_points, derive, in_public
+from reticent.certificates.inputs import inputs_of
+from reticent.certificates.ledger_rules import refuse_contradictions
+from reticent.certificates.schema import Certificate, Declaration, Edition
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.records.publication import published
+from reticent.records.run_ledger import RunLedger
+from reticent.records.watched_run import MeasuredChange, WatchedRun
+from reticent.risk.report import Questions
+
+__all__ = ["CERTIFICATE_QUESTIONS", "certify", "certify_run", "curve_points", "public"]
+
+CERTIFICATE_QUESTIONS = Questions(
+    fprs=(0.001, 0.01, 0.1), deltas=(1e-6, 1e-5), epsilons=(0.5, 1.0, 2.0), priors=(0.5, 0.1)
+)
+
+
+def certify(
+    mechanism: Mechanism,
+    declared: Declaration,
+    *,
+    adversaries: Sequence[Adversary] | None = None,
+    neighbouring: Neighbouring | None = None,
+    questions: Questions = CERTIFICATE_QUESTIONS,
+    ledger: RunLedger | WatchedRun | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Certificate:
+    """Assess ``mechanism`` under each adversary and bundle the answers.
+
+    Args:
+        mechanism: what was run.
+        declared: subject, date, issuer and whatever else cannot be derived.
+        adversaries: who attacks, None for all that need no measurement; one that cannot be answered is listed
+            under ``skipped`` with its reason.
+        neighbouring: between which data sets; None means each adversary's own ``relation``.
+        questions: where the curves are read.
+        ledger: what really ran, if a run is certified.
+        progress: called with the name of each attacker before it is assessed.
+
+    Raises:
+        ParameterError: no prior is asked for.
+        UnsupportedError: not even the worst case can be answered.
+        ArtifactError: the ledger contradicts itself.
+    """
+    if not questions.priors:
+        raise ParameterError("priors", questions.priors, "at least one number")
+    if ledger is not None:
+        refuse_contradictions(ledger, declared)
+    asked, found, skipped = [], [], {}
+    for adversary in standard_adversaries() if adversaries is None else adversaries:
+        relation = neighbouring or adversary.relation
+        if progress is not None:
+            progress(adversary.name)
+        try:
+            found.append(assessed(adversary, mechanism, relation, ledger))
+        except (UnsupportedError, ParameterError) as error:
+            skipped[adversary.name] = str(error)
+        else:
+            asked.append((adversary, relation))
+    if not asked:
+        raise UnsupportedError("; ".join(f"{name}: {reason}" for name, reason in skipped.items()))
+    inputs = Inputs(declared, mechanism, tuple(asked), questions, skipped, ledger=ledger)
+    return derive(inputs, progress=progress, found=found)
+
+
+def certify_run(
+    ledger: RunLedger,
+    sensitivity: SensitivityRecord | None = None,
+    declared: Declaration | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Certificate:
+    """The certificate of a finished run; the same ledger always gives the same document.
+
+    Args:
+        ledger: what really ran.
+        sensitivity: what a recorder measured about one attribute: adds the attribute adversary, marked as
+            depending on private data.
+        declared: what the issuer says; by default the name and fingerprint of the data and the time of the run.
+        progress: as for ``certify``.
+    """
+    attribute = (Attribute(gradient_change=sensitivity),) if sensitivity is not None else ()
+    return certify(
+        ledger.mechanism(),
+        declared or run_declaration(ledger),
+        adversaries=(*standard_adversaries(), *attribute),
+        ledger=ledger,
+        progress=progress,
+    )
+
+
+def certify_watched(
+    ledger: WatchedRun, progress: Callable[[str], None] | None = None, **declared: str | None
+) -> Certificate:
+    """The certificate of a training loop that was watched.
+
+    Args:
+        ledger: what was seen.
+        progress: as for ``certify``.
+        declared: fields of ``Declaration``; by default only the time and the fingerprint of the weights are known.
+    """
+    known: dict[str, str | None] = {
+        "subject": "a training loop that was watched",
+        "created": ledger.created,
+        "weights_sha256": ledger.weights_sha256,
+    }
+    said = Declaration(**{**known, **{name: value for name, value in declared.items() if value is not None}})
+    measured = ledger.diagnostics.sensitivity
+    attribute = () if measured is None else (Attribute(gradient_change=_record_of(measured)),)
+    everybody = (*standard_adversaries(), *attribute)
+    return certify(ledger.mechanism(), said, adversaries=everybody, ledger=ledger, progress=progress)
+
+
+def _record_of(measured: MeasuredChange) -> SensitivityRecord:
+    fields = measured.model_dump()
+    try:
+        return SensitivityRecord(**{**fields, "scope": Scope(fields["scope"])})
+    except (ValueError, ParameterError) as error:
+        raise ArtifactError(f"ledger: diagnostics.sensitivity: {error}") from None
+
+
+def run_declaration(ledger: RunLedger, publishes: Sequence[str] = (), **more: str | None) -> Declaration:
+    """What can be declared about a run without asking anybody; ``more`` adds fields or replaces them.
+
+    Args:
+        ledger: of the run.
+        publishes: what the issuer consents to publish; see ``Declaration``.
+        more: fields of ``Declaration``.
+    """
+    name = published(ledger, publishes).data.name
+    known: dict[str, str | None] = {
+        "subject": "DP-SGD run on " + ("records that are not named" if name is None else name),
+        "created": ledger.created,
+    }
+    given = {name: value for name, value in more.items() if value is not None}
+    return Declaration(**{**known, **given}, publishes=tuple(publishes))
+
+
+def public(certificate: Certificate) -> Certificate:
+    """The certificate without anything that depends on private data, sealed anew and not signed."""
+    if certificate.edition is Edition.PUBLIC:
+        return certificate.model_copy(update={"signatures": ()})
+    inputs = inputs_of(certificate)
+    ledger = None if inputs.ledger is None else in_public(inputs.ledger, inputs.declared)
+    mechanism = inputs.mechanism if ledger is None else ledger.mechanism()
+    seen = None if ledger is None else ledger.gradients
+    same = ledger is None or (mechanism, seen) == (inputs.mechanism, inputs.ledger and inputs.ledger.gradients)
+    kept, hidden = [], {}
+    for record, (adversary, relation) in zip(certificate.assessments, inputs.asked, strict=True):
+        if record.do_not_publish:
+            hidden[record.adversary] = PRIVATE
+            continue
+        try:
+            if not same:
+                assessed(adversary, mechanism, relation, ledger)
+        except (UnsupportedError, ParameterError) as error:  # it needs what the public edition leaves out
+            hidden[record.adversary] = str(error)
+        else:
+            kept.append(record)
+    skipped = {**inputs.skipped, **hidden}
+    shown = replace(inputs, mechanism=mechanism, skipped=skipped, edition=Edition.PUBLIC, ledger=ledger)
+    return assemble(shown, kept)

@@ -1,0 +1,238 @@
+"""What whoever receives a certificate checks: its numbers, its page, its date, its signature and its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from reticent.certificates.opening import check_opening
+from reticent.certificates.schema import Certificate, read_text
+from reticent.certificates.verify import State, Verification, verify
+from reticent.errors import ArtifactError
+from reticent.io.strict import dumps, sha256_file
+from reticent.io.times import moment
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Outcome of all checks.
+
+    Attributes:
+        document: what was checked.
+        verification: how each number and sentence agrees with what was derived again.
+        problems: why it is refused besides.
+        compared: what else was compared and agrees, as sentences.
+        signed: whether a signature was asked for.
+    """
+
+    document: Certificate
+    verification: Verification
+    problems: tuple[str, ...]
+    compared: tuple[str, ...]
+    signed: bool
+
+    @property
+    def accepted(self) -> bool:
+        """Every number and sentence agrees, and nothing else is wrong."""
+        return self.verification.accepted and not self.problems
+
+    def reservations(self) -> Iterator[str]:
+        """What a reader must know about a document that agrees."""
+        outcome = self.verification
+        if not self.signed:
+            yield "No signature was checked: whoever wrote the document may have declared anything."
+        if self.document.ledger is None:
+            yield "The mechanism is declared: no ledger of a run stands behind it."
+        elif self.document.declared.run_signed_by is None:
+            yield "Nobody signed the run when it ended: its files may have been edited before they were certified."
+        if outcome.private:
+            who = ", ".join(outcome.private)
+            yield f"Resting on private measurements that nobody can check from here: {who}."
+        if outcome.measured:
+            who = ", ".join(outcome.measured)
+            yield f"Resting on measurements of public records that the document states and nobody derived: {who}."
+        agreed = [d for d in outcome.differences if not outcome.refuses(d)]
+        changed = sum(d.state is State.CHANGED for d in agreed)
+        if len(agreed) > changed:
+            yield f"{len(agreed) - changed} numbers agree only within --tolerance {outcome.tolerance:g}."
+        if changed:
+            yield f"{changed} differ as the changelog of a newer version explains: certify again."
+
+    def to_json(self) -> str:
+        """The verdict, every difference, the reservations and what is declared, as strict JSON text."""
+        outcome = self.verification
+        differences = [
+            {
+                "where": d.leaf,
+                "state": d.state.value,
+                "stated": d.stated,
+                "derived": d.found,
+                "why": d.why,
+                "refused": outcome.refuses(d),
+            }
+            for d in outcome.differences
+        ]
+        return dumps(
+            {
+                "accepted": self.accepted,
+                "equal": outcome.equal,
+                "problems": list(self.problems),
+                "differences": differences,
+                "compared": list(self.compared),
+                "reservations": list(self.reservations()),
+                "declared": outcome.declared,
+            }
+        )
+
+
+def check(
+    certificate: Certificate | Path,
+    *,
+    key: Path | Sequence[Path] | None = None,
+    signature: Path | None = None,
+    weights: Path | None = None,
+    threshold: int | None = None,
+    opening: Path | None = None,
+    data: Path | None = None,
+    tolerance: float = 0.0,
+    progress: Callable[[str], None] | None = None,
+) -> Checked:
+    """Derive a certificate again, and compare what else is given.
+
+    Args:
+        certificate: the document, or the path of its JSON file or page.
+        key: public key of the issuer, or several; all must have signed.
+        signature: a detached envelope; None takes the embedded signatures.
+        weights: the file of weights that the certificate must speak about.
+        threshold: how many of several keys are enough.
+        opening: the file that opens the commitments to private data; see ``opening``.
+        data: with an opening: the file of the table that was trained on.
+        tolerance: relative difference of numbers to accept, at most 1e-5.
+        progress: called with the name of each attacker before its numbers are computed.
+
+    Raises:
+        ArtifactError: a file cannot be read, the document cannot be derived, or a signature or threshold is given
+            without a key.
+    """
+    document, problems = read_document(certificate) if isinstance(certificate, Path) else (certificate, [])
+    refuse_without_key(signature, key, threshold)
+    verification = verify(document, tolerance=tolerance, progress=progress)
+    problems += _expired(document)
+    problems += signature_problems(document, key, signature, threshold)
+    problems += weights_problems(document, weights)
+    compared = [f"Signed with the key of {one}." for one in _signers(document, key, signature)]
+    compared += [] if weights is None else [f"{weights} is the model that it speaks about."]
+    if opening is not None:
+        opened = check_opening(document, opening, data)
+        problems, compared = [*problems, *opened.problems], [*compared, *opened.compared]
+    elif data is not None:
+        raise ArtifactError("--data needs --opening: the certificate itself holds nothing to compare data with")
+    return Checked(document, verification, tuple(problems), tuple(compared), bool(_keys(key)))
+
+
+def refuse_without_key(signature: Path | None, key: Path | Sequence[Path] | None, threshold: int | None = None) -> None:
+    """A signature says nothing without the issuer's key, and a number of keys nothing without keys.
+
+    Raises:
+        ArtifactError: a signature or a threshold is given without a key.
+    """
+    if threshold is not None and not key:
+        raise ArtifactError("--threshold needs --key: it says how many of the keys must have signed")
+    if signature is not None and not key:
+        raise ArtifactError("--signature needs --key: a signature says nothing without the issuer's key")
+
+
+def read_document(path: Path) -> tuple[Certificate, list[str]]:
+    """The document in a JSON file or a page, and where a page shows something else than its document.
+
+    Raises:
+        ArtifactError: it is neither, or cannot be read.
+    """
+    from reticent.certificates import page
+
+    text = read_text(path)
+    if not text.strip():
+        raise ArtifactError(f"{path} is empty")
+    if not page.is_page(text):
+        if text.lstrip()[0] != "{":
+            raise ArtifactError(f"{path} is no certificate: neither its page nor its JSON")
+        return Certificate.load(path), []
+    document = page.embedded(text, str(path))
+    difference = page.first_difference(text, document)
+    return document, [] if difference is None else [f"the page is not what its document renders to, {difference}"]
+
+
+def signature_problems(
+    document: Certificate,
+    key: Path | Sequence[Path] | None,
+    detached: Path | None = None,
+    threshold: int | None = None,
+) -> list[str]:
+    """Why the document is not signed as it must be; empty where it is.
+
+    Args:
+        document: any; that embedded signatures are those of the keys that they name is ``verify``'s.
+        key: public key, or keys, that must have signed; None asks for none.
+        detached: an envelope in place of the embedded signatures.
+        threshold: how many of the keys are enough; by default all.
+
+    Raises:
+        ArtifactError: a file cannot be read, or the threshold fits no number of keys.
+    """
+    from reticent.certificates.signature import check_threshold
+
+    keys = _keys(key)
+    if not keys:
+        return []
+    wanted = check_threshold(keys, threshold)
+    if not document.signatures and detached is None:
+        return ["the document is not signed"]
+    signed = _signers(document, keys, detached)
+    if len(signed) >= wanted:
+        return []
+    missing = ", ".join(str(one) for one in keys if one not in signed)
+    enough = "" if wanted == len(keys) else f" ({len(signed)} of {wanted} that are enough)"
+    return [f"the signature is not that of {missing} for this document{enough}"]
+
+
+def _keys(key: Path | Sequence[Path] | None) -> list[Path]:
+    return [] if key is None else [key] if isinstance(key, Path) else list(key)
+
+
+def _signers(document: Certificate, key: Path | Sequence[Path] | None, detached: Path | None) -> list[Path]:
+    """The files of the keys that signed; two files of one key count once."""
+    from reticent.certificates.signature import key_text, load_envelope, load_public_key, signers
+
+    keys = _keys(key)
+    if not keys:
+        return []
+    public = {key_text(loaded): (path, loaded) for path in reversed(keys) for loaded in [load_public_key(path)]}
+    envelope = None if detached is None else load_envelope(detached)
+    try:
+        found = signers(document, [loaded for _, loaded in public.values()], envelope)
+    except ArtifactError:
+        return []
+    return [path for path in keys if any(public[text][0] == path for text in found)]
+
+
+def _expired(document: Certificate) -> list[str]:
+    expires = document.declared.expires
+    return [f"expired on {expires}"] if expires is not None and moment(expires) <= datetime.now(UTC) else []
+
+
+def weights_problems(document: Certificate, weights: Path | None) -> list[str]:
+    """Why ``weights`` is not the model that the document names; empty where it is, or where none is given.
+
+    Raises:
+        ArtifactError: it is no file.
+    """
+    if weights is None:
+        return []
+    if not weights.is_file():
+        raise ArtifactError(f"{weights} is not a file")
+    if document.declared.weights_sha256 is None:
+        return ["the certificate names no model"]
+    found = sha256_file(weights)
+    return [] if found == document.declared.weights_sha256 else [f"{weights} is another model: SHA-256 {found}"]

@@ -1,0 +1,257 @@
+"""From what was run, who attacks and what is asked, to the whole certificate: the one place that derives it.
+
+``certify`` writes what comes out here; ``verify`` reads the inputs back from a document, derives it again and
+compares every leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reticent import __version__
+from reticent.adversaries import ADVERSARIES, Adversary, Assessment, WorstCase, check_dominance, everybody
+from reticent.adversaries.codec import parameters
+from reticent.adversaries.report import assessment_record, measures
+from reticent.adversaries.seen import Witness, assess_seen
+from reticent.certificates.rounding import MEASURES, Path, leaves, replaced, settled
+from reticent.certificates.schema import (
+    Certificate,
+    CertifiedAssessment,
+    CurvePoints,
+    Declaration,
+    Edition,
+    QuestionRecord,
+    TheoremRecord,
+    WarningRecord,
+    canonical,
+)
+from reticent.certificates.sentences import Protected, headline, persons, sentence
+from reticent.curves import TradeOff
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_record
+from reticent.proofs.references import PAPERS, THEOREMS
+from reticent.records.publication import published, published_watch
+from reticent.records.rules import portable
+from reticent.records.run_ledger import PublicLedger, RunWarning
+from reticent.records.run_rules import demanded_warnings
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import PublicWatchedRun
+from reticent.risk.report import Questions, condition_texts
+
+NOT_ASKED = "it was not asked for"
+PRIVATE = "its numbers rest on private data and stay in the complete certificate"
+
+Settle = Callable[[int, dict[Path, Any]], dict[Path, Any]]
+"""From the index of an assessment and its computed numbers, by path, to the numbers that the document states."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that a certificate follows from.
+
+    Attributes:
+        declared: what the issuer says.
+        mechanism: what was run; that of the ledger, if there is one.
+        asked: each attacker with its relation.
+        questions: where the curves are read.
+        skipped: attackers that are left out, with the reason.
+        edition: complete or public.
+        ledger: what really ran, if a run is certified; without diagnostics in the public edition.
+    """
+
+    declared: Declaration
+    mechanism: Mechanism
+    asked: tuple[tuple[Adversary, Neighbouring], ...]
+    questions: Questions
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    edition: Edition = Edition.COMPLETE
+    ledger: PublicLedger | PublicWatchedRun | None = None
+
+
+def derive(
+    inputs: Inputs,
+    settle: Settle | None = None,
+    progress: Callable[[str], None] | None = None,
+    found: Sequence[Assessment] | None = None,
+) -> Certificate:
+    """The certificate that follows from ``inputs``.
+
+    Args:
+        inputs: what it follows from; the worst case of each relation is added where it is missing.
+        settle: which numbers to state; rounded to the safe side by default.
+        progress: called with the name of each attacker before it is assessed.
+        found: the attackers of ``inputs.asked``, where they are assessed already.
+
+    Raises:
+        UnsupportedError, ParameterError: an attacker cannot be answered.
+        DominanceError: a curve came out stronger than the worst case: a bug.
+    """
+    reader = _Reader(inputs.questions, settle or _rounded, persons(mechanism_record(inputs.mechanism)))
+    records = []
+    for index, assessment in enumerate(_assessments(inputs, found, progress)):
+        records.append(reader.read(index, assessment))
+    return assemble(inputs, records)
+
+
+def assemble(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> Certificate:
+    """The sealed document around finished assessments."""
+    return Certificate.sealed(
+        edition=inputs.edition,
+        declared=inputs.declared,
+        reticent_version=__version__,
+        headline=headline(_worst(records), persons(mechanism_record(inputs.mechanism))),
+        mechanism=mechanism_record(inputs.mechanism),
+        questions=QuestionRecord(
+            fprs=list(inputs.questions.fprs),
+            deltas=list(inputs.questions.deltas),
+            epsilons=list(inputs.questions.epsilons),
+            priors=list(inputs.questions.priors),
+        ),
+        assessments=list(records),
+        skipped=_left_out(inputs, records),
+        warnings=[WarningRecord(name=w.value, text=w.text) for w in expected_warnings(inputs.ledger)],
+        theorems=_theorems(records),
+        conditions=condition_texts(records),
+        ledger=None if inputs.ledger is None else portable(inputs.ledger.model_dump(mode="json", by_alias=True)),
+        do_not_publish=_private_paths(inputs, records),
+    )
+
+
+def expected_warnings(ledger: PublicLedger | PublicWatchedRun | None) -> tuple[RunWarning | Fault, ...]:
+    """The warnings of the ledger, and those that its facts demand, in the order of their type."""
+    if ledger is None:
+        return ()
+    if isinstance(ledger, PublicWatchedRun):
+        found = {*ledger.faults, *ledger.demanded()}
+        return tuple(fault for fault in Fault if fault in found)
+    wanted = {*ledger.warnings, *demanded_warnings(ledger)}
+    return tuple(warning for warning in RunWarning if warning in wanted)
+
+
+def curve_points(curve: TradeOff) -> CurvePoints:
+    """The curve at 81 false positive rates from 1e-5 to 0.1 (even in the logarithm) and on to 1 (even)."""
+    grid = np.concatenate([np.geomspace(1e-5, 0.1, 49), np.linspace(0.1, 1.0, 33)[1:]])
+    fpr = np.array([float(f"{x:.6g}") for x in grid])
+    fnr, tpr = curve.beta(fpr), curve.power(fpr)
+    return CurvePoints(fpr=fpr.tolist(), fnr=np.clip(fnr, 0, 1).tolist(), tpr=np.clip(tpr, 0, 1).tolist())
+
+
+class _Reader:
+    """Reads numbers off curves, once for each curve: several attackers share the worst case."""
+
+    def __init__(self, questions: Questions, settle: Settle, records: Protected) -> None:
+        self._questions, self._settle, self._records = questions, settle, records
+        self._known: dict[tuple[int, int, tuple[float, float]], tuple[Assessment, dict[str, Any], CurvePoints]] = {}
+
+    def read(self, index: int, assessment: Assessment) -> CertifiedAssessment:
+        key = (id(assessment.curve), id(assessment.truth), assessment.mu_limits)
+        if key not in self._known:  # the assessment is kept, so that its identity stays its own
+            self._known[key] = (assessment, measures(assessment, self._questions), curve_points(assessment.curve))
+        _, measured, curve = self._known[key]
+        record = assessment_record(assessment, self._questions, measured)
+        plain = {**record.model_dump(), "curve": curve.model_dump()}
+        computed = {path: x for path, x in leaves(plain).items() if path[0] in MEASURES}
+        stated = replaced(plain, self._settle(index, computed))
+        draft = CertifiedAssessment(**stated, sentence="", do_not_publish=assessment.data_dependent)
+        return draft.model_copy(update={"sentence": sentence(draft, self._records)})
+
+
+def _rounded(_index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
+    return {path: settled(path, x) if isinstance(x, float) else x for path, x in computed.items()}
+
+
+def assessed(
+    adversary: Adversary, mechanism: Mechanism, relation: Neighbouring, witness: Witness | None = None
+) -> Assessment:
+    """One attacker by its own method, the only one that a certificate allows."""
+    return assess_seen(adversary, mechanism, relation, adversary.methods[0], witness)
+
+
+def _assessments(
+    inputs: Inputs, found: Sequence[Assessment] | None, progress: Callable[[str], None] | None
+) -> list[Assessment]:
+    """Each attacker and the worst case of each relation, once, in the order of a certificate."""
+
+    def one(adversary: Adversary, relation: Neighbouring) -> Assessment:
+        if progress is not None:
+            progress(adversary.name)
+        return assessed(adversary, inputs.mechanism, relation, inputs.ledger)
+
+    results = [one(*asked) for asked in inputs.asked] if found is None else list(found)
+    known = {result.neighbouring for result in results if isinstance(result.adversary, WorstCase)}
+    missing = {result.neighbouring for result in results} - known
+    results += [one(WorstCase(), relation) for relation in Neighbouring if relation in missing]
+    by_place = {_place(result): result for result in results}
+    ordered = [by_place[place] for place in sorted(by_place)]
+    worst = {r.neighbouring: r for r in ordered if isinstance(r.adversary, WorstCase)}
+    for result in ordered:
+        check_dominance(result, worst[result.neighbouring])
+    return [r for r in ordered if inputs.edition is Edition.COMPLETE or not r.data_dependent]
+
+
+def _place(result: Assessment) -> tuple[int, int, bytes]:
+    who = result.adversary
+    return (
+        list(Neighbouring).index(result.neighbouring),
+        list(ADVERSARIES).index(who.name),
+        canonical(parameters(who)),
+    )
+
+
+def _left_out(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> dict[str, str]:
+    shown = {record.adversary for record in records}
+    unasked = {name: kind.unmeasured or NOT_ASKED for name, kind in everybody().items()}
+    return {name: inputs.skipped.get(name, reason) for name, reason in unasked.items() if name not in shown}
+
+
+def _theorems(records: Sequence[CertifiedAssessment]) -> dict[str, TheoremRecord]:
+    used = sorted({key for record in records for key in record.theorems})
+    return {
+        key: TheoremRecord(
+            says=THEOREMS[key].says,
+            conditions=THEOREMS[key].conditions,
+            holds=THEOREMS[key].holds,
+            source=_source(key),
+        )
+        for key in used
+    }
+
+
+def _worst(records: Sequence[CertifiedAssessment]) -> list[CertifiedAssessment]:
+    return [record for record in records if record.adversary == WorstCase.name]
+
+
+def _source(key: str) -> str:
+    paper = PAPERS[key.partition(":")[0]]
+    return f"{paper.authors}, {paper.title} ({paper.year}), {paper.version}"
+
+
+def _private_paths(inputs: Inputs, records: Sequence[CertifiedAssessment]) -> list[str]:
+    if inputs.edition is Edition.PUBLIC:
+        return []
+    paths = [f"assessments[{i}]" for i, record in enumerate(records) if record.do_not_publish]
+    return paths if inputs.ledger is None else [*paths, *_withheld(inputs.ledger, inputs.declared)]
+
+
+def _withheld(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> list[str]:
+    """What the public edition leaves out of the ledger or states otherwise, by path."""
+    whole, shown = (leaves(one.model_dump(mode="json")) for one in (ledger, in_public(ledger, declared)))
+    paths = {path for path in whole if whole[path] is not None and shown.get(path) != whole[path]}
+    return sorted({".".join(("ledger", *_named(path))) for path in paths})
+
+
+def _named(path: Path) -> Path:
+    """Up to the first index of a list; diagnostics as one."""
+    end = next((i for i, part in enumerate(path) if part.isdigit()), len(path))
+    return path[:1] if path[0] == "diagnostics" else path[:end]
+
+
+def in_public(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> PublicLedger | PublicWatchedRun:
+    """The ledger as anybody may see it, with what the issuer consents to publish."""
+    if isinstance(ledger, PublicWatchedRun):
+        return published_watch(ledger)
+    return published(ledger, declared.publishes)

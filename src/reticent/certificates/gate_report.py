@@ -1,0 +1,97 @@
+"""What ``reticent gate`` says: plain text, Markdown, JSON, and JUnit XML for build servers."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+
+from reticent.certificates.policy import Check
+from reticent.certificates.schema import Certificate
+from reticent.certificates.text import LONGEST
+from reticent.io.strict import dumps
+from reticent.text import printable
+
+_SPECIAL = str.maketrans(
+    {character: f"\\{character}" for character in "\\`*_{}[]()#!|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+
+MARKDOWN_MARK = "## Privacy gate:"
+_SUITE = "privacy gate: "
+JUNIT_MARK = f'<testsuite name="{_SUITE}'
+"""How our own reports begin: only a file that does may be replaced by a new one."""
+
+
+def plain(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> list[str]:
+    """The verdict, the headline, a line for each requirement and reservation; text of the issuer is inert."""
+    return [
+        f"Privacy gate: {_verdict(checks)}",
+        printable(certificate.headline),
+        f'The issuer declares the subject "{_short(certificate.declared.subject)}".',
+        *(f"{'pass  ' if c.passed else 'BREACH'}  {_short(c.name)}: {_short(c.detail)}" for c in checks),
+        *(f"! {_short(line)}" for line in reservations),
+    ]
+
+
+def markdown(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
+    """A heading, the headline, a table and reservations; foreign text cannot break out of its cell."""
+    lines = [
+        f"{MARKDOWN_MARK} {_verdict(checks)}",
+        "",
+        _cell(certificate.headline, 2000),
+        "",
+        f'The issuer declares the subject "{_cell(certificate.declared.subject)}".',
+        "",
+        "| | requirement | found |",
+        "|---|---|---|",
+        *(f"| {'pass' if c.passed else '**BREACH**'} | {_cell(c.name)} | {_cell(c.detail)} |" for c in checks),
+        *([""] if reservations else []),
+        *(f"- {_cell(line)}" for line in reservations),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
+    """Strict JSON text: whether it passed, each requirement, and what a reader must know besides."""
+    return dumps(
+        {
+            "passed": all(check.passed for check in checks),
+            "subject": certificate.declared.subject,
+            "headline": certificate.headline,
+            "requirements": [{"name": c.name, "passed": c.passed, "detail": c.detail} for c in checks],
+            "reservations": list(reservations),
+        }
+    )
+
+
+def junit(certificate: Certificate, checks: Sequence[Check], reservations: Sequence[str] = ()) -> str:
+    """One test case for each requirement; a breach is a failure, and reservations are its output."""
+    breaches = sum(not check.passed for check in checks)
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f'{_SUITE}declared to be of "{_short(certificate.declared.subject)}"',
+        tests=str(len(checks)),
+        failures=str(breaches),
+        errors="0",
+        skipped="0",
+    )
+    for check in checks:
+        case = ElementTree.SubElement(suite, "testcase", classname="reticent.gate", name=_short(check.name))
+        if not check.passed:
+            ElementTree.SubElement(case, "failure", message=_short(check.detail)).text = _short(check.detail)
+    if reservations:
+        ElementTree.SubElement(suite, "system-out").text = "\n".join(_short(line) for line in reservations)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _verdict(checks: Sequence[Check]) -> str:
+    breaches = sum(not check.passed for check in checks)
+    return "passed" if breaches == 0 else f"{breaches} of {len(checks)} requirements breached"
+
+
+def _cell(text: str, longest: int = LONGEST) -> str:
+    return printable(text, longest).translate(_SPECIAL)
+
+
+def _short(text: str) -> str:
+    return printable(text, LONGEST)

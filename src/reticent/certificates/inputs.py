@@ -1,0 +1,96 @@
+"""Reading back from a document what it says it follows from; everything is checked before anything is computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from reticent.adversaries import Adversary
+from reticent.adversaries.codec import adversary_of, kind_of
+from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed
+from reticent.certificates.schema import Certificate, Edition
+from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
+from reticent.mechanisms import Mechanism, Neighbouring
+from reticent.mechanisms.codec import mechanism_of, within_reach
+from reticent.records.run_ledger import PublicLedger, RunLedger, first_problem
+from reticent.records.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
+from reticent.registry import parameters_of
+from reticent.risk.report import Questions
+
+
+def inputs_of(certificate: Certificate) -> Inputs:
+    """What the document says it follows from.
+
+    Raises:
+        ArtifactError: it names a mechanism, attacker, question or ledger that does not exist or is out of bounds.
+    """
+    ledger = _ledger(certificate)
+    mechanism = mechanism_of(certificate.mechanism) if ledger is None else within_reach(ledger.mechanism())
+    asked = tuple(
+        (adversary_of(record.adversary, record.parameters), _known(Neighbouring, record.neighbouring))
+        for record in certificate.assessments
+    )
+    q = certificate.questions
+    try:
+        questions = Questions(tuple(q.fprs), tuple(q.deltas), tuple(q.epsilons), tuple(q.priors))
+    except ReticentError as error:
+        raise ArtifactError(f"questions: {error}") from None
+    skipped = {
+        name: reason for name, reason in certificate.skipped.items() if _may_be_skipped(certificate, mechanism, name)
+    }
+    return Inputs(certificate.declared, mechanism, asked, questions, skipped, certificate.edition, ledger)
+
+
+def _ledger(certificate: Certificate) -> PublicLedger | PublicWatchedRun | None:
+    if certificate.ledger is None:
+        return None
+    watched = certificate.ledger.get("schema") == WATCH_SCHEMA
+    kinds: tuple[Any, Any] = (WatchedRun, PublicWatchedRun) if watched else (RunLedger, PublicLedger)
+    kind = kinds[0] if certificate.edition is Edition.COMPLETE else kinds[1]
+    try:
+        ledger: PublicLedger | PublicWatchedRun = kind.model_validate(certificate.ledger)
+        steps = _most_steps(ledger)
+        mechanism_of({"kind": "dpsgd", "noise_multiplier": 1.0, "sample_rate": 1.0, "steps": steps})
+        ledger.mechanism()
+    except ValidationError as error:
+        raise ArtifactError(f"ledger.{first_problem(error)}") from None
+    except (ReticentError, ValueError, OverflowError) as error:
+        raise ArtifactError(f"ledger: {error}") from None
+    return ledger
+
+
+def _most_steps(ledger: PublicLedger | PublicWatchedRun) -> int:
+    if isinstance(ledger, PublicWatchedRun):
+        return max(ledger.steps, 0 if ledger.planned is None else ledger.planned.steps)
+    return ledger.planned_steps
+
+
+def _known(kind: type[Neighbouring], text: str) -> Neighbouring:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ArtifactError(f"unknown neighbouring relation {text!r}") from None
+
+
+def _may_be_skipped(certificate: Certificate, mechanism: Mechanism, name: str) -> bool:
+    """Whether the reason that the document gives for leaving ``name`` out is one that can be true."""
+    reason = certificate.skipped[name]
+    if reason == PRIVATE:
+        measured = any(parameter.measured for parameter in parameters_of(kind_of(name)))
+        return certificate.edition is Edition.PUBLIC and measured
+    kind = kind_of(name)
+    return reason in (NOT_ASKED, kind.unmeasured) or reason in _refusals(kind, certificate, mechanism)
+
+
+def _refusals(kind: type[Adversary], certificate: Certificate, mechanism: Mechanism) -> set[str]:
+    """Why such an attacker cannot be answered, under its own relation and each of the document."""
+    examples = [kind(), *(kind(**{p.name: 1.0}) for p in parameters_of(kind) if p.measured and p.typeable)]
+    found = set()
+    for relation in sorted({kind.relation.value, *(record.neighbouring for record in certificate.assessments)}):
+        for example in examples:
+            try:
+                assessed(example, mechanism, _known(Neighbouring, relation))
+            except (UnsupportedError, ParameterError) as error:
+                found.add(str(error))
+    return found

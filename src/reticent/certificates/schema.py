@@ -1,0 +1,252 @@
+"""The certificate: one closed, versioned record that bundles what was run and what follows from it.
+
+The published JSON Schema lies in ``docs/schema``. Strict JSON only: no NaN, no Infinity; null stands for
+infinity. ``content_sha256`` covers the canonical JSON of everything but itself and the signature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import rfc8785
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+
+from reticent.certificates.text import LONGEST, declarable
+from reticent.errors import ArtifactError
+from reticent.io.strict import loads
+from reticent.io.times import Date, moment
+from reticent.records.publication import CONSENTS
+from reticent.records.rules import LARGEST_INTEGER
+from reticent.records.run_ledger import Sha256, first_problem
+from reticent.risk.report import AssessmentRecord, ConditionText, Record
+from reticent.text import Brief
+
+CERTIFICATE_SCHEMA: Literal["reticent.certificate/3"] = "reticent.certificate/3"
+LARGEST_FILE = 64 * 2**20
+_MOST_ASSESSMENTS = 32
+_MOST_QUESTIONS = 16
+_MOST_POINTS = 256
+_DEEPEST = 32
+_MOST_SIGNATURES = 16
+Text = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST), AfterValidator(declarable)]
+Points = Annotated[list[float], Field(max_length=_MOST_POINTS)]
+Asked = Annotated[list[float], Field(max_length=_MOST_QUESTIONS)]
+
+
+class Edition(StrEnum):
+    """Which of the two documents of a run this is."""
+
+    COMPLETE = "complete"
+    PUBLIC = "public"
+    """Without what depends on private data."""
+
+
+class Declaration(Record):
+    """What the issuer declares: nothing here follows from the run, so only a signature protects it.
+
+    Attributes:
+        subject: what is certified, in a few words.
+        created: date, or time with offset.
+        issuer: who answers for it.
+        purpose: what the model is for.
+        expires: from when on the certificate must not be relied on.
+        weights_sha256: SHA-256 of the bytes of the file of weights (``weights.safetensors`` of a run).
+        run_signed_by: id of the key that signed the run when it ended, checked by whoever certified it.
+        publishes: what the issuer consents to show of records that are not public: ``names`` of files and columns,
+            ``accuracy`` on test records.
+    """
+
+    subject: Text
+    created: Date
+    issuer: Text | None = None
+    purpose: Text | None = None
+    expires: Date | None = None
+    weights_sha256: Sha256 | None = None
+    run_signed_by: Sha256 | None = None
+    publishes: tuple[Literal["names", "accuracy"], ...] = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Declaration:
+        if self.publishes != tuple(name for name in CONSENTS if name in self.publishes):
+            raise ValueError(f"publishes must be some of {', '.join(CONSENTS)}, each once and in this order")
+        if self.expires is not None and moment(self.expires) <= moment(self.created):
+            raise ValueError("expires must be later than created")
+        return self
+
+
+class QuestionRecord(Record):
+    """Where the curves are read, in the order in which the numbers are shown."""
+
+    fprs: Asked
+    deltas: Asked
+    epsilons: Asked
+    priors: Annotated[list[float], Field(min_length=1, max_length=_MOST_QUESTIONS)]
+
+
+class CurvePoints(Record):
+    """Points of one trade-off curve, in order of increasing false positive rate."""
+
+    fpr: Points
+    fnr: Points
+    tpr: Points
+
+
+class CertifiedAssessment(AssessmentRecord):
+    """An assessment with its curve and a sentence for people."""
+
+    sentence: str
+    curve: CurvePoints
+    do_not_publish: bool
+
+
+class TheoremRecord(Record):
+    """What a theorem key stands for."""
+
+    says: str
+    conditions: str
+    holds: bool
+    source: str
+
+
+class WarningRecord(Record):
+    """A named reason to read the numbers with care."""
+
+    name: str
+    text: str
+
+
+class Signature(Record):
+    """An Ed25519 signature (RFC 8032) over the document without its signatures, in a DSSE envelope.
+
+    Attributes:
+        algorithm: always ``Ed25519``.
+        keyid: SHA-256 of the public key, as 64 hexadecimal digits.
+        public_key: of the signer, 32 bytes as 64 hexadecimal digits. It names a key, it proves nobody's name.
+        value: 64 bytes as 128 hexadecimal digits.
+    """
+
+    algorithm: Literal["Ed25519"] = "Ed25519"
+    keyid: Sha256
+    public_key: Sha256
+    value: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]
+
+
+class Certificate(Brief, Record):
+    """Everything that one certified run states.
+
+    Attributes:
+        declared: what the issuer says; it cannot be derived.
+        headline: the answer in one sentence, from the worst case.
+        assessments: by relation, the worst case first.
+        skipped: attackers that are left out, each with the reason.
+        do_not_publish: paths inside this document that depend on private data; empty in the public edition.
+        content_sha256: SHA-256 of the canonical JSON of everything but this field and the signatures.
+        signatures: embedded, one for each key.
+    """
+
+    schema_: Literal["reticent.certificate/3"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    edition: Edition
+    declared: Declaration
+    reticent_version: str
+    headline: str
+    mechanism: dict[str, Any]
+    questions: QuestionRecord
+    assessments: Annotated[list[CertifiedAssessment], Field(min_length=1, max_length=_MOST_ASSESSMENTS)]
+    skipped: dict[str, str]
+    warnings: list[WarningRecord]
+    theorems: dict[str, TheoremRecord]
+    conditions: dict[str, ConditionText]
+    ledger: dict[str, Any] | None
+    do_not_publish: list[str]
+    content_sha256: str
+    signatures: Annotated[tuple[Signature, ...], Field(max_length=_MOST_SIGNATURES)] = ()
+
+    def _lines(self) -> list[str]:
+        warned = [f"warning: {warning.name}" for warning in self.warnings]
+        return [self.headline, *warned, f'{self.edition} certificate, declared to be of "{self.declared.subject}"']
+
+    def to_json(self) -> str:
+        """Strict JSON text."""
+        return self.model_dump_json(by_alias=True, indent=1) + "\n"
+
+    @classmethod
+    def sealed(cls, **fields: Any) -> Certificate:
+        """A certificate with its content hash, and without a signature."""
+        draft = cls(content_sha256="", **fields)
+        return cls.parse(draft.model_dump(mode="json", by_alias=True) | {"content_sha256": content_hash(draft)})
+
+    @classmethod
+    def parse(cls, document: Any, where: str = "certificate") -> Certificate:
+        """From JSON data in one normal form: nothing that is shown depends on the order of keys, nor on 1 or 1.0.
+
+        Raises:
+            ArtifactError: it is no certificate.
+        """
+        try:
+            return cls.model_validate(_normal(document))
+        except ValidationError as error:
+            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+    @classmethod
+    def load(cls, path: Path) -> Certificate:
+        """Read a certificate.
+
+        Raises:
+            ArtifactError: the file is missing, too large, not strict JSON, or not a certificate.
+        """
+        return cls.parse(loads(read_text(path), str(path)), str(path))
+
+
+def read_text(path: Path, largest: int = LARGEST_FILE) -> str:
+    """The text of a file of reasonable size.
+
+    Raises:
+        ArtifactError: it is missing, too large or not UTF-8.
+    """
+    if not path.is_file():
+        raise ArtifactError(f"{path} is not a file")
+    if path.stat().st_size > largest:
+        raise ArtifactError(f"{path} is larger than it can be ({largest} bytes)")
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise ArtifactError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise ArtifactError(f"cannot read {path}: {error.strerror}") from None
+
+
+def content_hash(certificate: Certificate) -> str:
+    """SHA-256 of the canonical JSON of all fields but the hash itself and the signatures."""
+    fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signatures"})
+    return hashlib.sha256(canonical(fields)).hexdigest()
+
+
+def canonical(document: Any) -> bytes:
+    """Canonical JSON by RFC 8785: documents that differ have different bytes.
+
+    Raises:
+        ArtifactError: something in it has no canonical form, such as a whole number beyond 2^53.
+    """
+    try:
+        return rfc8785.dumps(document)
+    except (rfc8785.CanonicalizationError, RecursionError) as error:
+        raise ArtifactError(f"the document has no canonical form: {error}") from None
+
+
+def _normal(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ArtifactError(f"the document nests deeper than {_DEEPEST} levels")
+    if isinstance(value, dict):
+        return {_normal(key): _normal(value[key], depth + 1) for key in sorted(value)}
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+        raise ArtifactError("a text in the document is no Unicode")
+    if isinstance(value, list):
+        return [_normal(item, depth + 1) for item in value]
+    if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+        raise ArtifactError("a whole number beyond 2^53 in the document, which not everybody reads alike")
+    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
+        return int(value)
+    return value

@@ -1,0 +1,187 @@
+"""Plain sentences for people who decide and do not compute."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from reticent.mechanisms import Neighbouring
+from reticent.mechanisms.units import Unit
+from reticent.proofs import Claim
+from reticent.risk.report import AssessmentRecord, Number
+
+_A_RECORD = re.compile(r"\b([Rr])ecord(s?)\b")
+
+_STRENGTH = {
+    Claim.BOUND: "to at most",
+    Claim.CONDITIONAL: "to at most",
+    Claim.ESTIMATE: "to about",
+    Claim.EMPIRICAL: "to (as measured)",
+}
+
+
+Protected = int | Unit | None
+"""Whom the numbers are about: so many records of a person, a client, or one record (None)."""
+
+
+def persons(mechanism: Mapping[str, Any]) -> Protected:
+    """How many records of a person the numbers cover together, from a mechanism as a document states it.
+
+    None where nothing is stated: then the numbers speak about one record, and no sentence about a person follows.
+    ``Unit.CLIENT`` where whole clients are drawn and clipped.
+    """
+    stated = mechanism.get("parts")
+    parts = stated if isinstance(stated, list) else [mechanism]
+    if all(part.get("unit") == Unit.CLIENT for part in parts):
+        return Unit.CLIENT
+    records = {part.get("records_per_user") for part in parts}
+    (only,) = records if len(records) == 1 else (None,)
+    return only if isinstance(only, int) else None
+
+
+def about(text: str, records: Protected) -> str:
+    """A sentence about "this record": of a client, or of all records of a person where ``records`` covers them."""
+    if records is None:
+        return text
+    if isinstance(records, Unit):
+        return _A_RECORD.sub(_as_client, text)
+    if records == 1:
+        return text.replace("this record", "this person's record").replace("this one", "this person's")
+    plural = text.replace("this record was", "this person's records were").replace(
+        "this record is", "this person's records are"
+    )
+    return plural.replace("this record", "this person's records").replace("this one", "this person's")
+
+
+def _as_client(found: re.Match[str]) -> str:
+    return f"{'C' if found[1] == 'R' else 'c'}lient{found[2]}"
+
+
+def _question(neighbouring: Neighbouring, records: Protected) -> str:
+    if isinstance(records, Unit):
+        return about(_question(neighbouring, None), records)
+    if neighbouring is Neighbouring.REPLACE:
+        if records is None:
+            return "which of two records was used"
+        return f"which of two {'records' if records == 1 else 'sets of records'} of a given person was used"
+    if records is None:
+        return "whether a given record was used"
+    return f"whether a given person's {'record was' if records == 1 else 'records were'} used"
+
+
+def sentence(record: AssessmentRecord, records: Protected = None) -> str:
+    """From what guess to what guess this attacker gets, when both answers are equally likely beforehand.
+
+    For a bound the percentage is rounded up, so the sentence is never stronger than the number. What a conditional
+    number needs, and nobody checked, follows.
+
+    Args:
+        record: of one attacker.
+        records: the most records of one person, where the numbers cover them all.
+    """
+    claim = Claim(record.claim)
+    knows = about(record.knows, records).rstrip(",")
+    lacks = f", but not {about(record.lacks, records)}," if record.lacks else ""
+    needs = [one.known.says for one in record.conditions if one.known.weakens]
+    unless = f" Nobody checked what this needs: {' '.join(about(text, records) for text in needs)}" if needs else ""
+    return (
+        f"An attacker who knows {knows}{lacks} can raise a 50% guess of {wanted(record, records)} "
+        f"{_STRENGTH[claim]} {percent(even_guess(record), up=claim.proven)}.{unless if claim.proven else ''}"
+    )
+
+
+def wanted(record: AssessmentRecord, records: Protected = None) -> str:
+    """What this attacker wants to know; under replacement this is which of two records was used.
+
+    Args:
+        record: of one attacker.
+        records: as for ``sentence``.
+    """
+    question = record.infers
+    if record.neighbouring == Neighbouring.REPLACE and question.startswith("whether this record"):
+        _, comma, average = question.partition(",")
+        question = f"{_question(Neighbouring.REPLACE, records)}{comma}{average}"
+    return about(question, records)
+
+
+def headline(worst: Sequence[AssessmentRecord], records: Protected = None) -> str:
+    """The answers of the worst case, one sentence for each question, and what they rest on.
+
+    Args:
+        worst: the records of the worst case, which are bounds: one for each neighbouring relation.
+        records: as for ``sentence``.
+    """
+    answers = " ".join(_answer(record, records, first=index == 0) for index, record in enumerate(worst))
+    drawn = any(one.key == "hidden-draws" for record in worst for one in record.conditions)
+    hides = any(_right(record) != "100%" for record in worst)
+    return f"{answers} {about(HIDDEN_DRAWS, records)}" if drawn and hides else answers
+
+
+HIDDEN_DRAWS = "This holds as long as nobody learns which records each step drew."
+
+
+def _answer(worst: AssessmentRecord, records: Protected, *, first: bool) -> str:
+    question, right = _question(Neighbouring(worst.neighbouring), records), _right(worst)
+    asked = question[0].upper() + question[1:]
+    if right == "100%":
+        return f"{asked}: a coin flip can become all but certainty. This release hides next to nothing."
+    return f"{asked}: {'a coin flip becomes ' if first else ''}at most {right}."
+
+
+def _right(worst: AssessmentRecord) -> str:
+    return percent(even_guess(worst), up=True)
+
+
+def even_guess(record: AssessmentRecord) -> float:
+    """Probability of a right guess when both answers are equally likely beforehand: (1 + advantage) / 2."""
+    return 0.5 + 0.5 * _finite(record.advantage)
+
+
+def right_guess(record: AssessmentRecord, prior: float) -> tuple[str, str]:
+    """The blind guess and the best guess with the model, as shares of right answers.
+
+    Args:
+        record: of one attacker.
+        prior: how likely the secret is beforehand. Without the model the better answer is right with
+            probability ``max(prior, 1 - prior)``.
+    """
+    blind = max(prior, 1.0 - prior)
+    return percent(blind), _stated(record, record.success_at_prior[repr(float(prior))], blind)
+
+
+def found_at(record: AssessmentRecord, fpr: float) -> tuple[str, str]:
+    """Share of members found by an attacker who accuses ``fpr`` of all others wrongly: blindly, and with the model."""
+    return percent(fpr), _stated(record, record.tpr_at_fpr[repr(float(fpr))], fpr)
+
+
+def _stated(record: AssessmentRecord, number: Number, blind: float) -> str:
+    claim, share = Claim(record.claim), _finite(number)
+    shown = _above(blind, share) if claim.proven else percent(share)
+    return f"{_STRENGTH[claim].removeprefix('to ')} {shown}"
+
+
+def _above(blind: float, share: float) -> str:
+    """At least ``share`` in per cent: one decimal, or as many as show by how little it exceeds the blind guess.
+
+    A rare secret stays hidden almost always: 0.90000001 is 90.000001%, where one decimal would make it 90.1%.
+    """
+    start = Decimal(repr(round(blind, 12)))
+    gain = Decimal(repr(share)) - start
+    if not 0 < gain < Decimal("0.001"):
+        return percent(share, up=True)
+    digit = Decimal((0, (1,), gain.adjusted()))
+    return f"{(100 * (start + gain.quantize(digit, ROUND_CEILING))).normalize():f}%"
+
+
+def percent(x: float, *, up: bool = False) -> str:
+    """A probability in per cent with at most one decimal; rounded up on request, never above 100."""
+    tenths = 1000.0 * x
+    rounded = math.ceil(tenths * (1.0 - 4e-16)) if up else round(tenths)  # 0.618 is 61.8%, as floats round
+    return f"{min(rounded, 1000) / 10:g}%"
+
+
+def _finite(number: Number) -> float:
+    return 1.0 if number.value is None else number.value

@@ -1,0 +1,91 @@
+"""Write certificates in one rename each; a file that holds another certificate is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from reticent.certificates.build import public
+from reticent.certificates.opening import opening_of
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Certificate
+from reticent.certificates.signature import envelope_of, signed
+from reticent.errors import ArtifactError
+from reticent.io.outputs import refuse_existing
+from reticent.io.strict import write_atomic
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFiles:
+    """Where a certificate was written.
+
+    Attributes:
+        complete: JSON with what depends on private data; not for publication.
+        public: JSON for publication.
+        page: HTML.
+        signature: detached envelope; exists only if a key was given.
+        opening: what opens the commitments of the public document; private, and only of a run.
+    """
+
+    complete: Path
+    public: Path
+    page: Path
+    signature: Path
+    opening: Path
+
+
+def write_certificate(
+    certificate: Certificate,
+    folder: Path,
+    *,
+    include_private: bool = False,
+    key: Ed25519PrivateKey | Sequence[Ed25519PrivateKey] | None = None,
+    overwrite: bool = False,
+) -> CertificateFiles:
+    """Write ``certificate.json`` (complete), ``certificate.public.json`` and ``certificate.html``.
+
+    The page shows the public document unless ``include_private``. With keys both documents carry their signatures,
+    and ``certificate.public.dsse.json`` is an envelope with the public one. What is private can be read by its owner
+    only: the complete document, a page of it, and ``certificate.opening.json``. Files that already hold the same
+    certificate are written anew; files that hold another one are left alone unless ``overwrite``, which replaces them,
+    and takes away a signature that no longer fits.
+
+    Raises:
+        ArtifactError: the folder already holds a different certificate or other files of these names, or cannot be
+            written.
+    """
+    ends = (".json", ".public.json", ".html", ".public.dsse.json", ".opening.json")
+    files = CertificateFiles(*(folder / f"certificate{end}" for end in ends))
+    keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
+    if files.complete.exists() and not overwrite:
+        _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
+    elif not files.complete.exists():  # what lies beside no certificate is somebody's own
+        for field in fields(files):
+            refuse_existing(getattr(files, field.name))
+    shown, opens = public(certificate), opening_of(certificate)
+    certificate, shown = signed(certificate, *keys), signed(shown, *keys)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if overwrite and not keys:
+            files.signature.unlink(missing_ok=True)
+        write_atomic(files.public, shown.to_json().encode())
+        if keys:
+            write_atomic(files.signature, envelope_of(shown).to_json().encode())
+        if opens is not None:
+            write_atomic(files.opening, opens.to_json().encode(), private=True)
+        page = render_html(certificate if include_private else shown)
+        write_atomic(files.page, page.encode(), private=include_private)
+        write_atomic(files.complete, certificate.to_json().encode(), private=True)
+    except OSError as error:
+        raise ArtifactError(f"cannot write {folder}: {error.strerror}") from None
+    return files
+
+
+def _refuse_to_lose(present: Certificate, new: Certificate, path: Path, *, signing: bool) -> None:
+    if present.model_copy(update={"signatures": ()}) != new.model_copy(update={"signatures": ()}):
+        raise ArtifactError(f"{path} holds a different certificate; choose another folder (--out)")
+    if present.signatures and not signing:
+        raise ArtifactError(f"{path} holds this certificate with a signature; say --sign or choose another --out")

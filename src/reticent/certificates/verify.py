@@ -1,0 +1,232 @@
+"""Anybody can check a certificate: the whole document is derived again and every number and sentence is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import ValidationError
+
+from reticent import __version__
+from reticent.certificates.changes import VERSIONS, explanation
+from reticent.certificates.derive import derive
+from reticent.certificates.inputs import inputs_of
+from reticent.certificates.ledger_rules import contradictions
+from reticent.certificates.rounding import MEASURES, Path, agrees, leaves, settled, shows_more_risk
+from reticent.certificates.schema import Certificate, content_hash
+from reticent.certificates.signature import false_signatures
+from reticent.errors import ArtifactError, ReticentError
+from reticent.records.run_ledger import first_problem
+
+ROUNDING = 1e-5
+"""Relative difference that another processor can explain; more is never taken for rounding."""
+
+_ABSENT = object()
+_NOT_DERIVED = ("declared", "signatures", "content_sha256", "reticent_version")
+
+
+class State(StrEnum):
+    """What became of a leaf that is not exactly what was derived."""
+
+    ROUNDED = "rounded"
+    """A number within the rounding of another processor, or within the tolerance that was named."""
+    CHANGED = "changed"
+    """An entry under *Changed numbers* of a newer version explains it."""
+    TAMPERED = "tampered"
+    """Nothing explains it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One leaf that differs.
+
+    Attributes:
+        leaf: path inside the document, parts joined by dots.
+        state: how serious it is.
+        stated: what the document says, as text.
+        found: what was derived, as text.
+        why: an explanation, or nothing.
+        riskier: the derived number shows more risk than the stated one.
+        accepted: the named tolerance allows it.
+    """
+
+    leaf: str
+    state: State
+    stated: str
+    found: str
+    why: str = ""
+    riskier: bool = False
+    accepted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Outcome of a check.
+
+    Attributes:
+        equal: number of leaves that are exactly what was derived.
+        differences: all other derived leaves.
+        declared: what the issuer declares, by leaf: nobody can derive it, a signature protects it.
+        private: attackers whose numbers follow from a measurement on private data that the document states.
+        measured: attackers whose numbers follow from a measurement that the document states and calls public.
+        assessments: number of assessments derived.
+        tolerance: relative tolerance that was named; 0 for none.
+    """
+
+    equal: int
+    differences: tuple[Difference, ...]
+    declared: dict[str, Any]
+    private: tuple[str, ...]
+    assessments: int
+    tolerance: float
+    measured: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """No leaf is tampered, unexplained rounding needs a named tolerance, and no change hides more risk."""
+        return not any(self.refuses(difference) for difference in self.differences)
+
+    def refuses(self, difference: Difference) -> bool:
+        """Whether this difference alone makes the document unacceptable."""
+        if difference.state is State.ROUNDED:
+            return not difference.accepted
+        return difference.state is State.TAMPERED or difference.riskier
+
+    def of(self, state: State) -> tuple[Difference, ...]:
+        """The differences of one state."""
+        return tuple(difference for difference in self.differences if difference.state is state)
+
+
+def verify(
+    certificate: Certificate, *, tolerance: float = 0.0, progress: Callable[[str], None] | None = None
+) -> Verification:
+    """Derive the whole document again and compare every number and sentence.
+
+    Numbers must agree in every digit that is stated (see ``reticent.certificates.rounding``), text must be equal,
+    and nothing may be missing or added. What is declared is listed; what is measured on private data is taken
+    from the document, and its attackers are named.
+
+    Args:
+        certificate: the document.
+        tolerance: relative difference of numbers to accept, at most 1e-5; 0 accepts none.
+        progress: called with the name of each attacker before its numbers are computed.
+
+    Raises:
+        ArtifactError: the document cannot be derived: it names something that does not exist, is out of bounds,
+            or comes from a newer version.
+    """
+    if not 0.0 <= tolerance <= ROUNDING:
+        raise ArtifactError(f"tolerance must be between 0 and {ROUNDING:g}, got {tolerance!r}")
+    written_by = _version(certificate)
+    inputs = inputs_of(certificate)
+    stated = _leaves(certificate)
+    comparison = _Comparison(stated, written_by, tolerance)
+    try:
+        found = derive(inputs, comparison.settle, progress)
+    except ValidationError as error:  # such as one assessment more than a certificate may have
+        raise ArtifactError(f"the document cannot be derived: {first_problem(error)}") from None
+    except (ReticentError, ArithmeticError, ValueError, MemoryError) as error:
+        raise ArtifactError(f"the document cannot be derived: {error}") from None
+    comparison.compare(_leaves(found))
+    if content_hash(certificate) != certificate.content_sha256:
+        comparison.add(("content_sha256",), certificate.content_sha256, content_hash(certificate))
+    for problem in false_signatures(certificate):
+        comparison.add(("signatures",), "signatures", problem)
+    if inputs.ledger is not None:
+        for leaf, problem in contradictions(inputs.ledger, inputs.declared, inputs.edition):
+            comparison.add(("ledger", leaf), stated.get(("ledger", leaf), "the ledger"), problem)
+    facts = ("declared", "mechanism" if inputs.ledger is None else "ledger")
+    return Verification(
+        equal=comparison.equal,
+        differences=tuple(comparison.differences),
+        declared={".".join(path): value for path, value in stated.items() if path[0] in facts},
+        private=tuple(f"{a.adversary} ({a.neighbouring})" for a in found.assessments if a.do_not_publish),
+        assessments=len(found.assessments),
+        tolerance=tolerance,
+        measured=tuple(
+            f"{a.adversary} ({a.neighbouring})"
+            for a in found.assessments
+            if not a.do_not_publish and any(isinstance(value, dict) for value in a.parameters.values())
+        ),
+    )
+
+
+class _Comparison:
+    """Collects what differs between the stated leaves and the derived ones."""
+
+    def __init__(self, stated: dict[Path, Any], written_by: str, tolerance: float) -> None:
+        self._stated, self._written_by, self._tolerance = stated, written_by, tolerance
+        self._rounded: dict[Path, Difference] = {}
+        self.equal = 0
+        self.differences: list[Difference] = []
+
+    def settle(self, index: int, computed: dict[Path, Any]) -> dict[Path, Any]:
+        """The numbers to state: those of the document where they agree or nearly agree, else our own, rounded."""
+        return {path: self._settled(("assessments", str(index), *path), path, x) for path, x in computed.items()}
+
+    def _settled(self, where: Path, path: Path, found: Any) -> Any:
+        stated = self._stated.get(where)
+        if not isinstance(found, float):
+            return found
+        if not isinstance(stated, float) or not agrees(path, stated, found, ROUNDING):
+            return settled(path, found)
+        if not agrees(path, stated, found):
+            allowed = agrees(path, stated, found, self._tolerance)
+            ours = settled(path, found)
+            self._rounded[where] = Difference(
+                ".".join(where), State.ROUNDED, repr(stated), repr(ours), accepted=allowed
+            )
+        return stated
+
+    def compare(self, derived: dict[Path, Any]) -> None:
+        """Every leaf of both sides, but for what cannot be derived."""
+        for path in dict.fromkeys([*derived, *self._stated]):
+            stated, found = self._stated.get(path, _ABSENT), derived.get(path, _ABSENT)
+            if path[0] in _NOT_DERIVED:
+                continue
+            if path in self._rounded:
+                self.differences.append(self._rounded[path])
+            elif _same(stated, found):
+                self.equal += 1
+            else:
+                self.add(path, stated, found)
+
+    def add(self, path: Path, stated: Any, found: Any) -> None:
+        """A leaf that differs; an older document may be explained by an entry of the changelog."""
+        leaf = ".".join(path)
+        why = explanation(self._written_by, leaf, self._adversary(path))
+        number = isinstance(stated, float) and isinstance(found, float) and len(path) > 2 and path[2] in MEASURES
+        riskier = number and shows_more_risk(path[2:], found, stated)
+        state = State.TAMPERED if why is None else State.CHANGED
+        self.differences.append(Difference(leaf, state, _shown(stated), _shown(found), why or "", riskier))
+
+    def _adversary(self, path: Path) -> str | None:
+        if path[0] != "assessments" or len(path) < 2:
+            return None
+        return str(self._stated.get(("assessments", path[1], "adversary"), ""))
+
+
+def _leaves(certificate: Certificate) -> dict[Path, Any]:
+    return leaves(certificate.model_dump(mode="json", by_alias=True))
+
+
+def _version(certificate: Certificate) -> str:
+    written_by = certificate.reticent_version
+    if written_by != __version__ and written_by not in VERSIONS:
+        raise ArtifactError(
+            f"written by version {written_by[:80]}, which version {__version__} does not know: check it with that one"
+        )
+    return written_by
+
+
+def _same(stated: Any, found: Any) -> bool:
+    """Equal in type and value; 1 and 1.0 are one number in JSON."""
+    if isinstance(stated, bool) or isinstance(found, bool):
+        return stated is found
+    return stated == found
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is _ABSENT else repr(value)

@@ -1,0 +1,138 @@
+"""The words of the page: names that people understand, what is assumed, what is not covered, a glossary."""
+
+from __future__ import annotations
+
+from reticent.adversaries import ADVERSARIES
+from reticent.certificates.schema import Certificate
+from reticent.certificates.sentences import Protected, about, persons
+from reticent.mechanisms import Neighbouring
+from reticent.mechanisms.units import Unit
+from reticent.proofs import Claim, Condition, worst_first
+from reticent.risk.report import AssessmentRecord
+
+_RELATIONS = {
+    Neighbouring.ADD_REMOVE: "Was {this} used at all?",
+    Neighbouring.REPLACE: "Which of two {records} was used?",
+    Neighbouring.ZERO_OUT: "Did {this} have any effect?",
+}
+CLAIMS = {
+    "bound": "proven limit",
+    "conditional": "proven if a condition holds",
+    "estimate": "estimate",
+    "empirical": "measured",
+}
+STATUSES = {
+    "assumed": "Assumed: nobody looked",
+    "declared": "Declared: the issuer says so",
+    "checked": "Checked by the code that ran",
+}
+
+GLOSSARY = (
+    ("record", "One row of the training data. A person can have contributed several."),
+    ("attacker", "Whoever tries to learn something about one record, or one person, from the released model."),
+    (
+        "worst case",
+        "An attacker who knows everything but the answer, the noise and the draws of the batches. Nobody who knows no "
+        "more than that can do better.",
+    ),
+    ("blind guess", "The best guess without the model. It is right even if the model reveals nothing."),
+    (
+        "proven limit",
+        "A bound: no attacker of this kind does better, given what was run. Where the proof needs a condition on the "
+        "data that nobody checked, the page says so.",
+    ),
+    ("estimate", "An approximation. The truth can be higher or lower."),
+    ("advantage", "How far the attacker beats a coin flip: 0 is nothing, 1 is certainty. 1 minus Bayes security."),
+    (
+        "false alarm",
+        "The attacker says that a person was in the data, and is wrong. FPR is the share of outsiders accused, TPR the "
+        "share of insiders found.",
+    ),
+    (
+        "epsilon, delta, mu",
+        "Numbers of differential privacy that sum up the whole curve. Smaller is safer; experts compare them.",
+    ),
+    ("noise", "Random numbers added during training. They hide what one record does."),
+)
+
+_NOT_COVERED = (
+    "other uses of the same data, and other models trained on it: risks add up",
+    "choosing settings by looking at results on the same records",
+    "what the model shows about groups, or about people in general, whether or not they took part",
+    "theft of the data itself, and what users type into the model",
+    "rounding: the proof is about exact random numbers, the computer draws rounded ones",
+)
+
+POINTERS = (
+    ("EDPB Opinion 28/2024", "on AI models and personal data: when a model counts as anonymous"),
+    ("NIST SP 800-226", "how to evaluate guarantees of differential privacy"),
+    ("GDPR Article 35", "the data protection impact assessment that these numbers can feed"),
+)
+
+
+def relation(neighbouring: Neighbouring, records: Protected) -> str:
+    """The question that a neighbouring relation asks; ``records``: see ``sentences.persons``."""
+    if isinstance(records, Unit):
+        return about(relation(neighbouring, None), records)
+    if records is None:
+        return _RELATIONS[neighbouring].format(this="this record", records="records")
+    if records == 1:
+        return _RELATIONS[neighbouring].format(this="this person's record", records="records of this person")
+    text = _RELATIONS[neighbouring].format(this="any of this person's records", records="sets of this person's records")
+    return text.replace("Was any", "Were any")
+
+
+def glossary(records: Protected) -> list[tuple[str, str]]:
+    """Ten words; ``records``: see ``sentences.persons``."""
+    if not isinstance(records, Unit):
+        return list(GLOSSARY)
+    client = ("client", "One participant of federated learning, with all its records and all that it sends in a round.")
+    return [client, *((word, about(meaning, records)) for word, meaning in GLOSSARY[1:])]
+
+
+def claim(record: AssessmentRecord) -> str:
+    """How sure a number is, in words; an average says so."""
+    average = " on average" if ADVERSARIES[record.adversary].averaged else ""
+    return CLAIMS[record.claim] + (average if Claim(record.claim) is Claim.BOUND else "")
+
+
+def not_covered(certificate: Certificate) -> list[str]:
+    """What the numbers do not speak about."""
+    records = persons(certificate.mechanism)
+    if isinstance(records, Unit):
+        return [*_NOT_COVERED[:1], about(_NOT_COVERED[1], records), "people with several clients", *_NOT_COVERED[2:]]
+    several = "several records together" if records is None else f"more than {records} record{'s' * (records > 1)}"
+    return [*_NOT_COVERED[:2], f"people who contributed {several}", *_NOT_COVERED[2:]]
+
+
+def people(certificate: Certificate) -> str:
+    """Whose records the numbers are about."""
+    records = persons(certificate.mechanism)
+    if isinstance(records, Unit):
+        return "All numbers are about one client with all its records."
+    if records is None:
+        return "Nothing is stated about how many records a person contributed: all numbers are about one record."
+    return "Each person contributed " + ("one record." if records == 1 else f"at most {records} records.")
+
+
+def of_clients(certificate: Certificate, text: str) -> str:
+    """A sentence about records, whoever they belong to; only clients take their place."""
+    found = persons(certificate.mechanism)
+    return about(text, found) if isinstance(found, Unit) else text
+
+
+STRONGER = "The attacker may see the model after every step, not only the last one. Who sees less learns no more."
+
+
+def conditions(certificate: Certificate) -> list[tuple[str, list[tuple[str, str]]]]:
+    """What the numbers rest on: by status, worst first, each sentence with the attackers whose numbers need it."""
+    needed: dict[Condition, dict[str, None]] = {}
+    for record in certificate.assessments:
+        for stated in record.conditions:
+            needed.setdefault(stated.known, {})[record.label] = None
+    everybody = {record.label for record in certificate.assessments}
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for one in worst_first(needed):
+        names = "" if len(needed[one]) == len(everybody) else ", ".join(needed[one])
+        groups.setdefault(STATUSES[one.status.value], []).append((of_clients(certificate, one.says), names))
+    return list(groups.items())

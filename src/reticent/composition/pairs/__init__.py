@@ -1,5 +1,0 @@
-"""Dominating pairs of one release, a file each: their curves on thresholds, and the transforms of their losses."""
-
-from reticent.composition.pairs.antipodal import AntipodalPair
-
-__all__ = ["AntipodalPair"]

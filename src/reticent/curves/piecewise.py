@@ -1,0 +1,140 @@
+"""Curves made of finitely many segments, in logarithms."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri_exp
+
+from reticent import _check
+from reticent.curves._logs import LOG_HALF, log1mexp
+from reticent.curves.base import LogErrors, TradeOff, follow_segment
+from reticent.errors import ParameterError
+
+_BENT = 1e-12  # relative increase of a slope that counts as rounding
+_ROUNDING = 1e-15
+
+
+class PolygonTradeOff(TradeOff):
+    """A curve known at its vertices.
+
+    Attributes:
+        vertices: log rates of each vertex, alpha increasing from 0 (first) to 1 (last).
+        log_slopes: logarithm of minus the slope of each segment, non-increasing, one fewer than the
+            vertices: the values that the log likelihood ratio takes.
+    """
+
+    __slots__ = ("_infinite", "_rising", "log_slopes", "vertices")
+
+    def __init__(self, vertices: LogErrors, log_slopes: np.ndarray) -> None:
+        self.vertices, self.log_slopes = vertices, log_slopes
+        self._rising = -log_slopes  # sorted once: a search for thresholds asks thousands of times
+        self._infinite = int(np.searchsorted(self._rising, -np.inf, side="right"))
+
+    @property
+    def proven_mu(self) -> float:
+        """The smallest mu, needed at a vertex: a segment minus G_mu is concave, so it is least at an end.
+
+        Infinite where a vertex with a true positive rate above 0 lies at false positive rate 0, or mirrored.
+        """
+        fpr, tnr, fnr, tpr = self.vertices
+        inside = (tpr > -np.inf) & (tnr > -np.inf)
+        if not np.any(inside):
+            return 0.0
+        reject = np.where(fpr < tnr, ndtri_exp(np.minimum(fpr, 0.0)), -ndtri_exp(np.minimum(tnr, 0.0)))
+        accuse = np.where(tpr < fnr, ndtri_exp(np.minimum(tpr, 0.0)), -ndtri_exp(np.minimum(fnr, 0.0)))
+        return max(0.0, float(np.max(accuse[inside] - reject[inside])))
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        return self.vertices.at(self._vertex(log_ratio))
+
+    def _false_positives(self, log_ratio: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        vertex = self._vertex(log_ratio)
+        return self.vertices.fpr[vertex], self.vertices.tnr[vertex]
+
+    def _vertex(self, log_ratio: ArrayLike) -> np.ndarray:
+        """Index of the vertex that thresholding at ``log_ratio`` attains."""
+        ratio = np.asarray(log_ratio, dtype=float)
+        above = np.searchsorted(self._rising, -ratio, side="left")
+        return np.where(ratio == np.inf, self._infinite, above)
+
+    def _at(self, log_alpha: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        last = len(self.log_slopes)
+        by_alpha = np.searchsorted(self.vertices.fpr, log_alpha, side="right")
+        by_rest = last + 1 - np.searchsorted(self.vertices.tnr[::-1], log1mexp(log_alpha), side="left")
+        right = np.clip(np.where(log_alpha > LOG_HALF, by_rest, by_alpha), 1, last)
+        return follow_segment(log_alpha, self.vertices.at(right), self.vertices.at(right - 1))
+
+
+class PiecewiseLinearTradeOff(PolygonTradeOff):
+    """The curve through given points; exact, because tests between two vertices randomise.
+
+    Attributes:
+        alphas: false positive rates, increasing, from 0 to 1, at least two.
+        betas: false negative rates at ``alphas``: convex, non-increasing, at most 1 - alpha, the last 0.
+
+    Raises:
+        ParameterError: the points are not such a curve (deviations from convexity below 1e-12 of the
+            slope are taken as rounding).
+    """
+
+    __slots__ = ("alphas", "betas")
+
+    def __init__(self, alphas: ArrayLike, betas: ArrayLike) -> None:
+        self.alphas = _check.probabilities(alphas=alphas)
+        self.betas = _check.probabilities(betas=betas)
+        _check_points(self.alphas, self.betas)
+        slopes = -np.diff(self.betas) / np.diff(self.alphas)
+        if np.any(np.diff(slopes) > _BENT * slopes[:-1]):
+            raise ParameterError("betas", self.betas.tolist(), "convex over alphas")
+        with np.errstate(divide="ignore"):
+            vertices = LogErrors(np.log(self.alphas), np.log1p(-self.alphas), np.log(self.betas), np.log1p(-self.betas))
+            super().__init__(vertices, np.minimum.accumulate(np.log(slopes)))
+
+    @property
+    def reversed(self) -> TradeOff:
+        return PiecewiseLinearTradeOff(*_mirror(self.alphas, self.betas))
+
+    def __repr__(self) -> str:
+        return f"PiecewiseLinearTradeOff({self.alphas.tolist()!r}, {self.betas.tolist()!r})"
+
+
+def from_advantage(advantage: float) -> PiecewiseLinearTradeOff:
+    """The least safe curve of total variation ``advantage``: beta = max(0, 1 - advantage - alpha).
+
+    0 is perfect privacy, 1 is none. Every curve with that advantage lies on or above it (CHERUBIN2024,
+    Proposition 9, in the form that CHERUBIN2024:B11 corrects: TPR <= min(1, FPR + advantage)).
+
+    Raises:
+        ParameterError: ``advantage`` is outside [0, 1].
+    """
+    rest = 1.0 - _check.fraction(advantage=advantage)
+    if rest == 1.0:
+        return PiecewiseLinearTradeOff([0.0, 1.0], [1.0, 0.0])
+    if rest == 0.0:
+        return no_privacy()
+    return PiecewiseLinearTradeOff([0.0, rest, 1.0], [rest, 0.0, 0.0])
+
+
+def no_privacy() -> PiecewiseLinearTradeOff:
+    """beta = 0 at every alpha: the attacker is never wrong."""
+    return PiecewiseLinearTradeOff([0.0, 1.0], [0.0, 0.0])
+
+
+def _check_points(alphas: np.ndarray, betas: np.ndarray) -> None:
+    if alphas.ndim != 1 or alphas.shape != betas.shape or len(alphas) < 2:
+        raise ParameterError("alphas", alphas.tolist(), "one list of at least two, as long as betas")
+    if alphas[0] != 0.0 or alphas[-1] != 1.0 or np.any(np.diff(alphas) <= 0):
+        raise ParameterError("alphas", alphas.tolist(), "increasing from 0 to 1")
+    if betas[-1] != 0.0 or np.any(np.diff(betas) > 0) or np.any(betas > 1.0 - alphas + _ROUNDING):
+        raise ParameterError("betas", betas.tolist(), "non-increasing, at most 1 - alpha, the last 0")
+
+
+def _mirror(alphas: np.ndarray, betas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Vertices of the inverse function; flat and vertical ends change places."""
+    x, y = betas[::-1], alphas[::-1]
+    first = int(np.flatnonzero(x == 0.0)[-1])
+    x, y = x[first:], y[first:]
+    if x[-1] < 1.0:
+        x, y = np.append(x, 1.0), np.append(y, 0.0)
+    return x, y

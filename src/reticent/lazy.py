@@ -1,0 +1,44 @@
+"""Names of a package that are loaded when they are first used. The one list of them is the package's stub file.
+
+A line ``from MODULE import NAME as NAME`` of ``__init__.pyi`` says where a name is read from; type checkers read the
+same lines.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+
+def attached(package: str, *more: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of ``package``.
+
+    Args:
+        package: which calls this while it is imported.
+        more: names that it defines itself.
+    """
+    module = sys.modules[package]
+    where = {}
+    for line in module.__loader__.get_data(f"{module.__file__}i").decode().splitlines():  # type: ignore[union-attr]
+        if line.startswith("from "):
+            source, _, name = line.removeprefix("from ").partition(" import ")
+            where[name.rpartition(" ")[2]] = source
+    names = sorted([*where, *more])
+
+    def read(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name, names)}")
+        found = getattr(import_module(where[name]), name)
+        setattr(module, name, found)
+        return found
+
+    return read, lambda: list(names), names
+
+
+def _hint(name: str, names: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, names, 1, 0.7)
+    return f"; did you mean {near[0]!r}?" if near else ""

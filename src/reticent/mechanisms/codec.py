@@ -1,0 +1,85 @@
+"""A mechanism as JSON data, and back: what comes back is checked, and small enough to be computed with."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any
+
+from reticent.errors import ArtifactError, ParameterError, ReticentError
+from reticent.mechanisms import MECHANISMS, Ledger, Mechanism
+from reticent.mechanisms.units import Unit
+from reticent.registry import Parameter, parameters_of
+
+_MOST_PARTS = 64
+_LARGEST_COUNT = 10**12
+_MOST_WORK = 1e8
+"""Numbers: some seconds, and less than a gigabyte."""
+
+
+def mechanism_record(mechanism: Mechanism) -> dict[str, Any]:
+    """The mechanism as plain data, with its kind."""
+    if isinstance(mechanism, Ledger):
+        return {"kind": mechanism.name, "parts": [mechanism_record(part) for part in mechanism.parts]}
+    fields = asdict(mechanism)  # type: ignore[call-overload]
+    if fields.get("unit") is Unit.RECORD:  # nothing is said where a record is a record
+        del fields["unit"]
+    return {"kind": mechanism.name, **fields}
+
+
+def mechanism_of(record: dict[str, Any]) -> Mechanism:
+    """The mechanism that a record describes.
+
+    Raises:
+        ArtifactError: it describes none, or one beyond every use we know.
+    """
+    fields = dict(record)
+    kind = fields.pop("kind", None)
+    try:
+        if kind == "ledger":
+            return within_reach(Ledger(tuple(mechanism_of(part) for part in _parts(fields))))
+        known = MECHANISMS[str(kind)]
+        for parameter in parameters_of(known):
+            if fields.get(parameter.name) is not None:
+                fields[parameter.name] = value_of(parameter, fields[parameter.name])
+        mechanism = known(**fields)
+    except (ReticentError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ArtifactError(f"mechanism: {error}") from None
+    return within_reach(mechanism)
+
+
+def within_reach(mechanism: Mechanism) -> Mechanism:
+    """The same mechanism, if a document from outside may ask for what it takes to derive it.
+
+    Raises:
+        ArtifactError: it takes too much.
+    """
+    if mechanism.work > _MOST_WORK:
+        asked = f"goes through about {mechanism.work:.0e} numbers"
+        raise ArtifactError(f"mechanism: {asked}, more than the {_MOST_WORK:.0e} that a document may ask for")
+    return mechanism
+
+
+def value_of(parameter: Parameter, value: Any) -> Any:
+    """The value of a parameter as its type; whole numbers are written without a point: 4 is 4.0 again.
+
+    Raises:
+        ParameterError, ValueError: it is a count beyond every use, or no member of an enumeration.
+    """
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if whole and value > _LARGEST_COUNT:
+        raise ParameterError(parameter.name, value, f"at most {_LARGEST_COUNT:g}")
+    if issubclass(parameter.kind, StrEnum):
+        return parameter.kind(value)
+    if parameter.kind is int and isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_COUNT:
+        return int(value)
+    return float(value) if whole and parameter.kind is not int else value
+
+
+def _parts(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    parts = fields["parts"]
+    if set(fields) != {"parts"} or not isinstance(parts, list) or not 1 <= len(parts) <= _MOST_PARTS:
+        raise ParameterError("parts", "given", f"the one field, a list of 1 to {_MOST_PARTS} mechanisms")
+    if not all(isinstance(part, dict) and part.get("kind") != "ledger" for part in parts):
+        raise ParameterError("parts", "given", "objects, none of them a ledger")
+    return parts

@@ -1,0 +1,322 @@
+"""DP-SGD, and what may be claimed for each of its samplers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeGuard
+
+from reticent import _check, pairs
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
+from reticent.mechanisms.units import CLIENT_NOTE, Unit
+from reticent.pairs import Neighbouring, Part
+from reticent.registry import Parameter, described
+from reticent.text import one_of
+
+_DRAWS = {
+    Sampler.POISSON: "poisson-draws",
+    Sampler.FIXED_SIZE: "fixed-size-draws",
+    Sampler.SHUFFLED: "shuffled-draws",
+}
+_WORK_OF_A_RECORD = 1e4
+
+
+@MECHANISMS.add
+@dataclass(frozen=True, slots=True, repr=False)
+class DPSGD(Mechanism):
+    """DP-SGD: noisy sums of clipped gradients over batches.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the *sum*, >= 0.
+        sample_rate: probability that one record is in one batch, in (0, 1]. Under ``SHUFFLED`` it is
+            the share of the data in one batch.
+        steps: number of noisy updates, >= 1.
+        max_grad_norm: clip norm (L2); results do not depend on it, gradients in their own units do.
+        num_parameters: number of trained parameters, or None where it is not known.
+        batch_size: expected records per batch, or None.
+        dataset_size: number of training records, or None.
+        sampler: how batches were really drawn.
+        records_per_user: the most records that one person contributed: the numbers then speak about all records of a
+            person together. None states nothing, and they speak about one record.
+        unit: what is drawn into a batch, clipped as one and protected. With ``client`` a batch is the cohort of a
+            round, and the sizes count clients.
+        batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
+            loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
+
+    Raises:
+        ParameterError: a field is outside its domain, or contradicts the sampler.
+    """
+
+    noise_multiplier: float = field(metadata=described("Noise over the clip norm, on the sum of a batch."))
+    sample_rate: float = field(metadata=described("Inclusion probability of one record per step."))
+    steps: int = field(metadata=described("Number of noisy updates."))
+    max_grad_norm: float = field(default=1.0, metadata=described("Clip norm (L2)."))
+    num_parameters: int | None = field(default=None, metadata=described("Number of trained parameters."))
+    batch_size: int | None = field(default=None, metadata=described("Expected records per batch."))
+    dataset_size: int | None = field(default=None, metadata=described("Number of training records."))
+    sampler: Sampler = field(default=Sampler.POISSON, metadata=described("poisson, fixed-size or shuffled."))
+    batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass, for shuffled."))
+
+    records_per_user: int | None = field(
+        default=None, metadata=described("Most records of one person; then all of them are protected together.")
+    )
+    unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected: one record, or one client."))
+
+    name: ClassVar[str] = "dpsgd"
+    extras: ClassVar[tuple[Parameter, ...]] = (
+        Parameter.in_place("epochs", float, "Passes over the data, in place of steps; with batch and dataset size."),
+    )
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise_multiplier)
+        check_rate(self.sample_rate)
+        _check.count(steps=self.steps)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        for name in ("num_parameters", "batch_size", "dataset_size", "records_per_user"):
+            if getattr(self, name) is not None:
+                _check.count(**{name: getattr(self, name)})
+        if not isinstance(self.sampler, Sampler):
+            raise ParameterError("sampler", self.sampler, one_of(self.sampler, Sampler))
+        if not isinstance(self.unit, Unit):
+            raise ParameterError("unit", self.unit, one_of(self.unit, Unit))
+        if self.unit is Unit.CLIENT and self.records_per_user is not None:
+            hint = "left out with unit client: a client is protected with all its records"
+            raise ParameterError("records_per_user", self.records_per_user, hint)
+        if self.batches_per_epoch is not None:
+            self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
+
+    def _check_epoch(self, batches: int) -> None:
+        if self.sampler is not Sampler.SHUFFLED:
+            raise ParameterError("batches_per_epoch", batches, "left out unless batches are shuffled")
+        fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
+        if not fewest <= batches <= max(fewest, most):
+            raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        run = accountable(self)
+        if self.records > 1:
+            return _whole_users(self, run, neighbouring, attained)
+        shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
+        if shift == 0.0:
+            return ()
+        pair, key = _dominating(run, neighbouring, shift, attained)
+        return (Part(pair, run.steps, (key, *epoch_theorems(self))),)
+
+    @property
+    def work(self) -> float:
+        """Each record of a person may be in the sum of a step or not: a law of as many values."""
+        return _WORK_OF_A_RECORD * (self.records - 1)
+
+    @property
+    def records(self) -> int:
+        """How many records are protected together: 1 where nothing is stated."""
+        return self.records_per_user or 1
+
+    def _followed(self) -> list[tuple[str, Any, str]]:
+        batch = None if self.dataset_size is None else f"{self.sample_rate * self.dataset_size:.6g}"
+        return [
+            ("expected batch", batch if self.batch_size is None else None, "Records per batch, on average."),
+            ("epochs", f"{self.steps * self.sample_rate:.6g}", "Passes over the data, on average."),
+        ]
+
+    @classmethod
+    def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The rate may come from batch and dataset size, the steps from epochs: each started step counts.
+
+        Raises:
+            ParameterError: rate and sizes contradict each other, steps and epochs are both given, or a rate is missing.
+        """
+        fields = dict(given)
+        epochs = fields.pop("epochs", None)
+        rate = fields.get("sample_rate")
+        if fields.get("batch_size") is not None and fields.get("dataset_size") is not None:
+            ratio = _ratio(fields["batch_size"], fields["dataset_size"])
+            if rate is not None and not abs(rate - ratio) <= 0.01 * ratio:
+                raise ParameterError("sample_rate", rate, f"batch over dataset size, {ratio:g}, or left out")
+            rate = fields["sample_rate"] = ratio if rate is None else rate
+        if epochs is not None:
+            if fields.get("steps") is not None:
+                raise ParameterError("epochs", epochs, "left out where steps are given")
+            if rate is None:
+                raise ParameterError("epochs", epochs, "given together with the batch size and the dataset size")
+            batches = fields.get("batches_per_epoch")
+            fields["steps"] = epochs_to_steps(epochs, rate if batches is None else 1.0 / batches)
+        return fields
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        person = () if self.records_per_user is None else (_person_note(self.records_per_user),)
+        person = (CLIENT_NOTE,) if self.unit is Unit.CLIENT else person
+        if self.sampler is Sampler.SHUFFLED:
+            return (_shuffled_note(self), *person)
+        how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else ()
+        sampled = self.sample_rate < 1.0 and self.noise_multiplier > 0.0
+        return (*how, *((MU_NOTE,) if sampled else ()), *person)
+
+    def _stated(self) -> tuple[str, ...]:
+        drawn = () if self.sample_rate == 1.0 else (_DRAWS[self.sampler],)
+        person = () if self.records_per_user is None else ("records-per-person",)
+        return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
+
+    def _unseen(self) -> tuple[str, ...]:
+        return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else ("hidden-draws",)
+
+
+def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
+    """Keys of what the count of epochs stands on, where batches are shuffled.
+
+    Args:
+        run: any DP-SGD run.
+    """
+    return ("RETICENT:shuffled-epochs",) if run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 else ()
+
+
+def _ratio(batch_size: int, dataset_size: int) -> float:
+    ratio = _check.count(batch_size=batch_size) / _check.count(dataset_size=dataset_size)
+    if ratio > 1.0:
+        raise ParameterError("batch_size", batch_size, f"at most the dataset size, {dataset_size}")
+    return ratio
+
+
+def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: bool) -> tuple[pairs.Pair, str]:
+    """The pair of one step of an accountable run, and the theorem that it stands on."""
+    noise, rate, fixed = run.noise_multiplier, run.sample_rate, run.sampler is Sampler.FIXED_SIZE
+    sizes_agree = neighbouring is not Neighbouring.ADD_REMOVE
+    if rate == 1.0:
+        key = "DONG2022:Definition 2.3"
+    elif fixed:
+        key = "DONG2022:Theorem 4.2" if sizes_agree else "RETICENT:fixed-size-dominance"
+    else:
+        replaced = neighbouring is Neighbouring.REPLACE
+        key = "RETICENT:replace-dominance" if replaced else "ZHU2022:Proposition 30"
+    if noise == 0.0:
+        return pairs.Disclosure(rate, displaces=fixed), key
+    if fixed and sizes_agree and not attained:
+        return pairs.SymmetrisedGaussianPair(noise, rate, shift), key
+    return pairs.GaussianPair(noise, rate, shift) if fixed else pairs.poisson_gaussian(noise, rate, neighbouring), key
+
+
+def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
+    """All records of one person together (docs/whole-users.md); ``run`` is the accountable form of ``stated``.
+
+    Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
+    """
+    noise, rate, records = run.noise_multiplier, run.sample_rate, run.records
+    if run.sampler is Sampler.FIXED_SIZE:
+        raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
+    if attained and stated.sampler is Sampler.SHUFFLED and stated.sample_rate < 1.0:
+        return ()
+    keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
+    if noise == 0.0:
+        return (
+            Part(pairs.Disclosure(rate), run.steps * records, keys),
+        )  # each record shows the person by a coin of its own
+    pair: pairs.Pair
+    if rate == 1.0:
+        pair = pairs.GaussianPair(noise, 1.0, records * neighbouring.sensitivity)
+    else:
+        pair = pairs.WholeUserGaussianPair(noise, rate, records, neighbouring is Neighbouring.REPLACE)
+    return (Part(pair, run.steps, keys),)
+
+
+def _person_note(records: int) -> str:
+    each = "one record" if records == 1 else f"at most {records} records"
+    return f"Stated: each person contributed {each}. The numbers are about all of these together."
+
+
+def _shuffled_note(run: DPSGD) -> str:
+    batches, epochs = batches_per_epoch(run), accountable(run).steps
+    known = run.batches_per_epoch is not None or math.isclose(batches * run.sample_rate, 1.0, rel_tol=1e-9)
+    why = f"{batches} per epoch" if known else f"{batches} per epoch, as the loader may drop an incomplete batch"
+    updates = "1 step" if run.steps == 1 else f"{run.steps} steps"
+    return (
+        "Shuffled batches: no amplification by sampling is claimed; each started epoch counts as one release that "
+        f"contains the target: {epochs} counted ({updates}, {why}). Batch boundaries must not depend on the "
+        "target."
+    )
+
+
+def batches_per_epoch(run: DPSGD) -> int:
+    """Noisy updates per pass over shuffled data: as recorded, else the fewest that there can be.
+
+    A loader that drops the last incomplete batch makes floor(1/sample_rate), one that keeps it rounds up; the
+    fewer fit into an epoch, the more epochs were started.
+
+    Args:
+        run: with shuffled batches.
+    """
+    return run.batches_per_epoch or max(1, math.floor((1.0 + 1e-12) / run.sample_rate))
+
+
+def accountable(run: DPSGD) -> DPSGD:
+    """The Poisson run whose curve holds for ``run``: shuffled epochs become full-batch releases.
+
+    A record appears at most once per epoch, so given the permutation only one noisy sum per epoch depends on
+    it; an epoch that was started counts in full. Poisson and fixed-size runs are returned as they are.
+
+    Args:
+        run: any DP-SGD run.
+    """
+    if run.sampler is not Sampler.SHUFFLED:
+        return run
+    epochs = -(-run.steps // batches_per_epoch(run))
+    return replace(run, sample_rate=1.0, steps=epochs, sampler=Sampler.POISSON, batches_per_epoch=None)
+
+
+def one_record(mechanism: Mechanism, what: str) -> None:
+    """Refuse a run whose numbers are to hold for several records of one person.
+
+    Args:
+        mechanism: a run, or what has such ``parts``.
+        what: the start of the error's sentence.
+
+    Raises:
+        UnsupportedError: ``what`` is known for one record per person only.
+    """
+    for part in getattr(mechanism, "parts", (mechanism,)):
+        if isinstance(part, DPSGD) and part.records > 1:
+            raise UnsupportedError(f"{what} is known for one record per person only")
+
+
+def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
+    """How far the target moves the sum of one step, in clip norms.
+
+    In batches of fixed size the target takes another record's place, so the sum moves by up to 2 under every
+    relation.
+
+    Args:
+        run: any DP-SGD run.
+        neighbouring: between which data sets.
+    """
+    return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity
+
+
+def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
+    """Whether single records are protected, each drawn by a coin of its own: what closed forms speak about.
+
+    Args:
+        release: any mechanism.
+    """
+    return isinstance(release, DPSGD) and release.sampler is Sampler.POISSON and release.records == 1
+
+
+def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
+    """How far the target moves the sum of one step in a data set that exists; 0 where none is known.
+
+    Lower ends stand on this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
+    which a full batch without the target would contradict; under zero-out they are zero.
+
+    Args:
+        run: any DP-SGD run.
+        neighbouring: between which data sets.
+    """
+    match run.sampler:
+        case Sampler.SHUFFLED:
+            return neighbouring.sensitivity if run.sample_rate == 1.0 else 0.0
+        case Sampler.FIXED_SIZE if neighbouring is Neighbouring.ADD_REMOVE:
+            return 2.0 if run.sample_rate < 1.0 else 0.0
+        case _:
+            return neighbouring.sensitivity

@@ -1,0 +1,50 @@
+"""Gaussian noise on a vector sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from reticent import _check, pairs
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise
+from reticent.pairs import Neighbouring, Part
+from reticent.registry import described
+
+
+@MECHANISMS.add
+@dataclass(frozen=True, slots=True, repr=False)
+class Gaussian(Mechanism):
+    """A sum released with Gaussian noise.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over the largest norm of one record's
+            contribution, >= 0; 0 means no noise.
+        releases: number of independent noisy releases of the same data.
+        dimension: number of released coordinates; only the relaxed adversary looks at it.
+
+    Raises:
+        ParameterError: a number is outside its domain, or NaN.
+
+    Example:
+        >>> import reticent as rt
+        >>> rt.Gaussian(noise_multiplier=2.0, releases=4).releases
+        4
+    """
+
+    noise_multiplier: float = field(metadata=described("Noise over the largest contribution of one record."))
+    releases: int = field(default=1, metadata=described("Number of releases of the same data."))
+    dimension: int = field(default=1, metadata=described("Released coordinates."))
+
+    name: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise_multiplier)
+        _check.count(releases=self.releases)
+        _check.count(dimension=self.dimension)
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        noisy = self.noise_multiplier > 0.0
+        pair = (
+            pairs.GaussianPair(self.noise_multiplier, 1.0, neighbouring.sensitivity) if noisy else pairs.Disclosure(1.0)
+        )
+        return (Part(pair, self.releases, ("DONG2022:Definition 2.3",)),)

@@ -1,0 +1,224 @@
+"""Correlated noise: the matrix mechanism (DP-FTRL)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from reticent import _check, pairs
+from reticent.errors import ParameterError
+from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.pairs import Neighbouring, Part
+from reticent.registry import Parameter, described
+from reticent.text import digits
+
+if TYPE_CHECKING:
+    from reticent.mechanisms._strategies import Sensitivity
+
+_BLOCKS = (
+    "Block sampling: the data are cut into {} blocks, without looking at them; step t draws from block t modulo {}, "
+    "each record by a coin of its own with probability sample_rate."
+)
+_PATTERN = "It is assumed that each record is used in at most {} steps, any two of them at least {} apart."
+_ONCE = "It is assumed that each record is used in at most one step."
+_LOOSE = "The sensitivity of this strategy is known between {} and {}; the larger is used."
+
+
+@MECHANISMS.add
+@dataclass(frozen=True, slots=True, repr=False)
+class MatrixMechanism(Mechanism):
+    """Sums with correlated noise: DP-FTRL, matrix mechanism.
+
+    Step t releases row t of C X + Z: X has the sum of clipped contributions of each step as its rows, C is the
+    strategy, Z is independent normal noise. Whoever trains multiplies by the inverse of C, so the noise of X is C^-1 Z.
+
+    Attributes:
+        noise_multiplier: standard deviation of Z over the clip norm, >= 0; not over the sensitivity of C.
+        steps: number of noisy updates, >= 1.
+        strategy: C. ``identity`` (the noise of DP-SGD), ``prefix`` (all ones), ``square-root`` (the Toeplitz root of
+            ``prefix``), ``tree`` (DP-FTRL), Toeplitz coefficients ("1,0.5,0.375"), or the rows of a lower triangular
+            matrix ("[[1],[0.5,1]]").
+        bands: keep so many coefficients of a Toeplitz strategy; None keeps all.
+        participations: the most steps in which one record takes part; 1 is a single epoch.
+        separation: fewest steps from one participation to the next. Under block sampling the number of blocks.
+        sample_rate: below 1 the steps draw from blocks in turn: probability of a record when it is its block's turn.
+
+    Raises:
+        ParameterError: a field is outside its domain, or contradicts the strategy.
+    """
+
+    noise_multiplier: float = field(metadata=described("Noise over the clip norm, before the strategy is undone."))
+    steps: int = field(metadata=described("Number of noisy updates."))
+    strategy: str = field(
+        default="identity",
+        metadata=described("identity, prefix, square-root, tree, coefficients (1,0.5) or rows [[1],[0.5,1]]."),
+    )
+    bands: int | None = field(default=None, metadata=described("Keep so many coefficients of the strategy."))
+    participations: int = field(default=1, metadata=described("Most steps in which one record takes part."))
+    separation: int = field(
+        default=1, metadata=described("Fewest steps from one participation to the next; with sampling, the blocks.")
+    )
+    sample_rate: float = field(default=1.0, metadata=described("Probability of a record at its block's turn."))
+
+    name: ClassVar[str] = "matrix"
+    extras: ClassVar[tuple[Parameter, ...]] = (
+        Parameter.in_place("strategy_file", str, "Lower triangular strategy as .npy or .csv, in place of a name."),
+    )
+
+    def __post_init__(self) -> None:
+        check_noise(self.noise_multiplier)
+        for name in ("steps", "participations", "separation"):
+            _check.count(**{name: getattr(self, name)})
+        if self.bands is not None and (_check.count(bands=self.bands) and self._is_dense):
+            raise ParameterError("bands", self.bands, "left out unless the strategy is Toeplitz")
+        check_rate(self.sample_rate)
+        if self.steps > 10**8:
+            raise ParameterError("steps", self.steps, "at most 1e8")
+        self._check_strategy()
+
+    def _check_strategy(self) -> None:
+        from reticent.mechanisms import _strategies  # lists of mechanisms are read without numpy
+
+        if not isinstance(self.strategy, str):
+            raise ParameterError("strategy", self.strategy, "text")
+        _strategies.check(self.strategy, self.bands, self.steps)
+        if self.sample_rate == 1.0:
+            return
+        if self.participations != 1:
+            raise ParameterError("participations", self.participations, "left out with block sampling")
+        width = _strategies.bandwidth(self.strategy, self.bands, self.steps)
+        if width > self.separation:
+            wanted = f"at least {width}, the bands of the strategy: no amplification is proven for fewer blocks"
+            raise ParameterError("separation", self.separation, wanted)
+
+    @property
+    def work(self) -> float:
+        """Steps for each participation; for a dense strategy their square."""
+        from reticent.mechanisms import _strategies
+
+        return _strategies.work(self.strategy, self.bands, self.steps, *self._pattern)
+
+    @property
+    def _pattern(self) -> tuple[int, int]:
+        """Participations of one record, and the fewest steps between two; one of them under block sampling."""
+        return (1, self.steps) if self.sample_rate < 1.0 else (self.participations, self.separation)
+
+    @property
+    def _is_dense(self) -> bool:
+        return self.strategy == "tree" or self.strategy.lstrip().startswith("[")
+
+    def sensitivity(self) -> Sensitivity:
+        """How far one record of norm 1 can move the release; of one participation under block sampling."""
+        from reticent.mechanisms import _strategies
+
+        return _strategies.sensitivity(self.strategy, self.bands, self.steps, *self._pattern)
+
+    def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
+        """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
+
+        Args:
+            attained: by the sensitivity that some pattern of participations has, in place of the proven bound.
+        """
+        size = self.sensitivity()
+        noise = self.noise_multiplier / (size.attained if attained else size.proven)
+        if self.sample_rate == 1.0:
+            return Gaussian(noise)
+        return DPSGD(noise, self.sample_rate, -(-self.steps // self.separation))
+
+    def parts_under(self, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[Part, ...]:
+        if self.sample_rate < 1.0:
+            return self._sampled_parts(neighbouring, attained)
+        keys = ("DENISOV2022:Theorem 2.1", "RETICENT:participation-sensitivity")
+        if self.noise_multiplier == 0.0:
+            return (Part(pairs.Disclosure(1.0), 1, keys),)
+        size = self.sensitivity()
+        shift = neighbouring.sensitivity * (size.attained if attained else size.proven)
+        return (Part(pairs.GaussianPair(self.noise_multiplier, 1.0, shift), 1, keys),)
+
+    def _sampled_parts(self, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
+        """A sampled step for each turn; attained: the first block, which moves the release by its own columns."""
+        from reticent.mechanisms import _strategies
+
+        keys = ("DENISOV2022:Theorem 2.1", "RETICENT:block-sampling")
+        turns = -(-self.steps // self.separation)
+        if self.noise_multiplier == 0.0:
+            return (Part(pairs.Disclosure(self.sample_rate), turns, keys),)
+        counts = Counter({self.sensitivity().proven: turns})
+        if attained:
+            norms = _strategies.column_norms(self.strategy, self.bands, self.steps)
+            counts = Counter(norms[:: self.separation].tolist())
+        turns_of = [
+            (pairs.poisson_gaussian(self.noise_multiplier / norm, self.sample_rate, neighbouring), count)
+            for norm, count in counts.most_common(16)
+        ]
+        return tuple(Part(pair, count, keys) for pair, count in turns_of)
+
+    @classmethod
+    def resolved(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """The strategy may come from a file.
+
+        Args:
+            given: fields as typed; ``strategy_file`` may stand in place of ``strategy``.
+
+        Raises:
+            ParameterError: both are given, or the file holds no strategy.
+        """
+        fields = dict(given)
+        file = fields.pop("strategy_file", None)
+        if file is not None:
+            if fields.get("strategy") not in (None, "identity"):
+                raise ParameterError("strategy_file", file, "left out where a strategy is given")
+            fields["strategy"] = read_strategy(Path(file))
+        return fields
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.sample_rate < 1.0:
+            return (_BLOCKS.format(self.separation, self.separation),)
+        size = self.sensitivity()
+        loose = (
+            (_LOOSE.format(digits(size.attained, 6, up=False), digits(size.proven, 6, up=True)),)
+            if size.attained < size.proven
+            else ()
+        )
+        once = self.participations == 1 or self.separation >= self.steps
+        pattern = _ONCE if once else _PATTERN.format(self.participations, self.separation)
+        return (pattern, *loose)
+
+    def _stated(self) -> tuple[str, ...]:
+        drawn = "poisson-draws" if self.sample_rate < 1.0 else "participation-pattern"
+        return ("clipped", drawn, "planned-steps", "public-divisor")
+
+    def _unseen(self) -> tuple[str, ...]:
+        return ("hidden-draws",) if self.sample_rate < 1.0 else ()
+
+
+def read_strategy(path: Path) -> str:
+    """A strategy from a file: a square matrix as .npy or comma-separated text; entries above the diagonal are 0.
+
+    Args:
+        path: of a .npy or .csv file.
+
+    Raises:
+        ParameterError: the file cannot be read, or holds no such matrix.
+    """
+    import numpy as np
+
+    from reticent.io import strict
+
+    try:
+        binary = path.suffix == ".npy"
+        values = np.load(path, allow_pickle=False) if binary else np.loadtxt(path, delimiter=",", ndmin=2)
+    except (OSError, ValueError, EOFError) as error:
+        wanted = f"a readable .npy or .csv file ({type(error).__name__})"
+        raise ParameterError("strategy_file", str(path), wanted) from None
+    square = values.ndim == 2 and values.shape[0] == values.shape[1] and values.dtype.kind in "fiu"
+    if not square or np.any(np.triu(values, 1) != 0.0):
+        raise ParameterError("strategy_file", str(path), "a lower triangular matrix of numbers")
+    if values.shape[0] > 128:
+        raise ParameterError("strategy_file", str(path), "at most 128 steps; for more, Toeplitz coefficients")
+    return strict.dumps([[float(x) for x in row[: index + 1]] for index, row in enumerate(values)])

@@ -1,0 +1,38 @@
+"""Any trade-off curve as a dominating pair."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from reticent.curves import PolygonTradeOff, TradeOff
+from reticent.pairs.base import Drawn
+
+
+@dataclass(frozen=True)
+class CurvePair(Drawn):
+    """Two laws with a known trade-off curve.
+
+    Attributes:
+        trade_off: H0 = absent; give the same object for equal releases, so that they are counted together.
+        bounds: the largest privacy loss and the largest of its negative; infinite where none is known.
+        sample_rate: probability that the target takes part, in (0, 1]; the curve has it already.
+    """
+
+    trade_off: TradeOff
+    bounds: tuple[float, float] = (math.inf, math.inf)
+    sample_rate: float = 1.0
+
+    @property
+    def curve(self) -> TradeOff:
+        return self.trade_off
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        """As stated in ``bounds``."""
+        return self.bounds
+
+    @property
+    def proven_mu_is_least(self) -> bool:
+        """Of a polygon the least mu is that of a vertex."""
+        return isinstance(self.trade_off, PolygonTradeOff)

@@ -1,0 +1,101 @@
+"""How fast the transform of one sampled Gaussian step decays: layers of a unimodal minorant of its loss density."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from reticent.pairs.gaussian_mixture import GaussianMixture
+
+_CHUNK = 500_000  # elements of one array
+_SINC_FLOOR = 0.217233628211222  # largest |sin z / z| beyond the first zero
+
+
+@dataclass(frozen=True)
+class LossCells:
+    """The loss of one step on cells of the observation.
+
+    Attributes:
+        pair: with one shift, of 1.
+        x: ends of the cells, increasing. The density below the first and above the last counts as 0.
+    """
+
+    pair: GaussianMixture
+    x: np.ndarray
+
+    @cached_property
+    def _mixture(self) -> np.ndarray:
+        return self.pair.log_mixture(self.x)
+
+    @cached_property
+    def _mirrored(self) -> np.ndarray:
+        return self.pair.log_mixture(-self.x) if self.pair.antipodal else np.zeros(len(self.x))
+
+    @cached_property
+    def _log_normal(self) -> np.ndarray:
+        return self.pair.log_normal(self.x)
+
+    def variance(self) -> float:
+        """E[L^2] under sqrt(PQ), roughly: it only plans. Cells must be even."""
+        loss, log_p = self._mixture - self._mirrored, self._log_normal
+        weight = np.exp(log_p + 0.5 * (self._mixture + self._mirrored))
+        return float(weight @ (loss * loss)) * float(self.x[1] - self.x[0])
+
+    def decay(self, c: float, log_norm: float) -> LayeredDecay:
+        """Bounds on |M(c + it)| / M(c); ``log_norm`` bounds log M(c) from above."""
+        loss, log_p = self._mixture, self._log_normal
+        least, steepest = np.minimum(log_p[:-1], log_p[1:]) + _lower(c * loss), self._posterior(self.x)[1:]
+        if self.pair.antipodal:
+            least = least + _lower((1.0 - c) * self._mirrored)
+            loss, steepest = loss - self._mirrored, steepest + self._posterior(-self.x)[:-1]
+        density = np.exp(least + (2.0 * math.log(self.pair.noise_multiplier) - log_norm)) / steepest
+        top = int(density.argmax())
+        left, right = np.minimum.accumulate(density[top::-1])[::-1], np.minimum.accumulate(density[top:])
+        minorant = np.concatenate([left, right[1:]])
+        order = np.argsort(-minorant, kind="stable")
+        heights, spans = minorant[order], np.cumsum((loss[1:] - loss[:-1])[order])
+        heights[:-1] -= heights[1:]
+        return LayeredDecay(spans, heights * spans)
+
+    def _posterior(self, x: np.ndarray) -> np.ndarray:
+        """Probability that the target took part, given x: s^2 dL/dx of the one-sided pair; increasing."""
+        rate = float(self.pair.weights[0])
+        odds: np.ndarray = expit((math.log(rate) - math.log1p(-rate)) + (x - 0.5) / self.pair.noise_multiplier**2)
+        return odds
+
+
+@dataclass(frozen=True, slots=True)
+class LayeredDecay:
+    """A law that contains a mixture of uniforms: each contributes at most the envelope of its sinc."""
+
+    widths: np.ndarray
+    weights: np.ndarray
+
+    def log_bound(self, frequencies: np.ndarray) -> np.ndarray:
+        """Per frequency, an upper bound on log |M(c + it)| / M(c) for all t at least that large."""
+        parts = chunks(frequencies, len(self.widths))
+        lost = [(1.0 - sinc_envelope(np.multiply.outer(0.5 * t, self.widths))) @ self.weights for t in parts]
+        return np.log1p(-np.minimum(np.concatenate(lost), 1.0 - 1e-12) * (1.0 - 1e-9))
+
+
+def sinc_envelope(y: np.ndarray) -> np.ndarray:
+    """sup of |sin z / z| over z >= y."""
+    y = np.maximum(y, 1e-300)
+    inverse = 1.0 / y
+    envelope: np.ndarray = np.maximum(np.sin(np.minimum(y, np.pi)) * inverse, np.minimum(inverse, _SINC_FLOOR))
+    return envelope
+
+
+def chunks(values: np.ndarray, nodes: int) -> list[np.ndarray]:
+    """``values`` in parts that, times ``nodes``, fit into memory."""
+    count = len(values) * nodes // _CHUNK
+    return [values] if count < 2 else np.array_split(values, count)
+
+
+def _lower(values: np.ndarray) -> np.ndarray:
+    """The smaller end of each cell."""
+    return np.minimum(values[:-1], values[1:])

@@ -1,0 +1,24 @@
+"""Which pair dominates one Gaussian sum that each record joins by a coin of its own."""
+
+from __future__ import annotations
+
+from reticent.pairs.antipodal import AntipodalGaussianPair
+from reticent.pairs.base import Drawn
+from reticent.pairs.disclosure import Disclosure
+from reticent.pairs.gaussian import GaussianPair
+from reticent.pairs.neighbouring import Neighbouring
+
+
+def poisson_gaussian(noise_multiplier: float, sample_rate: float, neighbouring: Neighbouring) -> Drawn:
+    """Proposition 30 of ZHU2022, and docs/replace-dominance.md under replacement.
+
+    Args:
+        noise_multiplier: standard deviation of the noise over the clip norm, >= 0.
+        sample_rate: probability of one record, in (0, 1].
+        neighbouring: between which data sets.
+    """
+    if noise_multiplier == 0.0:
+        return Disclosure(sample_rate)
+    if neighbouring is Neighbouring.REPLACE and sample_rate < 1.0:
+        return AntipodalGaussianPair(noise_multiplier, sample_rate)
+    return GaussianPair(noise_multiplier, sample_rate, neighbouring.sensitivity)

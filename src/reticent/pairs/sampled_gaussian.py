@@ -1,0 +1,396 @@
+"""The loss law of one Poisson-sampled Gaussian step as a transform, with a bound on every error.
+
+It is integrated by the trapezoid rule in the observation x. Bounds, derived in docs/composition.md: rule
+(analyticity in a strip), nodes left out (Gaussian tails), rounding; and a bound on |M(c + it)| / M(c) for all t beyond
+a given one (layers of a unimodal minorant of the loss density).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from reticent.errors import NumericalError
+from reticent.pairs.gaussian_mixture import HALF_LOG_TWO_PI, GaussianMixture, Nodes
+from reticent.pairs.loss_cells import LossCells, chunks
+from reticent.pairs.transforms import Decay, Transform, turned
+
+_EPS = 2.0**-52
+_ANGLES = np.pi * np.array([0.3, 0.6, 0.8, 0.92])
+_FAR = (8.0, 30.0)  # where the right tail is cut, in standard deviations past the nodes
+_LAYER_CELLS = 160
+_NO_MATTER = 0.1  # of what the rule's error was planned for: no further strip is tried below it
+_MARKS = np.sort(np.concatenate([np.geomspace(1e-4, 1.0, 9), np.linspace(0.0, 1.0, 13)]))  # where the rule is asked
+_OVERFLOWN = 1e299
+_MAX_NODES = 10_000
+_FURTHEST_ODDS = 600.0  # log of the odds beyond which their argument is the angle
+_PLACES = np.linspace(-12.0, 12.0, 97)
+_ROOT_TWO = 1.4142135623730951
+
+
+class RealMoments(NamedTuple):
+    """E_P[e^(cL)] - 1 at real exponents c.
+
+    Attributes:
+        excess: one for each exponent.
+        rule: bounds on the trapezoid rule's error.
+        rest: bounds on all other errors, those of the two identities that the excess subtracts included.
+    """
+
+    excess: np.ndarray
+    rule: np.ndarray
+    rest: np.ndarray
+
+    @property
+    def error(self) -> np.ndarray:
+        """Bounds on all errors together."""
+        return self.rule + self.rest
+
+
+@dataclass(frozen=True)
+class SampledGaussian:
+    """One Poisson-sampled Gaussian step, H0 = absent.
+
+    P = N(0, s^2) against (1 - rate) P + rate N(1, s^2); or, ``antipodal``, the two mixtures with means -1
+    and +1. Only exponents c >= 1/2 are supported for the antipodal pair, which is symmetric.
+
+    Attributes:
+        noise_multiplier: s > 0, in units of the shift.
+        rate: in (0, 1).
+        antipodal: the pair of the replacement relation.
+        count: how often the step runs; the node range follows it.
+        reach: largest frequency times loss that the nodes must resolve.
+        largest: largest exponent c for which M is wanted.
+        digits: what the nodes leave out, and the rule's error, are planned below e^-digits per run.
+        angle: the strip that their distance is planned for, in (0, pi); the widest of ``angles`` if None.
+        extended: sums over nodes in extended precision, where the platform has it.
+        work: nodes times frequencies that a transform may take.
+    """
+
+    noise_multiplier: float
+    rate: float
+    antipodal: bool
+    count: int
+    reach: float
+    largest: float
+    digits: float = 42.0
+    angle: float | None = None
+    extended: bool = False
+    work: int = 4_000_000
+
+    @cached_property
+    def pair(self) -> GaussianMixture:
+        return GaussianMixture(self.noise_multiplier, (self.rate,), antipodal=self.antipodal)
+
+    @cached_property
+    def angles(self) -> np.ndarray:
+        """The strips on which the rule's error is bounded."""
+        return strips(self.noise_multiplier, self.digits + math.log(self.count))
+
+    @cached_property
+    def nodes(self) -> Nodes:
+        s, tail = self.noise_multiplier, -(self.digits + 1.75 + math.log(self.count))
+        z = math.sqrt(-2.0 * tail)
+        high, furthest = 1.0 + z * s, max(self.largest, 1.0) + z * s
+        if furthest > 1e4 * s:
+            raise NumericalError("characteristic function: an exponent is out of reach of the nodes")
+        while high < furthest and self.right_tail(self.largest, high) > tail:
+            high += max(s, (furthest - high) / 64.0)
+        low = -high if self.antipodal else -z * s
+        # The rule's error is about exp(reach + (angle s)^2/2 - 2 pi angle s^2/dx).
+        angle = float(self.angles[-1]) if self.angle is None else self.angle
+        exponent = self.digits + math.log(self.count) + self.reach + 0.5 * (angle * s) ** 2
+        dx = min(2.0 * math.pi * angle * s**2 / exponent, 0.55 * s)
+        first, last = int(np.floor(low / dx)), int(np.ceil(high / dx))
+        if last - first > _MAX_NODES:
+            raise NumericalError(f"characteristic function: {last - first} nodes would be needed")
+        x: np.ndarray = np.arange(first, last + 1).astype(np.longdouble if self.extended else np.float64)
+        return self.pair.nodes(x * dx, dx)
+
+    @cached_property
+    def _growth(self) -> np.ndarray:
+        return np.expm1(np.minimum(self.nodes.loss, 700.0))
+
+    @cached_property
+    def _blurred(self) -> np.ndarray:
+        """Weights times the relative error behind a loss, in eps."""
+        return self.nodes.weight * self.nodes.blur
+
+    @cached_property
+    def _peaks(self) -> np.ndarray:
+        """log of the largest normal density on each cell times dx."""
+        x, log_p = self.nodes.x, self.nodes.log_normal
+        peaks = _largest(log_p)
+        peaks[(x[:-1] < 0.0) & (x[1:] > 0.0)] = -HALF_LOG_TWO_PI - math.log(self.noise_multiplier)
+        return math.log(self.nodes.dx) + peaks
+
+    # Real exponents.
+
+    def real(self, exponents: np.ndarray) -> RealMoments:
+        """Moments of all ``exponents`` in few array calls; 0 and 1 are added for the identities E_P 1 = E_P e^L = 1."""
+        grid = self.nodes
+        powers = np.concatenate([exponents, [0.0, 1.0]])
+        outside = np.array([self.left_out(c) for c in powers.tolist()])
+        cells = np.exp(np.minimum(self._cells(powers), 700.0)).sum(axis=1)
+        factors = self.log_strip_factor(powers[:, None], self.angles).min(axis=1)
+        rule = np.exp(np.minimum(factors, 700.0)) * (cells + 2.0 * outside)
+        unit = float(rule[-1] + rule[-2] + outside[-1] + outside[-2])
+        rule, outside = rule[:-2], outside[:-2]
+        grown, size = np.expm1(exponents[:, None] * grid.loss), np.abs(exponents)
+        steady = np.abs(grown) @ self._blurred + size * (np.abs(self._growth) @ self._blurred)
+        excess = grown @ grid.weight - exponents * (self._growth @ grid.weight)
+        for k in np.flatnonzero(exponents == 0.5):  # e^(L/2) - 1 - (e^L - 1) / 2 is a square
+            square = grown[k] ** 2
+            excess[k], steady[k] = -0.5 * (square @ grid.weight), square @ self._blurred
+        rest = 2.0 * rule + (1.0 + size) * unit + 4.0 * outside + 16 * self._unit_in_last_place * steady
+        return RealMoments(excess, rule, rest.astype(float))
+
+    @cached_property
+    def _unit_in_last_place(self) -> float:
+        return float(np.finfo(self.nodes.x.dtype).eps) if self.extended else _EPS
+
+    def log_moment(self, exponents: np.ndarray) -> np.ndarray:
+        result, loss = np.full(len(exponents), np.inf), self.nodes.loss
+        fits = np.maximum(exponents * float(loss[-1]), exponents * float(loss[0])) <= 700.0
+        for part in chunks(np.flatnonzero(fits), len(loss)):
+            found = self.real(exponents[part])
+            bound = (found.excess + found.error).astype(float)
+            result[part] = np.where(bound < 1e280, np.log1p(bound), np.inf)
+        return result
+
+    def log_scale(self, c: float) -> float:
+        return math.log1p(float(self._excess(c)))
+
+    def _excess(self, c: float) -> np.floating:
+        return (np.expm1(c * self.nodes.loss) - c * self._growth) @ self.nodes.weight
+
+    def moments(self, c: float) -> tuple[float, float]:
+        grid = self.nodes
+        tilted = grid.weight * np.exp(np.minimum(c * grid.loss, 700.0))
+        total = tilted.sum()
+        mean = float(np.sum(tilted * grid.loss) / total)
+        return mean, float(np.sum(tilted * (grid.loss - mean) ** 2) / total)
+
+    # Complex ones.
+
+    def transform(self, c: float, frequencies: np.ndarray) -> Transform:
+        grid = self.nodes
+        if len(grid.x) * len(frequencies) > self.work:
+            raise NumericalError(f"characteristic function: nodes times frequencies exceed {self.work / 1e6:g} million")
+        if c * (grid.loss[-1] if c > 0.0 else grid.loss[0]) > 700.0:
+            raise NumericalError("characteristic function: e^(cL) overflows")
+        tilted, steady = grid.tilted(c), self.real(np.array([c]))
+        real, imaginary = self._turned(frequencies, tilted)
+        excess = (steady.excess[0] + real).astype(complex)
+        excess.imag = imaginary
+        rule = self.rule(c, frequencies)
+        error = rule + steady.rest[0] + self.turning(tilted) * frequencies
+        return Transform(excess, error + (8 * _EPS * np.abs(excess) if self.extended else 0.0), rule)
+
+    def _turned(self, frequencies: np.ndarray, tilted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Real and imaginary part of tilted weights times e^(itL) - 1, summed."""
+        loss, count = self.nodes.loss, len(frequencies)
+        if count > 1 and np.array_equal(frequencies, frequencies[1] * np.arange(count)):
+            return turned(float(frequencies[1]), 0, count, loss, tilted)
+        parts = [turned(part, 1, 1, loss, tilted) for part in chunks(frequencies, len(loss))]
+        real, imaginary = np.concatenate(parts, axis=1)[..., 0]
+        return real, imaginary
+
+    def turning(self, tilted: np.ndarray) -> float:
+        """Rounding of e^(itL) summed over ``tilted`` weights, for each unit of frequency."""
+        grid = self.nodes
+        return 16 * self._unit_in_last_place * float((tilted * np.abs(grid.loss)) @ grid.blur)
+
+    def rule(self, c: float, frequencies: np.ndarray) -> np.ndarray:
+        """Bound on the trapezoid rule's error at each frequency, the best of a few strips.
+
+        |integrand| on the line Im x = angle s^2 is at most its modulus on the real line times
+        e^((angle s)^2/2 + t arg); arg increases with x, so right ends of cells bound it. The bound grows
+        with t, so it is evaluated at few frequencies and rounded up to the next. Contours that are cut are tried
+        where no strip was planned.
+        """
+        places = np.ceil((len(frequencies) - 1) * _MARKS).astype(int)
+        marks = frequencies[places[np.concatenate([[True], places[1:] > places[:-1]])]]
+        best, cells, open_from = np.full(len(marks), np.inf), self._cell_bounds(c), 0
+        no_matter = _NO_MATTER * math.exp(-self.digits) / self.count
+        for angle in self.angles[:0:-1].tolist() if self.angle is None else (self.angle, float(self.angles[0])):
+            growth = np.multiply.outer(marks[open_from:], self.arguments(angle)) + cells
+            sums = _exp(growth + self.log_strip_factor(c, angle)).sum(axis=1)
+            if self.angle is None and not sums[-1] < no_matter:
+                sums = np.fmin(sums, self._cut_rule(c, angle, growth, cells))
+            best[open_from:] = np.fmin(best[open_from:], np.where(sums > _OVERFLOWN, np.inf, sums))
+            open_from = int(np.count_nonzero(np.cumprod(best < no_matter)))
+            if open_from == len(marks):
+                break
+        return best[np.searchsorted(marks, frequencies)]
+
+    def _cut_rule(self, c: float, angle: float, growth: np.ndarray, cells: np.ndarray) -> np.ndarray:
+        """The same for a contour that returns to the real line in the middle of a cell, the best one at each frequency.
+
+        There nothing is gained, but far out the mass is small where the argument is not. Beyond that cell nodes and
+        integral count in full.
+        """
+        first, end, strip = 0 if self.antipodal else 1, -1 - len(_FAR), self.log_strip_factor(c, angle)
+        growth, cells, near = growth[:, first:end], cells[first:end], growth[:, :first]
+        along, side = _exp(growth + strip), _exp(growth + self._log_side_factor(c, angle))
+        mass, top = 2.0 * np.exp(cells), int(cells.argmax())
+        right = np.cumsum(along[:, top:], axis=1) + side[:, top:] + np.cumsum(mass[top:][::-1])[::-1]
+        if not self.antipodal:
+            left = _exp(near + strip).sum(axis=1) + along[:, :top].sum(axis=1)
+            return left + right.min(axis=1)
+        left = np.cumsum(along[:, top::-1], axis=1) + side[:, top::-1] + np.cumsum(mass[: top + 1])[::-1]
+        return left.min(axis=1) + right.min(axis=1)
+
+    def _log_side_factor(self, c: float, angle: float) -> float:
+        """log of a bound on the integrals over both vertical sides in a cell, over the bound of that cell."""
+        s, dx = self.noise_multiplier, self.nodes.dx
+        height = angle * s**2
+        negative = min(c, 0.0) + (min(1.0 - c, 0.0) if self.antipodal else 0.0)
+        grown = max(0.0, 0.5 * (angle * s) ** 2 - 2.0 * math.pi * height / dx)
+        return math.log(2.0 * height / dx) + grown + negative * math.log(math.cos(0.5 * angle))
+
+    def log_strip_factor(self, c: float | np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+        """log of the rule's error at frequency 0 over the sum of cell bounds: strip Im x = angle s^2; both broadcast.
+
+        A negative power of |1 - rate + rate e^(i angle) r| exceeds its value at angle 0 by cos(angle/2)^power at most.
+        """
+        s = self.noise_multiplier
+        decay = 2.0 * math.pi * s**2 / self.nodes.dx * angle
+        negative = np.minimum(c, 0.0) + (np.minimum(1.0 - c, 0.0) if self.antipodal else 0.0)
+        return 0.5 * (angle * s) ** 2 - decay + np.log(2.0 / -np.expm1(-decay)) + negative * np.log(np.cos(0.5 * angle))
+
+    def _cell_bounds(self, c: float) -> np.ndarray:
+        """log of bounds on the integral of |integrand| over the pieces of ``arguments``.
+
+        Both tails of the antipodal pair count with the right one's pieces, as it is symmetric.
+        """
+        end, both = float(self.nodes.x[-1]), math.log(2.0) if self.antipodal else 0.0
+        outer = math.log(max(self.left_out(c), 1e-300))
+        far = [self.right_tail(c, end + k * self.noise_multiplier) + both for k in _FAR]
+        near = [] if self.antipodal else [outer]
+        return np.concatenate([near, self._cells(np.array([c]))[0], [outer], far])
+
+    def arguments(self, angle: float) -> np.ndarray:
+        """Bounds on |arg dQ/dP| on the line Im x = angle s^2: left tail, cells, right tail in three pieces.
+
+        The argument reaches ``angle`` far out only, so the tail is cut at ``_FAR``.
+        """
+        turn = np.concatenate([argument(self._odds, angle), [angle]])
+        if not self.antipodal:
+            return turn
+        back, far = argument(self._mirrored_odds, angle), len(_FAR) + 1
+        return turn[1:] + np.append(back[:-1], np.repeat(back[-1], far))
+
+    @cached_property
+    def _odds(self) -> np.ndarray:
+        """Odds that the target took part, at the nodes and at ``_FAR``."""
+        x, s = self.nodes.x, self.noise_multiplier
+        return odds_at(s, self.rate, np.append(x, x[-1] + s * np.array(_FAR)))
+
+    @cached_property
+    def _mirrored_odds(self) -> np.ndarray:
+        return odds_at(self.noise_multiplier, self.rate, -self.nodes.x)
+
+    def _cells(self, exponents: np.ndarray) -> np.ndarray:
+        """log of bounds on the integral of |integrand| over each cell, per exponent: each factor is monotone."""
+        grid = self.nodes
+        power = exponents[:, None] * grid.mixture
+        inner = self._peaks + _largest(power)
+        if grid.mirrored is not None:
+            power = (1.0 - exponents)[:, None] * grid.mirrored
+            inner = inner + _largest(power)
+        return inner
+
+    # What lies outside the nodes.
+
+    def left_out(self, c: float) -> float:
+        """Bound on the sum (and integral) of the integrand outside the nodes."""
+        x = self.nodes.x
+        tails = self._left_tail(c, float(x[0])), self.right_tail(c, float(x[-1]))
+        return sum(math.exp(min(tail, 700.0)) for tail in tails)
+
+    def right_tail(self, c: float, high: float) -> float:
+        """log of a bound on the integrand's mass above ``high``; c >= 1/2 if antipodal.
+
+        With q the mixture ratio, q^c <= (1 - rate) + rate r^c for c outside (0, 1), the same with both
+        weights to the power c inside, and q^c <= ((1 + k) rate r)^c with k = (1 - rate) / (rate r(high)).
+        """
+        s, log_rate, log_rest = self.noise_multiplier, math.log(self.rate), math.log1p(-self.rate)
+        power = c if 0.0 < c < 1.0 else 1.0
+        bend = 0.5 * c * (c - 1.0) / s**2 + _log_tail((high - c) / s)
+        flat, steep = power * log_rest + _log_tail(high / s), power * log_rate + bend
+        split = max(flat, steep) + math.log1p(math.exp(-abs(flat - steep)))
+        if c > 1.0:
+            excess = math.log1p(math.exp(min(log_rest - log_rate - (high - 0.5) / s**2, 600.0)))
+            split = min(split, c * (log_rate + excess) + bend)
+        return split + (1.0 - c) * log_rest if self.antipodal and c > 1.0 else split
+
+    def _left_tail(self, c: float, low: float) -> float:
+        """log of a bound on the integrand's mass below ``low`` < 0."""
+        s = self.noise_multiplier
+        if self.antipodal:
+            return max(self.right_tail(1.0 - c, -low) if c < 1.0 else -math.inf, _log_tail(-low / s))
+        if c < 0.0:
+            return c * math.log1p(-self.rate) + _log_tail(-low / s)
+        return _log_tail(-low / s)  # the ratio is below 1 there
+
+    # Decay.
+
+    def decay(self, c: float) -> Decay:
+        x, moment = self.nodes.x, self.real(np.array([c]))
+        log_norm = float(np.log1p(moment.excess[0] + moment.error[0]))
+        return LossCells(self.pair, np.linspace(x[0], x[-1], _LAYER_CELLS + 1)).decay(c, log_norm)
+
+
+def strips(noise_multiplier: float, digits: float) -> np.ndarray:
+    """Angles in (0, pi), increasing: the trapezoid rule's error is bounded on the lines Im x = angle s^2.
+
+    Beyond angle s = sqrt(2 digits) a wider strip needs more nodes for an error of e^-digits, not fewer.
+    """
+    return _ANGLES * min(1.0, math.sqrt(2.0 * digits) / (noise_multiplier * float(_ANGLES[-1])))
+
+
+def argument_reach(
+    noise_multiplier: float, rate: float, antipodal: bool, variance: float, angles: np.ndarray
+) -> np.ndarray:
+    """How far e^(t arg) outgrows the normal density and the composed decay e^(-t^2 variance / 2), in logs.
+
+    ``angles``: shape (n,); one value for each.
+    """
+    turn = argument(odds_at(noise_multiplier, rate, noise_multiplier * _PLACES), angles[:, None])
+    turn = turn + turn[:, ::-1] if antipodal else turn
+    t = np.minimum(turn / variance, 10.0 / math.sqrt(variance))
+    growth = t * turn - 0.5 * _PLACES**2 - 0.5 * variance * t * t
+    return np.maximum(growth.max(axis=1), 0.0) + 4.0
+
+
+def odds_at(noise_multiplier: float, rate: float, x: np.ndarray) -> np.ndarray:
+    """Odds that the target took part, given x."""
+    log_odds = math.log(rate) - math.log1p(-rate) + (x - 0.5) / noise_multiplier**2
+    return np.exp(np.minimum(log_odds, _FURTHEST_ODDS))
+
+
+def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
+    """arg(1 + odds e^(i angle)), increasing in odds."""
+    return np.arctan2(odds * np.sin(angle), 1.0 + odds * np.cos(angle))
+
+
+def _exp(logs: np.ndarray) -> np.ndarray:
+    """e^logs, large numbers in place of infinite ones; ``logs`` is overwritten."""
+    return np.exp(np.minimum(logs, 700.0, out=logs), out=logs)
+
+
+def _largest(values: np.ndarray) -> np.ndarray:
+    """The larger end of each cell, along the last axis."""
+    return np.maximum(values[..., :-1], values[..., 1:])
+
+
+def _log_tail(z: float) -> float:
+    """log P(N > z); for z <= 0 a bound on any sum of nodes of the density, spacing at most 0.55 sd."""
+    if z <= 0.0:
+        return 0.25
+    return math.log(0.5 * math.erfc(z / _ROOT_TWO)) if z < 30.0 else -0.5 * z * z - math.log(z) - HALF_LOG_TWO_PI

@@ -1,0 +1,168 @@
+"""One step in which all records of a person take part, each by a coin of its own: a pair of Gaussian mixtures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, logsumexp
+
+from reticent import _check
+from reticent.curves import LogErrors, TradeOff
+from reticent.curves._logs import HUGE, log_sub
+from reticent.pairs.base import Pair
+
+_ROUNDS = 200
+_CHUNK = 400_000  # thresholds times records
+_SETTLED = 4e-15
+
+
+@dataclass(frozen=True)
+class WholeUserGaussianPair(Pair, TradeOff):
+    """N(0, s^2) against sum_k Binomial(k; records, rate) N(k, s^2): all records of one person; its own curve.
+
+    docs/whole-users.md proves that it dominates. ``antipodal``: both laws are such mixtures, with means -k and +k.
+    Likelihood ratios increase in the observation, so every threshold is a half line.
+
+    Attributes:
+        noise_multiplier: s > 0, in clip norms.
+        rate: probability of one record, in (0, 1).
+        records: largest number of records of one person, >= 1.
+        antipodal: the pair of replacement.
+
+    Raises:
+        ParameterError: an argument is outside its domain.
+    """
+
+    noise_multiplier: float
+    rate: float
+    records: int
+    antipodal: bool = False
+
+    def __post_init__(self) -> None:
+        _check.positive(noise_multiplier=self.noise_multiplier)
+        _check.open_fraction(rate=self.rate)
+        _check.count(records=self.records)
+
+    @cached_property
+    def _log_weights(self) -> np.ndarray:
+        return log_binomial(self.records, self.rate)
+
+    @property
+    def curve(self) -> TradeOff:
+        return self
+
+    @property
+    def reversed(self) -> TradeOff:
+        """Of the antipodal pair the curve itself: x -> -x exchanges the two laws."""
+        return self if self.antipodal else super().reversed
+
+    @property
+    def log_absent(self) -> float:
+        """That none of the records takes part: of 60 at rate 1/2 the probability of any would be rounded to 1."""
+        return self.records * math.log1p(-self.rate)
+
+    @property
+    def largest_losses(self) -> tuple[float, float]:
+        return math.inf, math.inf if self.antipodal else -self.log_absent
+
+    @property
+    def unsampled_mu(self) -> float:
+        """That of an attacker who sees that all records took part."""
+        return (2.0 if self.antipodal else 1.0) * self.records / self.noise_multiplier
+
+    @property
+    def proven_mu(self) -> float:
+        return self.unsampled_mu
+
+    @property
+    def tail_mu(self) -> float:
+        return self.records / self.noise_multiplier
+
+    def errors(self, log_ratio: ArrayLike) -> LogErrors:
+        ratio = _check.reals(log_ratio=log_ratio)
+        flat = np.clip(ratio, -HUGE, HUGE).ravel()
+        parts = np.array_split(flat, max(1, flat.size * self.records // _CHUNK))
+        rates = [np.concatenate(rate) for rate in zip(*map(self._errors, parts), strict=True)]
+        return LogErrors(*(rate.reshape(ratio.shape) for rate in rates))
+
+    def _errors(self, ratio: np.ndarray) -> LogErrors:
+        z = self._antipodal_threshold(ratio) if self.antipodal else self._threshold(ratio)
+        absent = -1.0 if self.antipodal else 0.0
+        return LogErrors(
+            fpr=self._mixed(-z, absent), tnr=self._mixed(z, -absent), fnr=self._mixed(z, -1.0), tpr=self._mixed(-z, 1.0)
+        )
+
+    @property
+    def _step(self) -> float:
+        return 1.0 / self.noise_multiplier
+
+    @property
+    def _shifts(self) -> np.ndarray:
+        return self._step * np.arange(self.records + 1)
+
+    def _mixed(self, z: np.ndarray, sign: float) -> np.ndarray:
+        """log of the mean of Phi(z + sign k / s) over k."""
+        if sign == 0.0:
+            return log_ndtr(z)
+        return np.minimum(logsumexp(self._log_weights + log_ndtr(np.add.outer(z, sign * self._shifts)), axis=-1), 0.0)
+
+    def _lines(self, z: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """log sum_k w_k e^(k z / s - k^2 / (2 s^2)) over k >= ``first``, and its derivative: convex, increasing."""
+        shifts = self._shifts[first:]
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = self._log_weights[first:] + np.multiply.outer(z, shifts) - 0.5 * shifts**2
+        top = terms.max(axis=-1, keepdims=True)
+        grown = np.exp(terms - top)
+        total = grown.sum(axis=-1)
+        return top[..., 0] + np.log(total), grown @ shifts / total
+
+    def _threshold(self, ratio: np.ndarray) -> np.ndarray:
+        """z = x / s at which the log likelihood ratio is ``ratio``; -inf at or below that of a step without the user.
+
+        Newton from the right, on a convex increasing function: it never overshoots.
+        """
+        z = np.full(ratio.shape, -np.inf)
+        wanted = log_sub(ratio, np.full(ratio.shape, self._log_weights[0]))
+        found = np.isfinite(wanted)
+        goal, shifts = wanted[found], self._shifts[1:]
+        at = np.min((goal[:, None] - self._log_weights[1:] + 0.5 * shifts**2) / shifts, axis=-1)
+        for _ in range(_ROUNDS):
+            value, slope = self._lines(at, 1)
+            move = (value - goal) / slope
+            at = at - move
+            if np.all(np.abs(move) <= _SETTLED * (1.0 + np.abs(at))):
+                break
+        z[found] = at
+        return z
+
+    def _antipodal_threshold(self, ratio: np.ndarray) -> np.ndarray:
+        """The same for both mixtures: Newton inside a bracket, as the log likelihood ratio is odd and increasing."""
+        goal = np.abs(ratio)
+        last = self._shifts[-1]
+        low = np.zeros(goal.shape)
+        high = (goal - self._log_weights[-1] + 0.5 * last**2) / last
+        at = 0.5 * high
+        for _ in range(_ROUNDS):
+            (up, rise), (down, fall) = self._lines(at, 0), self._lines(-at, 0)
+            miss = up - down - goal
+            low, high = np.where(miss < 0.0, at, low), np.where(miss < 0.0, high, at)
+            trial = at - miss / (rise + fall)
+            trial = np.where((trial > low) & (trial < high), trial, 0.5 * (low + high))
+            settled = np.abs(trial - at) <= _SETTLED * (1.0 + at)
+            at = trial
+            if np.all(settled):
+                break
+        return np.sign(ratio) * at
+
+
+def log_binomial(count: int, rate: float) -> np.ndarray:
+    """log of Binomial(count, rate) at 0, ..., count."""
+    from scipy.stats import binom  # takes a second to import, and only several records of a person ask for it
+
+    weights = binom.logpmf(np.arange(count + 1), count, rate)
+    weights[0] = count * np.log1p(-rate)  # the loss of a step without the user, to all digits
+    return np.asarray(weights)

@@ -1,0 +1,32 @@
+"""The gallery: every figure and table of the four papers, with a verdict that follows from its numbers.
+
+Results are stored in the package; scripts are in ``experiments/<paper>/`` of the repository.
+"""
+
+from reticent.papers.entry import GROUPS, OWN, PAPERS, Entry, Measured, Published, Relation, Result, Verdict
+from reticent.papers.page import gallery_page, sentence, utility_page
+from reticent.papers.run import checkout, keep, load_entry, run_entry, scripted_ids
+from reticent.papers.store import document, stored, stored_ids
+
+__all__ = [
+    "GROUPS",
+    "OWN",
+    "PAPERS",
+    "Entry",
+    "Measured",
+    "Published",
+    "Relation",
+    "Result",
+    "Verdict",
+    "checkout",
+    "document",
+    "gallery_page",
+    "keep",
+    "load_entry",
+    "run_entry",
+    "scripted_ids",
+    "sentence",
+    "stored",
+    "stored_ids",
+    "utility_page",
+]

@@ -1,0 +1,122 @@
+"""Run the script of a figure or table again; needs a checkout, because ``experiments/`` is not in the package."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reticent.errors import ArtifactError, ParameterError
+from reticent.papers.entry import GROUPS, Entry, Result, result_of
+from reticent.papers.store import document, file_name, in_order
+from reticent.tasks.writers import write_json
+from reticent.text import did_you_mean
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURES = Path("docs") / "figures" / "gallery"
+RESULTS = Path("src") / "reticent" / "papers" / "results"
+LARGEST_PICTURE = 150_000
+"""Bytes; a picture above is refused, so that the documentation stays light."""
+
+_STYLE: dict[Any, Any] = {
+    "svg.hashsalt": "reticent",
+    "svg.fonttype": "none",
+    "path.simplify": True,
+    "path.simplify_threshold": 0.2,
+    "font.size": 8.0,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.fontsize": 6.5,
+    "lines.linewidth": 1.3,
+}
+
+
+def checkout() -> Path:
+    """Root of the checkout that holds the scripts: around the package, else the working folder.
+
+    Raises:
+        ArtifactError: there is none.
+    """
+    for root in (Path(__file__).parents[3], Path.cwd()):
+        if (root / "experiments" / "glrt").is_dir():
+            return root
+    raise ArtifactError("running again needs a checkout of the repository: experiments/ is not in the package")
+
+
+def script_of(entry_id: str) -> Path:
+    """The script of an id inside the checkout."""
+    paper, _, item = entry_id.partition("/")
+    return checkout() / "experiments" / paper.replace("-", "_") / f"{item.replace('-', '_')}.py"
+
+
+def scripted_ids() -> tuple[str, ...]:
+    """Every id with a script in the checkout, in the order of ``stored_ids``."""
+    found = []
+    for paper in GROUPS:
+        folder = checkout() / "experiments" / paper.replace("-", "_")
+        names = [
+            p.stem.replace("_", "-") for kind in ("figure", "table", "section") for p in folder.glob(f"{kind}_*.py")
+        ]
+        found += [f"{paper}/{name}" for name in names]
+    return in_order(found)
+
+
+def load_entry(entry_id: str) -> Entry:
+    """The entry that the script of an id declares under the name ``ENTRY``.
+
+    Raises:
+        ParameterError: there is no such script, or it declares another id.
+    """
+    if entry_id not in scripted_ids():
+        raise ParameterError(
+            "id", entry_id, "an id that `reticent reproduce` lists, or all" + did_you_mean(entry_id, scripted_ids())
+        )
+    path = script_of(entry_id)
+    spec = importlib.util.spec_from_file_location(f"reticent_gallery_{path.parent.name}_{path.stem}", path)
+    if spec is None or spec.loader is None:  # for the type checker: a file that ends in .py has a loader
+        raise ParameterError("id", entry_id, "the id of a Python script")
+    module = importlib.util.module_from_spec(spec)
+    if str(checkout()) not in sys.path:  # for ``experiments.<paper>.<module>``
+        sys.path.append(str(checkout()))
+    spec.loader.exec_module(module)
+    entry = module.ENTRY
+    if entry.id != entry_id:
+        raise ParameterError("id", entry.id, f"{entry_id}, the place of its script")
+    return entry
+
+
+def run_entry(entry: Entry) -> tuple[Result, bytes]:
+    """Run an entry: its result and its picture as SVG.
+
+    Raises:
+        ArtifactError: the picture is above ``LARGEST_PICTURE``.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        figure = Figure(figsize=entry.inches, layout="constrained")
+        result = result_of(entry, entry.run(figure))
+        picture = _svg(figure)
+    if len(picture) > LARGEST_PICTURE:
+        raise ArtifactError(f"the picture of {entry.id} has {len(picture)} bytes, above {LARGEST_PICTURE}")
+    return result, picture
+
+
+def keep(result: Result, picture: bytes) -> None:
+    """Store the result in the package and the picture in the documentation, both of the checkout."""
+    target = checkout() / PICTURES / (result.id.replace("/", "--") + ".svg")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(picture)
+    write_json(checkout() / RESULTS / file_name(result.id), document(result))
+
+
+def _svg(figure: Figure) -> bytes:
+    """The same figure gives the same bytes: no date, fixed names of parts."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()

@@ -1,0 +1,158 @@
+"""The public form of a ledger: nothing that depends on private records except through the mechanism.
+
+| what the run knows | what anybody may see |
+|---|---|
+| digests of the records, of a table and of its schema | commitments under a salt that stays with the issuer |
+| number of records | only where the training used it as public; the warning ``size-treated-as-public`` says so |
+| names of files and columns, notes, number of test records | of a data set that is published; of others by consent |
+| accuracy on test records | two digits of it, of a data set that is published; of others by consent |
+| test loss, diagnostics of the training records, secret seeds | nothing |
+| a setting that this version does not know | nothing |
+
+The public form of a public ledger is itself, so ``verify`` finds whatever has no place there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from reticent.records.run_ledger import DataRecord, PublicData, PublicLedger, Randomness, Utility
+from reticent.records.watched_run import PublicWatchedRun
+
+NAMES, ACCURACY = "names", "accuracy"
+CONSENTS = (NAMES, ACCURACY)
+"""What an issuer can consent to publish of records that are not public."""
+
+OWN = "own"
+"""The name of a data set that the user brings, in a configuration."""
+
+SETTINGS = frozenset(
+    {
+        "model",
+        "noise_multiplier",
+        "target",
+        "max_grad_norm",
+        "clipping",
+        "sample_rate",
+        "batch_size",
+        "epochs",
+        "steps",
+        "learning_rate",
+        "learning_rate_schedule",
+        "momentum",
+        "average_last",
+        "optimiser",
+        "sampler",
+        "divisor",
+        "records_per_user",
+        "randomness",
+        "device",
+        "physical_batch_size",
+        "trace",
+        "schedule",
+        "augmentation",
+    }
+)
+"""Settings that do not depend on the records: they are published as they are."""
+HANDLED = frozenset({"data", "seed", "sensitive"})
+"""Settings that are published in part."""
+_OF_DATA = ("name", "train_fraction", "split_seed", "features", "normalise_features")
+
+
+def published(ledger: PublicLedger, consents: Collection[str] = ()) -> PublicLedger:
+    """The ledger as anybody may see it, sealed anew.
+
+    Args:
+        ledger: of a run; a public one loses what has no place there.
+        consents: which of ``CONSENTS`` the issuer gives.
+    """
+    document = {name: getattr(ledger, name) for name in PublicLedger.model_fields}
+    named = NAMES in consents or _is_public(ledger)
+    secret = ledger.randomness is Randomness.REPRODUCIBLE
+    hidden = size_is_secret(ledger.config)
+    fewer = {"sampling": None, "noise": None} | ({"initialisation": None} if secret else {})
+    return PublicLedger(
+        **document
+        | {
+            "data": _data(ledger.data, named=named, hidden=hidden, whole=_is_public(ledger)),
+            "config": _config(ledger, named=named, hidden=hidden, secret=secret),
+            "expected_batch_size": None if hidden else ledger.expected_batch_size,
+            "seeds": ledger.seeds.model_copy(update=fewer),
+            "utility": _utility(ledger.utility, shown=ACCURACY in consents or _is_public(ledger)),
+            "digest": "",
+        }
+    ).sealed()
+
+
+def published_watch(ledger: PublicWatchedRun) -> PublicWatchedRun:
+    """A watched loop without diagnostics, sealed anew."""
+    fields = {name: getattr(ledger, name) for name in PublicWatchedRun.model_fields}
+    return PublicWatchedRun(**fields | {"digest": ""}).sealed()
+
+
+def size_is_secret(config: Mapping[str, Any]) -> bool:
+    """Whether the training never used the number of records: rate and divisor are constants of the configuration."""
+    return config.get("divisor") is not None and config.get("sample_rate") is not None
+
+
+def _is_public(ledger: PublicLedger) -> bool:
+    """Whether the records are those of a data set that anybody can load by the name in the configuration."""
+    asked = ledger.config.get("data")
+    name = asked.get("name") if isinstance(asked, dict) else None
+    return isinstance(name, str) and name != OWN and name == ledger.data.name
+
+
+def _data(data: PublicData | DataRecord, *, named: bool, hidden: bool, whole: bool) -> PublicData:
+    return PublicData(
+        name=data.name if named else None,
+        source=data.source if named else None,
+        commitment=data.committed("training-data") if isinstance(data, DataRecord) else data.commitment,
+        dataset_size=None if hidden else data.dataset_size,
+        test_size=data.test_size if whole else None,
+        feature_shape=data.feature_shape,
+        classes=data.classes,
+        notes=data.notes if named else (),
+    )
+
+
+def _config(ledger: PublicLedger, *, named: bool, hidden: bool, secret: bool) -> dict[str, Any]:
+    asked = ledger.config
+    found = {name: asked[name] for name in asked if name in SETTINGS}
+    if "seed" in asked and not secret:
+        found["seed"] = asked["seed"]
+    if isinstance(asked.get("data"), dict):
+        found["data"] = _asked_data(asked["data"], ledger.data, named=named, hidden=hidden)
+    sensitive = asked.get("sensitive")
+    if "sensitive" in asked:
+        kept = ("scope", "records", "budget", "every", *(("group",) if named else ()))
+        found["sensitive"] = {k: sensitive[k] for k in kept if k in sensitive} if isinstance(sensitive, dict) else None
+    return found
+
+
+def _asked_data(asked: dict[str, Any], data: PublicData | DataRecord, *, named: bool, hidden: bool) -> dict[str, Any]:
+    kept = (*_OF_DATA, *(() if hidden else ("train_size",)))
+    found = {name: asked[name] for name in kept if name in asked}
+    table = asked.get("table")
+    if isinstance(table, dict):
+        found["table"] = _table(table, data, named=named)
+    return found
+
+
+def _table(table: dict[str, Any], data: PublicData | DataRecord, *, named: bool) -> dict[str, Any]:
+    """Commitments in place of digests; whether columns were read off the records, and which only by consent."""
+    found: dict[str, Any] = {}
+    for name in ("file", "schema"):
+        digest, shown = table.get(f"{name}_sha256"), table.get(f"{name}_commitment")
+        if isinstance(data, DataRecord) and isinstance(digest, str):
+            shown = data.committed(f"table-{name}", digest)
+        found[f"{name}_commitment"] = shown
+    derived = table.get("derived")
+    found["derived"] = derived if named else bool(derived)
+    return found | ({"file": table.get("file")} if named else {})
+
+
+def _utility(utility: Utility, *, shown: bool) -> Utility:
+    """Two digits: the hundredths in which the share of right answers lies."""
+    accuracy = utility.test_accuracy if shown else None
+    return Utility(test_accuracy=None if accuracy is None else round(accuracy, 2), test_loss=None)

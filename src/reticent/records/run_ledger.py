@@ -1,0 +1,501 @@
+"""The ledger: what really ran, as frozen data that needs no torch.
+
+A ledger is written by the training loop from what it executed, never from what was asked for. It has
+two halves. Everything outside ``diagnostics`` is public once the model is: settings, versions, counts.
+``diagnostics`` is computed from the training records without noise (batch sizes, clipping, accuracy on
+the training records), so no guarantee covers it; do not publish it with the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer, model_validator
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
+
+from reticent.errors import ArtifactError, UnsupportedError
+from reticent.io import strict
+from reticent.io.commitments import commit
+from reticent.io.times import Date
+from reticent.mechanisms.dpsgd import DPSGD
+from reticent.mechanisms.gradients import Gradients, GradientsRecord
+from reticent.mechanisms.ledger import Ledger
+from reticent.mechanisms.sampling import Sampler
+from reticent.proofs import Status
+from reticent.records import vouched
+from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
+from reticent.text import Brief, printable
+
+LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
+
+MOST_STEPS = 1_000_000
+"""Steps of one run: its ledger is written and read in seconds."""
+_READABLE_STEPS = 10_000
+MOST_STAGES = 64
+"""Stages of one run: each costs a composition of its own."""
+OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
+"""What may differ between stages."""
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Randomness(StrEnum):
+    """Where sampling masks and noise come from."""
+
+    FRESH = "fresh"
+    """The operating system's secure generator; nothing of it is kept, so nobody can draw it again."""
+    REPRODUCIBLE = "reproducible"
+    """A seed: whoever knows it can subtract the noise, so the guarantee holds only against others."""
+
+
+class RunWarning(StrEnum):
+    """Named reasons to read a run's numbers with care."""
+
+    SHUFFLED_NOT_POISSON = "shuffled-not-poisson"
+    FIXED_SIZE_NOT_POISSON = "fixed-size-not-poisson"
+    REPRODUCIBLE_NOISE = "reproducible-noise"
+    NO_NOISE = "no-noise"
+    SIZE_TREATED_AS_PUBLIC = "size-treated-as-public"
+    STOPPED_EARLY = "stopped-early"
+    SCHEMA_FROM_RECORDS = "schema-from-records"
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        return _WARNING_TEXTS[self]
+
+
+_WARNING_TEXTS = {
+    RunWarning.SHUFFLED_NOT_POISSON: "The records were shuffled and cut into batches. No proof says that this hides "
+    "who was in which batch, so the numbers take no credit for it.",
+    RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
+    "which protects less than random batch sizes.",
+    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away, and "
+    "no guarantee holds against them.",
+    RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is not hidden: the training used it "
+    "as if everybody knew it.",
+    RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
+    "was released, so all planned steps are counted.",
+    RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
+    "something about one of them, and no number here covers that. Declare them before training.",
+}
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PublicData(_Frozen):
+    """Which records were used, without what would show something about one of them.
+
+    Attributes:
+        name, source, notes: as in ``DataRecord``, of a published data set, or where the issuer consents.
+        commitment: to the records, as ``DataRecord.committed`` makes it; nobody learns anything from it.
+        dataset_size: number of training records; None where the training kept it secret.
+        test_size: of a published data set.
+        feature_shape, classes: as in ``DataRecord``.
+    """
+
+    name: Annotated[str, Field(max_length=200)] | None
+    source: Annotated[str, Field(max_length=1000)] | None
+    commitment: Sha256
+    dataset_size: Count | None
+    test_size: Whole | None
+    feature_shape: tuple[Count, ...]
+    classes: Count
+    notes: tuple[str, ...] = ()
+
+
+class DataRecord(_Frozen):
+    """Which records were used. Private: whoever guesses the records can confirm the guess with it.
+
+    Attributes:
+        name: of the data set.
+        source: where it came from.
+        content_hash: SHA-256 over features, labels and split as the model saw them.
+        salt: 32 random bytes, drawn for this run; see ``reticent.io.commitments``.
+        dataset_size: number of training records.
+        test_size: number of test records.
+        feature_shape: of one record.
+        classes: number of labels.
+        notes: what a reader must know about the data.
+    """
+
+    name: str
+    source: str
+    content_hash: Sha256
+    salt: Sha256
+    dataset_size: Count
+    test_size: Whole
+    feature_shape: tuple[Count, ...]
+    classes: Count
+    notes: tuple[str, ...] = ()
+
+    def committed(self, name: str, digest: str | None = None) -> str:
+        """The commitment that is published in place of a digest.
+
+        Args:
+            name: what the digest is of: ``training-data``, ``table-file`` or ``table-schema``.
+            digest: 64 hexadecimal digits; by default the content hash.
+        """
+        return commit(self.salt, name, bytes.fromhex(self.content_hash if digest is None else digest))
+
+
+class ParameterRecord(_Frozen):
+    """One trained tensor, in the order in which flat vectors hold them.
+
+    Attributes:
+        name: as the module spells it.
+        shape: of the tensor; () for a number.
+    """
+
+    name: str
+    shape: tuple[Whole, ...]
+
+
+class Seeds(_Frozen):
+    """Seeds that were used; None where the operating system's generator was used, or the seed is kept secret.
+
+    Attributes:
+        initialisation, split, sampling, noise: whole numbers >= 0, one for each source of randomness.
+    """
+
+    initialisation: Whole | None
+    split: Whole | None
+    sampling: Whole | None
+    noise: Whole | None
+
+
+class Utility(_Frozen):
+    """Quality on the test records; None without test records, and for a loss that is not finite.
+
+    They take no part in training, so these numbers do not weaken the guarantee of the training records.
+    They are computed from the test records without noise, so no guarantee covers those.
+
+    Attributes:
+        test_accuracy: share of right answers, in [0, 1].
+        test_loss: mean over the records.
+    """
+
+    test_accuracy: Share | None
+    test_loss: Finite | None
+
+
+class Diagnostics(_Frozen):
+    """Computed from the training records without noise: not covered by any guarantee.
+
+    Attributes:
+        batch_sizes: realised number of records, one per step.
+        clipped: records whose gradient norm exceeded ``max_grad_norm``, one count per step.
+        train_accuracy: share of training records classified correctly by the final model.
+        seconds: wall time of the training loop.
+    """
+
+    batch_sizes: Annotated[tuple[Whole, ...], Field(max_length=MOST_STEPS)]
+    clipped: Annotated[tuple[Whole, ...], Field(max_length=MOST_STEPS)]
+    train_accuracy: Share
+    seconds: Finite
+
+    @property
+    def clipped_fraction(self) -> tuple[float | None, ...]:
+        """Share of the batch that was clipped, one per step; None for an empty batch."""
+        return tuple(c / b if b else None for c, b in zip(self.clipped, self.batch_sizes, strict=True))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Diagnostics:
+        if len(self.clipped) != len(self.batch_sizes):
+            raise ValueError("clipped and batch_sizes must have one entry per step")
+        if any(c > b for c, b in zip(self.clipped, self.batch_sizes, strict=True)):
+            raise ValueError("clipped must not exceed batch_sizes")
+        return self
+
+
+class StageRecord(_Frozen):
+    """Equal steps of a run whose noise, rate or clip norm changed.
+
+    Attributes:
+        steps: noisy updates executed, empty batches included.
+        noise_multiplier, max_grad_norm, sample_rate, divisor: as in ``PublicLedger``, in these steps.
+    """
+
+    steps: Count
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
+    divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+
+class PublicLedger(Brief, _Frozen):
+    """What one DP-SGD run did, without what no guarantee covers.
+
+    Where noise, rate or clip norm changed along the run, ``noise_multiplier``, ``max_grad_norm``, ``sample_rate``,
+    ``expected_batch_size`` and ``divisor`` are those of the first step, and ``stages`` has all.
+
+    Attributes:
+        schema_: of the file; ``schema`` there.
+        created: when, in UTC.
+        config: what was asked for, as the configuration file states it.
+        data: which records were used.
+        sampler: how batches were drawn.
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
+        max_grad_norm: clip norm (L2) of each record's gradient over all parameters.
+        sample_rate: inclusion probability per step; under other samplers batch over data size.
+        expected_batch_size: ``sample_rate`` times the number of training records.
+        divisor: what the noisy sum was divided by; a constant, never the realised batch size.
+        steps: noisy updates executed, empty batches included.
+        planned_steps: what the configuration asked for.
+        records_per_user: the most records of one person, as the configuration states it; None where it states nothing.
+        num_parameters: trained coordinates.
+        parameters: trained tensors, in the order of flat vectors.
+        optimiser, device: that were used.
+        digest: SHA-256 of all other facts when the run ended; see ``sealed``.
+        randomness: where noise and draws came from.
+        seeds: that were used.
+        utility: quality on the test records.
+        versions: of libraries, by name.
+        warnings: what no guarantee covers.
+        stages: equal steps in order, where not all are equal; left out of the file where they are.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
+    """
+
+    schema_: Literal["reticent.ledger/1"] = Field(default=LEDGER_SCHEMA, alias="schema")
+    created: Date
+    config: dict[str, Any]
+    data: PublicData
+    sampler: Sampler
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+    max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
+    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None
+    divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    steps: Count
+    planned_steps: Count
+    records_per_user: Count | None = None
+    num_parameters: Count
+    parameters: tuple[ParameterRecord, ...]
+    optimiser: Word
+    device: Word
+    randomness: Randomness
+    seeds: Seeds
+    utility: Utility
+    versions: Versions
+    warnings: tuple[RunWarning, ...]
+    stages: Annotated[tuple[StageRecord, ...], Field(max_length=MOST_STAGES)] = ()
+    gradients: GradientsRecord | None = None
+    digest: Digest = ""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        if not self.stages:
+            document.pop("stages", None)
+        if self.gradients is None:
+            document.pop("gradients", None)
+        return document
+
+    @model_validator(mode="after")
+    def _gradients_fit(self) -> PublicLedger:
+        if self.gradients is None:
+            return self
+        if not self.gradients.fits([parameter.shape for parameter in self.parameters], self.num_parameters):
+            raise ValueError("gradients must fit the parameters: one linear layer is trained, with that many columns")
+        if self.gradients.kind in (Gradients.FIXED, Gradients.ONE_DIRECTION) and self.data.classes != 2:
+            raise ValueError("gradients must fit the data: one direction needs two labels")
+        if self.gradients.normalised != (self.config.get("clipping") == "normalise"):
+            raise ValueError("gradients must fit config.clipping: they are normalised, or not")
+        return self
+
+    @model_validator(mode="after")
+    def _stages_fit(self) -> PublicLedger:
+        if not self.stages:
+            return self
+        if len(self.stages) == 1 or sum(stage.steps for stage in self.stages) != self.steps:
+            raise ValueError("stages must be two or more and have all steps together")
+        if any(getattr(self.stages[0], name) != getattr(self, name) for name in OF_A_STAGE):
+            raise ValueError("the first of the stages must have the noise, norm, rate and divisor of the ledger")
+        changed = {(stage.noise_multiplier, stage.sample_rate) for stage in self.stages}
+        if self.sampler is Sampler.SHUFFLED and len(changed) > 1:
+            raise ValueError("noise and rate may not change where batches are shuffled")
+        return self
+
+    def _lines(self) -> list[str]:
+        drawn = f"{self.sampler.value} batches, sample rate {self.sample_rate:.6g}"
+        noise = f"noise multiplier {self.noise_multiplier:.6g}, clip norm {self.max_grad_norm:.6g}"
+        changed = ["the first stage is shown; later ones differ"] if self.stages else []
+        head = f"run on {self.data.name or 'records that are not named'}: {self.steps} noisy steps, {drawn}, {noise}"
+        return [head, *changed, *(f"warning: {warning.value}" for warning in self.warnings)]
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_run(self)
+
+    def sealed(self) -> Self:
+        """The same ledger with the digest of its facts, without which nobody accepts it."""
+        return self.model_copy(update={"digest": digest_of(self)})
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a fact and what is wrong there; see ``run_rules``."""
+        from reticent.records.run_rules import RUN_RULES
+
+        return contradictions(RUN_RULES, self)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether every step had noise."""
+        return self.noise_multiplier > 0.0 and all(stage.noise_multiplier > 0.0 for stage in self.stages)
+
+    def mechanism(self) -> DPSGD | Ledger:
+        """The mechanism to account for: the real sampler, and the steps that ran; of a run that stopped, all planned.
+
+        When to stop may depend on what was released, and the run that stopped follows from the one that did not. So
+        the planned steps are counted: those that did not run at the least noise and the largest rate of the plan.
+        Where steps differ it is a ledger of parts.
+        """
+        planned = replace(self._equal_steps(), steps=max(self.steps, self.planned_steps))
+        if not self.stages and not self._plan():
+            return planned
+        if self.sampler is Sampler.SHUFFLED:  # only the clip norm changed: passes over the data count whole
+            return replace(planned, max_grad_norm=min(stage.max_grad_norm for stage in self.stages))
+        parts: dict[tuple[float, float, float], int] = {}
+        for stage in self.stages:
+            key = stage.noise_multiplier, stage.sample_rate, stage.max_grad_norm
+            parts[key] = parts.get(key, 0) + stage.steps
+        if not self.stages:
+            parts[self.noise_multiplier, self.sample_rate, self.max_grad_norm] = self.steps
+        if self.steps < self.planned_steps:
+            parts[self._most_revealing()] = parts.get(self._most_revealing(), 0) + self.planned_steps - self.steps
+        found = tuple(self._part(*key, steps) for key, steps in parts.items())
+        return found[0] if len(found) == 1 else Ledger(found)
+
+    def _plan(self) -> list[dict[str, Any]]:
+        """Stages that the configuration asked for, where the run stopped before its plan ended."""
+        stages = self.config.get("schedule") if self.steps < self.planned_steps else None
+        return [stage for stage in stages if isinstance(stage, dict)] if isinstance(stages, list) else []
+
+    def _most_revealing(self) -> tuple[float, float, float]:
+        """Least noise, largest rate and smallest clip norm of what ran and of what was planned."""
+        noises = [self.noise_multiplier, *(stage.noise_multiplier for stage in self.stages)]
+        rates = [self.sample_rate, *(stage.sample_rate for stage in self.stages)]
+        norms = [self.max_grad_norm, *(stage.max_grad_norm for stage in self.stages)]
+        for stage in self._plan():
+            stated = {name: value for name, value in stage.items() if isinstance(value, int | float)}
+            noises.append(stated.get("noise_multiplier", self.noise_multiplier))
+            noises.append(stated.get("noise_factor", 1.0) * self.noise_multiplier)
+            rates.append(stated.get("sample_rate", self.sample_rate))
+            rates.append(min(stated.get("batch_size", 0.0) / (self.data.dataset_size or 1), 1.0))
+            norms.append(stated.get("max_grad_norm", self.max_grad_norm))
+        return min(noises), max(rates), min(norms)
+
+    def equal_steps(self) -> DPSGD:
+        """What ran, where all steps are equal: fewer than planned where the run stopped.
+
+        Raises:
+            UnsupportedError: noise, rate or clip norm changed along the run.
+        """
+        if self.stages:
+            raise UnsupportedError(
+                "noise, sample rate or clip norm changed along this run: only equal steps are answered"
+            )
+        return self._equal_steps()
+
+    def _part(self, noise: float, rate: float, norm: float, steps: int) -> DPSGD:
+        records = self.data.dataset_size
+        size = None if records is None else max(1, round(rate * records))
+        part = replace(self._equal_steps(), noise_multiplier=noise, sample_rate=rate, steps=steps)
+        return replace(part, max_grad_norm=norm, batch_size=size)
+
+    def _equal_steps(self) -> DPSGD:
+        expected = self.expected_batch_size
+        return DPSGD(
+            noise_multiplier=self.noise_multiplier,
+            sample_rate=self.sample_rate,
+            steps=self.steps,
+            max_grad_norm=self.max_grad_norm,
+            num_parameters=self.num_parameters,
+            batch_size=None if expected is None else max(1, round(expected)),
+            dataset_size=self.data.dataset_size,
+            sampler=self.sampler,
+            batches_per_epoch=self._batches_per_epoch(),
+            records_per_user=self.records_per_user,
+        )
+
+    def _batches_per_epoch(self) -> int | None:
+        """The loop keeps the last incomplete batch of a shuffled epoch."""
+        return math.ceil((1.0 - 1e-9) / self.sample_rate) if self.sampler is Sampler.SHUFFLED else None
+
+
+class RunLedger(PublicLedger):
+    """The whole ledger of a run: what ``PublicLedger`` holds, and diagnostics of the training records."""
+
+    data: DataRecord  # type: ignore[assignment]  # what the public one is made from
+    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    diagnostics: Diagnostics
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RunLedger:
+        if len(self.diagnostics.batch_sizes) != self.steps:
+            raise ValueError("diagnostics.batch_sizes must have one entry per step")
+        return self
+
+    def to_json(self) -> str:
+        """Strict JSON text."""
+        return strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
+
+    def public(self) -> dict[str, Any]:
+        """The ledger as JSON data as anybody may see it; see ``reticent.records.publication``."""
+        from reticent.records.publication import published
+
+        return published(self).model_dump(mode="json", by_alias=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> RunLedger:
+        """Read a ledger back.
+
+        Args:
+            text: JSON.
+            where: what errors call it.
+
+        Raises:
+            ArtifactError: the text is not strict JSON or not a ledger of this version.
+        """
+        document = strict.loads(text, where)
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first complaint of a pydantic validation, in one line that names the key.
+
+    Args:
+        error: of any model.
+    """
+    problem = error.errors(include_url=False)[0]
+    key = printable(".".join(str(part) for part in problem["loc"]), 200) or "document"
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {key!r}"
+    if problem["type"] == "missing":
+        return f"{key} is missing"
+    reason = problem["msg"].removeprefix("Value error, ")
+    if isinstance(problem["input"], (str, int, float, bool, type(None))):
+        return f"{key}: {reason}, got {_short(problem['input'])}"
+    return f"{key}: {reason}"
+
+
+def _short(value: object) -> str:
+    # Whole numbers of thousands of digits cannot even be shown.
+    if isinstance(value, int) and value.bit_length() > 256:
+        return f"a whole number of about {int(value.bit_length() * 0.30103)} digits"
+    return printable(repr(value), 200)

@@ -1,0 +1,290 @@
+"""What the facts of a watched loop must say about each other; see ``reticent.records.rules``."""
+
+from __future__ import annotations
+
+import math
+
+from reticent.mechanisms.gradients import Gradients
+from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
+from reticent.records.run_rules import poisson_is_impossible
+from reticent.records.watch_faults import Fault
+from reticent.records.watch_start import broken_links
+from reticent.records.watched_run import Drawn, PublicWatchedRun, Randomness, Source, WatchedRun
+
+_BY_KIND = {
+    Drawn.SHUFFLED: Fault.SHUFFLED,
+    Drawn.IN_ORDER: Fault.IN_ORDER,
+    Drawn.WEIGHTED: Fault.WEIGHTED,
+    Drawn.WITH_REPLACEMENT: Fault.WITH_REPLACEMENT,
+    Drawn.DISTRIBUTED: Fault.DISTRIBUTED,
+    Drawn.FIXED_SIZE: Fault.FIXED_SIZE,
+    Drawn.UNKNOWN: Fault.UNKNOWN_SAMPLER,
+}
+_ONLY_SEEN = {
+    Fault.PERMUTED_INPUT,
+    Fault.OTHER_OPTIMISER,
+    Fault.WEIGHTS_CHANGED,
+    Fault.UNRECORDED_STEPS,
+    Fault.OTHER_BATCHES,
+    Fault.PERMUTED_GRADIENTS,
+    Fault.CLIP_AND_NOISE_DIFFER,
+    Fault.STEPS_BEFORE,
+    Fault.PUBLIC_SEED,
+    Fault.REPEATED_NOISE,
+    Fault.CHANGED_GRADIENTS,
+    Fault.TOO_LITTLE_NOISE,
+    Fault.BUFFERS_LEARNT,
+    Fault.TRAINED_OUTSIDE,
+    Fault.PUBLIC_DRAWS,
+    Fault.OTHER_MODEL,
+    Fault.METRIC_SCHEDULE,
+}
+_PASSES = (Drawn.SHUFFLED, Drawn.IN_ORDER)
+
+
+def _cases(run: PublicWatchedRun) -> dict[Fault, bool]:
+    """Every fault that follows from other facts, and whether it does."""
+    sampler, clipping = run.sampler, run.clipping
+    planned = run.steps if run.planned is None else run.planned.steps
+    return {
+        **{fault: sampler.drawn is kind for kind, fault in _BY_KIND.items()},
+        Fault.MIXES_RECORDS: bool(run.mixing_layers),
+        Fault.UNKNOWN_CLIPPING: clipping.kind == "unknown",
+        Fault.NO_NOISE: any(segment.noise_multiplier == 0.0 for segment in run.segments),
+        Fault.ACCUMULATION: any(segment.batches > 1 for segment in run.segments),
+        Fault.ADAPTIVE_COUNT: clipping.kind == "adaptive",
+        Fault.SEEDED_NOISE: run.randomness is Randomness.OF_PROGRAM,
+        Fault.INSECURE_GENERATOR: run.randomness is Randomness.DEFAULT,
+        Fault.DECLARED: Source.DECLARED in (sampler.source, clipping.source),
+        Fault.SIZE_PUBLIC: sampler.dataset_size is not None,
+        Fault.ENDED_EARLY: run.weights_sha256 is None,
+        Fault.STOPPED_BEFORE_PLAN: run.steps < planned,
+        Fault.MORE_THAN_PLANNED: run.steps > planned,
+        Fault.DROP_LAST: sampler.drop_last is True,
+        Fault.CHANGED_CLIP_NORM: clipping.smallest != clipping.largest,
+        Fault.CHANGED_NOISE: _differ([s.noise_multiplier for s in run.segments])
+        or _differ([s.sample_rate or 0.0 for s in run.segments]),
+        Fault.REPEATED_RECORDS: (sampler.copies or 1) > 1,
+    }
+
+
+def _differ(values: list[float]) -> bool:
+    """Whether they are not all one number, but for the rounding of a computer."""
+    return max(values) > min(values) * (1.0 + 1e-9)
+
+
+def only_seen(fault: Fault) -> bool:
+    """Whether a fault follows from no other fact of the ledger: the loop saw it."""
+    return fault in _ONLY_SEEN
+
+
+def demanded_faults(run: PublicWatchedRun) -> tuple[Fault, ...]:
+    """The faults that follow from the other facts, in the order of their type."""
+    found = _cases(run)
+    return tuple(fault for fault in Fault if found.get(fault))
+
+
+def _faults(run: PublicWatchedRun) -> Found:
+    of_each = [_cases(one) for one in (*run.earlier, run)]  # a ledger has the faults of those that it continues
+    for fault in of_each[-1]:
+        follows = any(cases[fault] for cases in of_each)
+        if follows and fault not in run.faults:
+            yield "faults", f"lacks {fault.value}, which the facts of the run demand"
+        if not follows and fault in run.faults:
+            yield "faults", f"has {fault.value}, which the facts of the run do not show"
+    if len(set(run.faults)) < len(run.faults):
+        yield "faults", "repeats a fault"
+
+
+def _sampler_source(run: PublicWatchedRun) -> Found:
+    sampler = run.sampler
+    nobody_looked = sampler.source is Source.UNKNOWN
+    if sampler.drawn is Drawn.UNKNOWN and not nobody_looked:
+        yield "sampler.source", f"is {sampler.source.value}, and how batches are drawn is unknown"
+    if nobody_looked and sampler.drawn not in (Drawn.UNKNOWN, Drawn.WITH_REPLACEMENT):
+        yield "sampler.drawn", f"is {sampler.drawn.value}, and nobody saw or declared it"
+    if sampler.source is Source.DECLARED and sampler.drawn not in (Drawn.POISSON, Drawn.FIXED_SIZE, Drawn.SHUFFLED):
+        yield "sampler.drawn", "is none of poisson, fixed-size and shuffled, which is all that can be declared"
+    if sampler.source is Source.SEEN and sampler.drawn in (Drawn.POISSON, *_PASSES) and sampler.dataset_size is None:
+        yield "sampler.dataset_size", "is missing, and the sampler was seen"
+    if sampler.drawn is Drawn.FIXED_SIZE and sampler.source is not Source.DECLARED:
+        yield "sampler.source", f"is {sampler.source.value}, and batches of a fixed size can only be declared"
+    if sampler.source is Source.DECLARED or sampler.drawn is Drawn.POISSON:
+        names = ["batch_size", "batches_per_epoch", "drop_last"]
+        names += ["dataset_size"] if sampler.source is Source.DECLARED else ["times_per_epoch"]
+        for name in names:
+            if getattr(sampler, name) is not None:
+                yield f"sampler.{name}", f"has no place with batches that are {sampler.drawn.value}: nobody sees it"
+
+
+def _rates(run: PublicWatchedRun) -> Found:
+    usual = run.sampler.sample_rate
+    for index, segment in enumerate(run.segments):
+        if segment.sample_rate is not None and (usual is None or segment.sample_rate >= usual):
+            where = f"segments.{index}.sample_rate"
+            yield where, "is not below that of the sampler" if usual else "has no place here: nothing is drawn by coins"
+
+
+def _tally(run: PublicWatchedRun) -> Found:
+    if run.tally is None:
+        yield "tally", "is missing: the steps were not counted a second time"
+        return
+    found = run.added_up()
+    for name in type(found).model_fields:
+        counted, adds_up = getattr(run.tally, name), getattr(found, name)
+        if counted != adds_up and (None in (counted, adds_up) or not math.isclose(counted, adds_up, rel_tol=1e-9)):
+            yield f"tally.{name}", f"is {counted}, and the segments add up to {adds_up}"
+
+
+def _length_of_a_pass(run: PublicWatchedRun) -> Found:
+    sampler = run.sampler
+    batches, size, records = sampler.batches_per_epoch, sampler.batch_size, sampler.dataset_size
+    if sampler.source is Source.SEEN and sampler.drawn in _PASSES and None in (batches, sampler.times_per_epoch):
+        yield "sampler.batches_per_epoch", "is missing, and the sampler was seen"
+    if batches is None:
+        return
+    if records is None or sampler.times_per_epoch is None:
+        yield "sampler.batches_per_epoch", "is stated without the number of records that a pass draws"
+        return
+    most = -(-sampler.times_per_epoch * records // (size or 1))
+    if batches > most:
+        yield "sampler.batches_per_epoch", f"is {batches}, and a pass over {records} records has at most {most}"
+
+
+def _passes(run: PublicWatchedRun) -> Found:
+    """A pass holds so many batches and no more; a step draws from no more passes than it has batches."""
+    batches = run.sampler.batches_per_epoch
+    for index, segment in enumerate(run.segments):
+        if segment.passes is None:
+            continue
+        drawn = segment.steps * segment.batches
+        if batches is not None and drawn > segment.passes * batches:
+            yield (
+                f"segments.{index}.passes",
+                f"is {segment.passes} of {batches} batches, and {drawn} were drawn",
+            )
+        if segment.mixed_passes > min(segment.batches, segment.passes):
+            yield f"segments.{index}.mixed_passes", "is more than the batches or the passes of the segment"
+
+
+def _clipping(run: PublicWatchedRun) -> Found:
+    clipping = run.clipping
+    if (clipping.kind == "unknown") != (clipping.source is Source.UNKNOWN):
+        yield "clipping.source", f"is {clipping.source.value}, and the kind is {clipping.kind}"
+    ends = clipping.smallest, clipping.largest
+    if (None in ends) != (ends == (None, None)):
+        yield "clipping.smallest", "and largest are known together or not at all"
+    if clipping.smallest is not None and clipping.largest is not None and clipping.smallest > clipping.largest:
+        yield "clipping.smallest", "is above the largest"
+
+
+def _gradients(run: PublicWatchedRun) -> Found:
+    """A watch sees one linear layer without a bias where Opacus clips as a whole, and never what the loss is."""
+    form = run.gradients
+    if form is None:
+        return
+    if form.kind not in (Gradients.ANY, Gradients.LINEAR_HEAD) or form.normalised or form.known_share:
+        yield "gradients.kind", "is one that no watch sees: it is linear-head without a bias, or any"
+    if form.kind is Gradients.ANY:
+        return
+    if run.clipping.kind != "flat" or run.clipping.source is not Source.SEEN:
+        yield "gradients.kind", f"is {form.kind.value}, and nobody saw gradients clipped as a whole"
+    if run.num_parameters is not None and run.num_parameters % (form.dimension or 1):
+        yield "gradients.dimension", f"is {form.dimension}, and {run.num_parameters} numbers are no rows of it"
+
+
+def _start(run: PublicWatchedRun) -> Found:
+    """Only random weights are seen to be so, and steps that were taken before are known to somebody."""
+    start = run.start
+    if start is None:
+        return
+    if start.source is not Source.DECLARED and (start.source is Source.SEEN) != (start.weights == "random"):
+        yield "start.source", f"is {start.source.value}, and the weights are {start.weights}"
+    unknown = start.source is not Source.DECLARED and not run.earlier
+    if start.trainer_step and unknown and Fault.STEPS_BEFORE not in run.faults:
+        yield "start.trainer_step", f"is {start.trainer_step}, and no ledger of those steps is there"
+    if start.salt is not None and not run.earlier:
+        yield "start.salt", "is there, and the ledger that it continues is not"
+
+
+def _private_noise(run: PublicWatchedRun) -> Found:
+    """An optimizer that adds noise holds another one inside, and its generator is seen."""
+    if (run.randomness is Randomness.NOT_SEEN) == (len(run.optimiser) > 1):
+        yield (
+            "randomness",
+            f"is {run.randomness.value}, and the optimizer is {' around '.join(run.optimiser) or 'unknown'}",
+        )
+    if run.randomness is Randomness.NOT_SEEN and run.clipping.source is Source.SEEN:
+        yield "randomness", "was not seen, and the optimizer that adds the noise was"
+
+
+def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
+    if not isinstance(run, WatchedRun):
+        return
+    for index, (clipped, size) in enumerate(zip(run.diagnostics.clipped, run.diagnostics.batch_sizes, strict=True)):
+        if clipped is not None and size is not None and clipped > size:
+            yield "diagnostics.clipped", f"of step {index} exceeds the batch"
+            return
+    sampler, sizes = run.sampler, run.diagnostics.batch_sizes
+    seen = sampler.source is Source.SEEN and Fault.OTHER_BATCHES not in run.faults
+    if not seen or sampler.drawn is not Drawn.POISSON or sampler.dataset_size is None or None in sizes:
+        return
+    usual = sampler.sample_rate or 0.0
+    coins = [(segment.sample_rate or usual, segment.steps * segment.batches) for segment in run.segments]
+    expected = sampler.dataset_size * sum(rate * batches for rate, batches in coins)
+    if poisson_is_impossible(sum(size or 0 for size in sizes), expected, min(rate for rate, _ in coins)):
+        yield "diagnostics.batch_sizes", f"are not those of a sample rate of {usual:g}"
+
+
+WATCH_RULES: tuple[Rule, ...] = (
+    Rule(("digest",), "All facts are as they were when the loop ended.", digest_is_that_of_the_facts),
+    Rule(
+        ("segments", "tally", "records_per_user", "sampler.times_per_epoch", "sampler.batch_size"),
+        "The segments add up to what was counted step by step.",
+        _tally,
+    ),
+    Rule(
+        ("sampler.source", "sampler.drawn"),
+        "What nobody saw or declared is unknown.",
+        _sampler_source,
+    ),
+    Rule(
+        ("segments.sample_rate", "sampler.sample_rate"),
+        "No segment has a higher rate than the sampler.",
+        _rates,
+    ),
+    Rule(
+        ("sampler.batches_per_epoch", "sampler.dataset_size", "sampler.batch_size", "sampler.times_per_epoch"),
+        "A pass has as many batches as its records fill.",
+        _length_of_a_pass,
+    ),
+    Rule(
+        ("segments.passes", "segments.steps", "segments.batches", "sampler.batches_per_epoch"),
+        "The passes hold the batches that the steps used.",
+        _passes,
+    ),
+    Rule(
+        ("clipping.kind", "clipping.source", "clipping.smallest", "clipping.largest"),
+        "Clipping is unknown to both or to neither, and its norms are in order.",
+        _clipping,
+    ),
+    Rule(
+        ("gradients", "clipping.kind", "clipping.source", "num_parameters"),
+        "Gradients have a form that a watch can see.",
+        _gradients,
+    ),
+    Rule(("start", "earlier", "faults"), "Where the loop began is what somebody saw or said.", _start),
+    Rule(("randomness", "clipping.source", "optimiser"), "Who saw the optimizer saw its generator.", _private_noise),
+    Rule(
+        ("start", "earlier", "weights_sha256"),
+        "Each loop of a chain begins at the weights at which the one before ended.",
+        broken_links,
+    ),
+    Rule(("faults",), "Of the faults that facts show, exactly those are there.", _faults),
+    Rule(
+        ("diagnostics", "sampler.sample_rate", "sampler.dataset_size"),
+        "The batches can have been drawn as the ledger says.",
+        _batches_were_drawn_so,
+    ),
+)
+"""Every constraint between facts of a watched loop."""

@@ -1,0 +1,138 @@
+"""Where a watched loop began: the start weights, and the watched loops that led to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from pydantic import model_serializer
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
+
+from reticent.errors import ParameterError
+from reticent.io.commitments import commit, new_salt, opens
+from reticent.records.run_ledger import Sha256, Whole, _Frozen
+from reticent.records.watch_source import Source
+
+if TYPE_CHECKING:
+    from reticent.records.watched_run import PublicWatchedRun, WatchedRun
+
+_WHAT = "start-weights"
+MOST_EARLIER = 64
+
+Run = TypeVar("Run", bound="WatchedRun")
+
+
+class StartRecord(_Frozen):
+    """The weights at which a watched loop began.
+
+    Attributes:
+        weights: ``random`` where ``reticent.watching.starts.fresh`` drew them, ``loaded`` where a trainer took up a
+            checkpoint or a name of a pretrained model is known; else ``unknown``.
+        source: who says that they do not depend on the training records: seen for random ones, declared, or unknown.
+        commitment: HMAC-SHA256 of their SHA-256 under a salt, so that nobody can guess them from a public page.
+        salt: the salt, where the weights are public anyway: they are those at which an earlier ledger ended.
+        trainer_step: steps that the trainer says it took before.
+    """
+
+    weights: Literal["random", "loaded", "unknown"]
+    source: Source
+    commitment: Sha256
+    salt: Sha256 | None = None
+    trainer_step: Whole = 0
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = write(self)
+        if self.salt is None:
+            document.pop("salt", None)
+        return document
+
+    def opened_by(self, salt: str | None, weights_sha256: str | None) -> bool:
+        """Whether these are the weights with this SHA-256."""
+        if salt is None or weights_sha256 is None:
+            return False
+        return opens(self.commitment, salt, _WHAT, bytes.fromhex(weights_sha256))
+
+
+def start_at(
+    weights_sha256: str, weights: Literal["random", "loaded", "unknown"], source: Source, trainer_step: int = 0
+) -> tuple[StartRecord, str]:
+    """A record of weights with this SHA-256, and the salt of its commitment."""
+    salt = new_salt()
+    digest = commit(salt, _WHAT, bytes.fromhex(weights_sha256))
+    return StartRecord(weights=weights, source=source, commitment=digest, trainer_step=trainer_step), salt
+
+
+def follows(later: WatchedRun, first: WatchedRun) -> bool:
+    """Whether ``later`` began at the weights at which ``first`` ended."""
+    salt = later.diagnostics.start_salt
+    return later.start is not None and later.start.opened_by(salt, first.weights_sha256)
+
+
+def continued(first: WatchedRun, later: Run) -> Run:
+    """The ledger of both loops: that of the later one, with the earlier one in it.
+
+    Raises:
+        ParameterError: the later one began elsewhere, or the two speak of different people.
+    """
+    from reticent.records.watched_run import PublicWatchedRun
+
+    if later.start is None or not follows(later, first):
+        raise ParameterError(
+            "ledgers", "two that do not meet", "each to begin at the weights where the one before ends"
+        )
+    if later.earlier:
+        raise ParameterError(
+            "ledgers", "a later one that continues another", "in the order in which they ran, each once"
+        )
+    if later.records_per_user != first.records_per_user:
+        raise ParameterError("records_per_user", later.records_per_user, "the same in all ledgers of one model")
+    if later.unit != first.unit:
+        raise ParameterError("unit", later.unit, "the same in all ledgers of one model")
+    document = first.public()
+    document.pop("earlier", None)
+    before = (*first.earlier, PublicWatchedRun.model_validate(document).sealed())
+    if len(before) > MOST_EARLIER:
+        raise ParameterError("ledgers", len(before) + 1, f"at most {MOST_EARLIER + 1} loops in one chain")
+    known = {*later.faults, *first.faults}
+    return later.model_copy(
+        update={
+            "earlier": before,
+            "start": later.start.model_copy(update={"salt": later.diagnostics.start_salt}),
+            "faults": tuple(fault for fault in type(next(iter(known))) if fault in known) if known else (),
+        }
+    ).sealed()
+
+
+def chained(ledgers: Sequence[WatchedRun]) -> WatchedRun:
+    """One ledger of loops that ran one after the other on one model.
+
+    Args:
+        ledgers: in the order in which they ran.
+
+    Raises:
+        ParameterError: there is none, or one does not begin where the one before ended.
+    """
+    if not ledgers:
+        raise ParameterError("ledgers", 0, "at least one")
+    whole = ledgers[0]
+    for later in ledgers[1:]:
+        whole = continued(whole, later)
+    return whole
+
+
+def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:
+    """Places at which a chain of ledgers does not hold, and what is wrong there."""
+    links = [*run.earlier, run]
+    for index, (first, later) in enumerate(pairwise(links)):
+        where = f"earlier.{index}"
+        if later.start is None or not later.start.opened_by(later.start.salt, first.weights_sha256):
+            yield where, "does not end at the weights where the next one begins"
+        if first.earlier:
+            yield where, "holds earlier ledgers itself"
+        for field, problem in first.contradictions():
+            if index == 0 or not field.startswith("start."):  # what a later link continues stands before it
+                yield f"{where}.{field}", problem
+        if not set(first.faults) <= set(run.faults):
+            yield "faults", f"lacks faults of {where}"

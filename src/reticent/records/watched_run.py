@@ -1,0 +1,491 @@
+"""The ledger of a training loop that was watched: what was seen, what was declared, and what stays unknown.
+
+``reticent.watching`` writes it; no torch is needed to read it. Everything outside ``diagnostics`` is public once the
+model is. What is unknown gets no amplification by sampling, and where no proof covers the run at all, the mechanism is
+one without noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_serializer, model_validator
+from pydantic_core.core_schema import SerializerFunctionWrapHandler
+
+from reticent.errors import ArtifactError
+from reticent.io import strict
+from reticent.io.times import Date
+from reticent.mechanisms import DPSGD, Ledger
+from reticent.mechanisms.gradients import GradientsRecord
+from reticent.mechanisms.sampling import Sampler
+from reticent.mechanisms.units import Unit
+from reticent.proofs import Status
+from reticent.records import vouched
+from reticent.records.planned import PlannedSteps, charged
+from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
+from reticent.records.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
+from reticent.records.watch_faults import Fault
+from reticent.records.watch_source import Drawn as Drawn
+from reticent.records.watch_source import Source as Source
+from reticent.records.watch_start import MOST_EARLIER, StartRecord
+from reticent.text import Brief
+
+WATCH_SCHEMA: Literal["reticent.watch/1"] = "reticent.watch/1"
+
+_MOST_SEGMENTS = 4096
+_MOST_PARTS = 32
+_READABLE_STEPS = 10_000
+
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Noise = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+Name = Annotated[str, Field(max_length=300)]
+
+
+class SamplerRecord(_Frozen):
+    """How batches were drawn.
+
+    Attributes:
+        drawn: the kind of draw.
+        source: whether the sampler itself was looked at.
+        name: the class of the sampler, or what was declared.
+        sample_rate: probability of one record per batch, under Poisson sampling and with batches of a fixed size.
+        batch_size: records in one full batch, where that is fixed.
+        dataset_size: records to draw from, if known.
+        batches_per_epoch: batches in one pass over the data, if passes exist.
+        times_per_epoch: how often one record can be drawn in one pass; None where passes bound nothing.
+        drop_last: whether the last incomplete batch is left out; None where there is none.
+        copies: positions of the data at which one and the same record lies, at most; left out of the file where each
+            record lies at one.
+    """
+
+    drawn: Drawn
+    source: Source
+    name: Word
+    sample_rate: Rate | None = None
+    batch_size: Count | None = None
+    dataset_size: Count | None = None
+    batches_per_epoch: Count | None = None
+    times_per_epoch: Count | None = None
+    drop_last: bool | None = None
+    copies: Count | None = None
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_none(write(self), "copies")
+
+    @property
+    def most_uses(self) -> int:
+        """How often one record can be in a batch, or in a pass over the data."""
+        if self.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+            return self.batch_size or 1
+        return self.times_per_epoch or 1
+
+    @model_validator(mode="after")
+    def _poisson_has_a_rate(self) -> SamplerRecord:
+        if (self.drawn in (Drawn.POISSON, Drawn.FIXED_SIZE)) != (self.sample_rate is not None):
+            raise ValueError("sample_rate goes with poisson and fixed-size")
+        return self
+
+
+class Randomness(StrEnum):
+    """Where the noise of a watched loop came from."""
+
+    SECURE = "secure generator"
+    DEFAULT = "torch, default generator"
+    OF_PROGRAM = "torch, generator of the program"
+    NOT_SEEN = "not seen"
+
+
+class ClippingRecord(_Frozen):
+    """How gradients were clipped.
+
+    Attributes:
+        kind: ``flat``, ``per-layer``, ``adaptive``, ``automatic`` or ``unknown``.
+        source: whether the optimizer was looked at.
+        smallest, largest: clip norms over the steps, L2 over all parameters; None where they are not known.
+    """
+
+    kind: Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
+    source: Source
+    smallest: Positive | None = None
+    largest: Positive | None = None
+
+
+class Segment(_Frozen):
+    """Equal steps.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over the norm to which gradients were clipped, on the sum.
+        steps: noisy updates.
+        sample_rate: probability of one record per batch under Poisson sampling, where it is not that of the
+            sampler record, because it changed.
+        batches: most batches that one of these steps added up.
+        passes: passes over the data from which these steps drew, started ones included; None if not seen.
+        mixed_passes: most passes from which one of these steps drew.
+    """
+
+    noise_multiplier: Noise
+    steps: Count
+    sample_rate: Rate | None = None
+    batches: Count = 1
+    passes: Count | None = None
+    mixed_passes: Count = 1
+
+
+class Tally(_Frozen):
+    """The steps counted a second time, one by one as they were taken; the segments must add up to it.
+
+    Attributes:
+        steps: noisy updates.
+        exposures: sum over steps of how often one record can have been in them.
+        records_per_user: as the program stated it; None where it stated nothing.
+        planned_steps, unit: as in the ledger.
+        divisor: of every step, if it is known and the same.
+        faults: how many of the faults were seen and follow from no other fact.
+        inverse_noise: sum over steps of 1 / noise multiplier squared; None where a step had no noise.
+        coins: sum over steps of the sample rate, under Poisson sampling.
+        passes: sums over segments of their passes, and over steps of the passes that they drew from.
+        mixed_passes: see ``passes``.
+    """
+
+    steps: Count
+    exposures: Count
+    records_per_user: Count | None
+    planned_steps: Count | None = None
+    unit: Unit = Unit.RECORD
+    divisor: Positive | None
+    faults: Whole
+    inverse_noise: Positive | None
+    coins: Noise
+    passes: Whole
+    mixed_passes: Count
+
+
+class MeasuredChange(_Frozen):
+    """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``.
+
+    Attributes:
+        steps: noisy updates seen.
+        scope: whose gradients were compared.
+        squared_change, published_squared_change: sums over steps of squared distances of clipped gradients.
+        mask_term, largest_mask_term: sum over steps of the mask term, and the largest of a step.
+        noise_multiplier: at which mask terms were evaluated.
+        budget: largest ``mask_term`` that a filter allowed, fixed before training, or None.
+    """
+
+    steps: Count
+    scope: Name
+    squared_change: Noise
+    mask_term: Noise
+    largest_mask_term: Noise
+    published_squared_change: Noise | None
+    noise_multiplier: Positive
+    budget: Noise | None = None
+
+
+class WatchDiagnostics(_Frozen):
+    """Computed from the training records without noise: not covered by any guarantee.
+
+    Attributes:
+        batch_sizes: realised number of records, one per step; None where it was not seen.
+        clipped: records whose gradient norm exceeded the clip norm, one per step; None where it was not measured.
+        seconds: wall time of the loop.
+        sensitivity: what was recorded about one attribute, if that was asked for and could be measured; left out of
+            the file where there is none.
+        start_salt: of the commitment to the start weights; left out of the file where there is none.
+    """
+
+    batch_sizes: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
+    clipped: Annotated[tuple[Whole | None, ...], Field(max_length=MOST_STEPS)]
+    seconds: Finite
+    sensitivity: MeasuredChange | None = None
+    start_salt: Sha256 | None = None
+
+    @model_serializer(mode="wrap")
+    def _short(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_none(write(self), "sensitivity", "start_salt")
+
+    @property
+    def clipped_fraction(self) -> float | None:
+        """Share of the records that were clipped in the steps that were measured; None without any."""
+        pairs = [(c, b) for c, b in zip(self.clipped, self.batch_sizes, strict=True) if c is not None and b]
+        return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
+
+
+class PublicWatchedRun(Brief, _Frozen):
+    """What one watched loop did, without what no guarantee covers.
+
+    Attributes:
+        created: time at which the loop ended.
+        sampler, clipping: how records were drawn and gradients clipped.
+        segments: equal steps, in order.
+        divisor: what the noisy sum was divided by; None where it was not seen or changed.
+        num_parameters: trained coordinates.
+        tally: the steps counted a second time; nobody accepts a ledger without.
+        records_per_user: the most records of one person, as the program states it; None where it states nothing. Left
+            out of the file then.
+        optimiser: classes of the private optimizer and of the one inside it.
+        mixing_layers: layers that mix the records of a batch, by name.
+        randomness: where the noise came from.
+        digest: SHA-256 of all other facts when the loop ended; see ``sealed``.
+        device: where the model lay.
+        weights_sha256: of the bytes that ``safetensors`` writes for parameters and buffers by name; None if
+            the loop did not end.
+        versions: by package.
+        faults: what a reader must know; those that follow from the other facts must be among them.
+        gradients: what the form of the model says about gradients; None, and left out of the file, where nobody looked.
+        start: the weights at which the loop began; left out of the file where nobody looked.
+        earlier: loops that ran before on the same model, in order: each ended at the weights at which the next began.
+            Their releases count as well. Left out of the file where there is none.
+        planned: how many steps there were to be at most; None, and left out of the file, where nothing is stated.
+        unit: what is drawn, clipped and protected as one; left out of the file where it is a record.
+    """
+
+    schema_: Literal["reticent.watch/1"] = Field(default=WATCH_SCHEMA, alias="schema")
+    created: Date
+    sampler: SamplerRecord
+    clipping: ClippingRecord
+    segments: Annotated[tuple[Segment, ...], Field(min_length=1, max_length=_MOST_SEGMENTS)]
+    divisor: Positive | None
+    num_parameters: Count | None
+    optimiser: tuple[Word, ...]
+    mixing_layers: tuple[Word, ...]
+    randomness: Randomness
+    device: Word
+    weights_sha256: Sha256 | None
+    versions: Versions
+    faults: tuple[Fault, ...]
+    records_per_user: Count | None = None
+    gradients: GradientsRecord | None = None
+    start: StartRecord | None = None
+    earlier: Annotated[tuple[PublicWatchedRun, ...], Field(max_length=MOST_EARLIER)] = ()
+    planned: PlannedSteps | None = None
+    unit: Unit = Unit.RECORD
+    tally: Tally | None = None
+    digest: Digest = ""
+
+    model_config = _Frozen.model_config | {"populate_by_name": True}
+
+    @model_serializer(mode="wrap")
+    def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document = _without_none(write(self), "records_per_user", "gradients", "planned", "start")
+        if self.unit is Unit.RECORD:
+            document.pop("unit", None)
+        if not self.earlier:
+            document.pop("earlier", None)
+        return document
+
+    def vouches(self) -> dict[str, Status]:
+        """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
+        return vouched.of_watched(self)
+
+    def _lines(self) -> list[str]:
+        drawn = self.sampler
+        head = f"watched loop: {self.steps} noisy steps, batches {drawn.drawn} ({drawn.source})"
+        if self.earlier:
+            head += f", after {sum(run.steps for run in self.earlier)} steps in {len(self.earlier)} earlier"
+        head += f", of at most {self.planned.steps} planned" if self.planned is not None else ""
+        return [head, *(f"{fault.explanation.severity}: {fault.value}" for fault in self.faults)]
+
+    @property
+    def steps(self) -> int:
+        """Noisy updates."""
+        return sum(segment.steps for segment in self.segments)
+
+    def added_up(self) -> Tally:
+        """What the segments add up to."""
+        from reticent.records.watch_rules import only_seen
+
+        usual = self.sampler.sample_rate
+        squares = [(s.steps, s.noise_multiplier) for s in self.segments]
+        silent = any(noise == 0.0 for _, noise in squares)
+        return Tally(
+            steps=self.steps,
+            exposures=sum(s.steps * s.batches for s in self.segments) * self.sampler.most_uses,
+            records_per_user=self.records_per_user,
+            planned_steps=None if self.planned is None else self.planned.steps,
+            unit=self.unit,
+            divisor=self.divisor,
+            faults=sum(only_seen(fault) for fault in self.faults),
+            inverse_noise=None if silent else sum(steps * noise**-2 for steps, noise in squares),
+            coins=sum(s.steps * (s.sample_rate or usual or 0.0) for s in self.segments),
+            passes=sum(s.passes or 0 for s in self.segments),
+            mixed_passes=sum(s.steps * s.mixed_passes for s in self.segments),
+        )
+
+    def mechanism(self) -> DPSGD | Ledger:
+        """The safe reading of what was seen: at least as much risk as any run that fits the facts.
+
+        Poisson batches, one for each step, are accounted as such. Everywhere else nothing is taken off for sampling:
+        a record counts as often as it can have been in the sums, and each record of a person as often as one that is
+        alone. A fault that voids the guarantee leaves no noise. Earlier loops on the same model are composed with it.
+        """
+        runs = [*self.earlier, self]
+        if any(fault.voids for run in runs for fault in run.faults):
+            return self._part(0.0, 1.0, sum(run.steps for run in runs))
+        parts = _merged([run._of(segment) for run in runs for segment in charged(run)])
+        return parts[0] if len(parts) == 1 else Ledger(tuple(_coarse(parts)))
+
+    def demanded(self) -> tuple[Fault, ...]:
+        """The faults that follow from the other facts."""
+        from reticent.records.watch_rules import demanded_faults
+
+        return demanded_faults(self)
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Pairs of a fact and what is wrong there; see ``watch_rules``."""
+        from reticent.records.watch_rules import WATCH_RULES
+
+        return contradictions(WATCH_RULES, self)
+
+    def sealed(self) -> Self:
+        """The same ledger with the digest of its facts, without which nobody accepts it."""
+        return self.model_copy(update={"digest": digest_of(self)})
+
+    def _of(self, segment: Segment) -> DPSGD:
+        """The release that a segment amounts to."""
+        noise, steps, sampler = segment.noise_multiplier, segment.steps, self.sampler
+        if Fault.OTHER_BATCHES not in self.faults:
+            hidden = sampler.drawn is Drawn.POISSON and Fault.PUBLIC_DRAWS not in self.faults
+            if hidden and sampler.sample_rate is not None and segment.batches == 1:
+                return self._part(noise, segment.sample_rate or sampler.sample_rate, steps)
+            if sampler.drawn is Drawn.FIXED_SIZE and sampler.sample_rate is not None and segment.batches == 1:
+                rate = segment.sample_rate or sampler.sample_rate
+                return self._part(noise, rate, steps, Sampler.FIXED_SIZE)
+            if sampler.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and sampler.times_per_epoch is not None:
+                return self._in_passes(segment, sampler.times_per_epoch)
+        often = sampler.times_per_epoch or 1
+        if sampler.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+            often = sampler.batch_size or 0  # a record may fill a batch
+        return self._part(noise / (segment.batches * often) if often else 0.0, 1.0, steps)
+
+    def _in_passes(self, segment: Segment, times: int) -> DPSGD:
+        """A record that each pass draws at most ``times`` times.
+
+        If it is in the steps m_1, m_2, ... times, then sum m_t <= passes * times and each m_t <= mixed * times, so
+        sum m_t^2 <= passes * times * mixed * times releases of the whole data are on the safe side.
+        """
+        noise, steps, batches = segment.noise_multiplier, segment.steps, self.sampler.batches_per_epoch
+        if segment.passes is None:
+            return self._part(noise / (segment.batches * times), 1.0, steps)
+        per_step = min(segment.batches, segment.mixed_passes) if times == 1 else segment.mixed_passes * times
+        if segment.batches == times == 1 and batches is not None and segment.passes == -(-steps // batches):
+            return self._part(noise, 1.0 / batches, steps, Sampler.SHUFFLED, batches)  # no pass was broken off
+        return self._part(noise, 1.0, min(segment.passes * times * per_step, steps * per_step**2))
+
+    def _part(
+        self,
+        noise: float,
+        rate: float,
+        steps: int,
+        sampler: Sampler = Sampler.POISSON,
+        batches_per_epoch: int | None = None,
+    ) -> DPSGD:
+        return DPSGD(
+            noise_multiplier=noise,
+            sample_rate=rate,
+            steps=steps,
+            max_grad_norm=self.clipping.smallest or 1.0,  # a change of gradients counts against the least noise
+            num_parameters=self.num_parameters,
+            dataset_size=self.sampler.dataset_size,
+            sampler=sampler,
+            batches_per_epoch=batches_per_epoch,
+            records_per_user=_times(self.records_per_user, self.sampler.copies),
+            unit=self.unit,
+        )
+
+
+class WatchedRun(PublicWatchedRun):
+    """The whole ledger of a watched loop: what ``PublicWatchedRun`` holds, and diagnostics of the training records."""
+
+    diagnostics: WatchDiagnostics
+
+    @model_validator(mode="after")
+    def _one_entry_per_step(self) -> WatchedRun:
+        if not len(self.diagnostics.batch_sizes) == len(self.diagnostics.clipped) == self.steps:
+            raise ValueError("diagnostics must have one entry per step")
+        return self
+
+    def public(self) -> dict[str, Any]:
+        """The ledger as JSON data without diagnostics."""
+        from reticent.records.publication import published_watch
+
+        return published_watch(self).model_dump(mode="json", by_alias=True)
+
+    def to_json(self) -> str:
+        """Strict JSON text."""
+        return strict.dumps(self.model_dump(mode="json", by_alias=True), indent=self.steps <= _READABLE_STEPS)
+
+    def save(self, path: Path | str) -> None:
+        """Write the ledger as JSON; it is not for publication, as it holds diagnostics of the training records.
+
+        Raises:
+            ArtifactError: it cannot be written.
+        """
+        with strict.writing(Path(path)):
+            strict.write_atomic(Path(path), self.to_json().encode())
+
+    @classmethod
+    def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
+        """Read a ledger back.
+
+        Args:
+            text: JSON.
+            where: what errors call it.
+
+        Raises:
+            ArtifactError: the text is not strict JSON or not a ledger of this version.
+        """
+        try:
+            return cls.model_validate(strict.loads(text, where))
+        except ValidationError as error:
+            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+
+def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    """``document`` without those of ``names`` that hold nothing."""
+    return {name: value for name, value in document.items() if value is not None or name not in names}
+
+
+def _times(records: int | None, copies: int | None) -> int | None:
+    """Positions of the data that one person may hold: copies of a record count as further records of that person."""
+    return records if copies in (None, 1) else (records or 1) * (copies or 1)
+
+
+def _merged(parts: list[DPSGD]) -> list[DPSGD]:
+    """Equal releases as one: the curve of independent releases does not depend on their order."""
+    found: dict[DPSGD, list[DPSGD]] = {}
+    for part in parts:
+        found.setdefault(replace(part, steps=1, batches_per_epoch=None), []).append(part)
+    merged = []
+    for same in found.values():
+        together = [same] if same[0].sampler is Sampler.POISSON else [[part] for part in same]
+        merged += [_longer(group[0], sum(part.steps for part in group)) for group in together]
+    return merged
+
+
+def _longer(part: DPSGD, steps: int) -> DPSGD:
+    return replace(part, steps=steps)
+
+
+def _coarse(parts: list[DPSGD]) -> list[DPSGD]:
+    """At most 32 releases: noise is rounded down to a grid where there are more, which adds risk and never hides it."""
+    step = 0.001
+    while len(parts) > _MOST_PARTS and step < 1.0:
+        parts = _merged([_quieter(part, step) for part in parts])
+        step *= 2.0
+    return parts
+
+
+def _quieter(part: DPSGD, step: float) -> DPSGD:
+    if part.noise_multiplier == 0.0:
+        return part
+    grid = math.exp(step * math.floor(math.log(part.noise_multiplier) / step))
+    noise = min(grid, part.noise_multiplier)
+    return replace(part, noise_multiplier=noise)

@@ -1,0 +1,77 @@
+"""One field of a person, as columns of the features, with the values to compare."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reticent import _check
+from reticent.data import ColumnGroup
+from reticent.errors import ParameterError
+from reticent.sensitivity import checks
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveAttribute:
+    """One field of a person, or several jointly, as columns of the features, with the values to compare.
+
+    Attributes:
+        columns: indices into one record's flattened features.
+        values: candidate values in the scale that the model sees, (candidates, columns); at least two.
+
+    Raises:
+        ParameterError: columns that are no distinct positions, or values that do not fit them or do not differ.
+    """
+
+    columns: tuple[int, ...]
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        checks.columns_and_values(self.columns, self.values)
+
+    @classmethod
+    def from_group(cls, group: ColumnGroup, *, extremes: bool = False) -> SensitiveAttribute:
+        """All values of an attribute of a data set, or only its two ends.
+
+        The two ends are a lower bound on what all values show: a choice of the paper, for speed, that is
+        safe only if the gradient moves furthest between them.
+        """
+        return cls(group.columns, np.asarray(group.extremes if extremes else group.encoded, dtype=float))
+
+    @classmethod
+    def number(cls, column: int, low: float, high: float, count: int) -> SensitiveAttribute:
+        """``count`` >= 2 equally spaced values from ``low`` to ``high``, both included.
+
+        Raises:
+            ParameterError: ``count`` is below 2.
+        """
+        if _check.count(count=count) < 2:
+            raise ParameterError("count", count, "at least 2")
+        return cls((column,), np.linspace(_check.finite(low=low), _check.finite(high=high), count)[:, None])
+
+    @classmethod
+    def observed(cls, columns: Sequence[int], features: np.ndarray) -> SensitiveAttribute:
+        """All distinct values in ``features`` (records, ...). They are themselves private.
+
+        Raises:
+            ParameterError: a column is not there.
+        """
+        flat = np.asarray(features).reshape(len(features), -1)
+        if any(not 0 <= column < flat.shape[1] for column in columns):
+            raise ParameterError("columns", tuple(columns), f"in 0 to {flat.shape[1] - 1}")
+        return cls(tuple(columns), np.unique(flat[:, list(columns)], axis=0).astype(float))
+
+    @classmethod
+    def jointly(cls, *parts: SensitiveAttribute) -> SensitiveAttribute:
+        """Several attributes at once: every combination of their values.
+
+        Raises:
+            ParameterError: no attribute is given.
+        """
+        if not parts:
+            raise ParameterError("parts", "none", "one or more attributes")
+        rows = [np.concatenate(rows) for rows in itertools.product(*(p.values for p in parts))]
+        return cls(tuple(itertools.chain.from_iterable(p.columns for p in parts)), np.array(rows))

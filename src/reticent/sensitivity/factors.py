@@ -1,0 +1,245 @@
+"""How the gradient of one layer is kept: as factors, or explicitly where that is smaller."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import nn
+from torch.nn.functional import group_norm, layer_norm, pad
+
+from reticent.sensitivity.gram import Workspace, explicit_gram, linear_gram, row_squares
+
+
+class Factors(Protocol):
+    """Gradients of one layer for a block of records with n completions each."""
+
+    def squared_norms(self) -> torch.Tensor:
+        """(records * n,)."""
+        ...
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """Products of scaled, centred gradients, (records, n, n); ``scale`` is (records, n). Called once, last."""
+        ...
+
+    def bytes(self) -> int:
+        """Memory held."""
+        ...
+
+
+def is_factored(module: nn.Module) -> bool:
+    """Whether ``factors_of`` knows this type of layer and its settings."""
+    if "forward" in module.__dict__:
+        return False
+    if type(module) in (nn.Linear, nn.LayerNorm, nn.GroupNorm):
+        return True
+    if isinstance(module, (nn.Conv1d, nn.Conv2d)) and type(module) in (nn.Conv1d, nn.Conv2d):
+        return module.groups == 1 and module.padding_mode == "zeros" and not isinstance(module.padding, str)
+    return type(module) is nn.Embedding and module.max_norm is None and not module.scale_grad_by_freq
+
+
+def factors_of(
+    module: nn.Module, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace | None = None
+) -> Factors:
+    """Factors of a layer from the inputs and output errors of all completions, in order of the records.
+
+    ``work`` holds large copies: one workspace for each layer, kept from block to block.
+    """
+    work = work or Workspace(error)
+    match module:
+        case nn.Linear():
+            if inputs.dim() == 2:
+                return VectorLinear(inputs, error, records, bias=module.bias is not None)
+            return _sequence(inputs.flatten(1, -2), error.flatten(1, -2), records, module.bias is not None, work)
+        case nn.Conv1d() | nn.Conv2d():
+            return _convolution(module, inputs, error, records, work)
+        case nn.Embedding():
+            return _embedding(module, inputs, error, records)
+        case nn.LayerNorm():
+            flat = layer_norm(inputs, module.normalized_shape, eps=module.eps)
+            lead = inputs.dim() - len(module.normalized_shape)
+            return _affine(flat, error, tuple(range(1, lead)), module.bias is not None, records)
+        case nn.GroupNorm():
+            flat = group_norm(inputs, module.num_groups, eps=module.eps)
+            return _affine(flat, error, tuple(range(2, inputs.dim())), True, records)
+    raise TypeError(f"no factors for {type(module).__name__}")
+
+
+class VectorLinear:
+    """A linear layer on one vector: e a^T."""
+
+    def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int, *, bias: bool) -> None:
+        self._a, self._e, self._bias = a.reshape(records, -1, a.shape[-1]), e.reshape(records, -1, e.shape[-1]), bias
+
+    def squared_norms(self) -> torch.Tensor:
+        """From ``|e|^2 (|a|^2 + 1)``; no gradient is formed."""
+        return ((row_squares(self._a) + float(self._bias)) * row_squares(self._e)).flatten()
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """From the centred factors, so that nothing large cancels."""
+        return linear_gram(self._a, self._e, scale[:, :, None], Workspace(self._a), bias=self._bias)
+
+    def bytes(self) -> int:
+        """Of both factors."""
+        return self._a.nbytes + self._e.nbytes
+
+
+class Explicit:
+    """The gradient itself, (records * n, parameters), contiguous; overwritten by ``centred_gram``."""
+
+    def __init__(self, g: torch.Tensor, records: int) -> None:
+        self._g, self._records = g, records
+
+    def squared_norms(self) -> torch.Tensor:
+        """From the gradient itself."""
+        return row_squares(self._g)
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """Overwrites the gradient: memory for one copy only."""
+        return explicit_gram(self._g.view(self._records, scale.shape[1], -1), scale)
+
+    def bytes(self) -> int:
+        """Of the gradient."""
+        return self._g.nbytes
+
+
+class PairedSequence:
+    """sum_t e_t a_t^T over a short sequence: products over pairs of positions."""
+
+    def __init__(self, a: torch.Tensor, e: torch.Tensor, records: int) -> None:
+        self._a = a.reshape(records, -1, *a.shape[1:])
+        self._e = e.reshape(records, -1, *e.shape[1:])
+
+    def squared_norms(self) -> torch.Tensor:
+        """From products over pairs of positions."""
+        errors = self._e @ self._e.transpose(2, 3)
+        return (errors * (self._a @ self._a.transpose(2, 3))).sum((2, 3)).flatten()
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """As a sequence twice as long of small terms, so that nothing large cancels."""
+        e = self._e * scale[:, :, None, None]
+        a = self._a
+        # u_i = sum_t e_it (a_it - a_0t)^T + (e_it - e_0t) a_0t^T: a sequence twice as long of small terms.
+        left = torch.cat([e, e - e[:, :1]], dim=2)
+        right = torch.cat([a - a[:, :1], a[:, :1].expand_as(a)], dim=2)
+        return _paired_gram(left, right)
+
+    def bytes(self) -> int:
+        """Of both factors, and of the products over pairs of positions at their peak."""
+        positions = self._a.shape[2]
+        return self._a.nbytes + self._e.nbytes + 8 * self._a.element_size() * self._pairs() * positions**2
+
+    def _pairs(self) -> int:
+        return self._a.shape[0] * self._a.shape[1] ** 2
+
+
+def _paired_gram(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    records, n, positions, _ = left.shape
+    x, y = left.flatten(1, 2), right.flatten(1, 2)
+    product = torch.bmm(x, x.transpose(1, 2)) * torch.bmm(y, y.transpose(1, 2))
+    return product.reshape(records, n, positions, n, positions).sum((2, 4))
+
+
+class Together:
+    """Several parts of one layer's gradient, such as weight and bias."""
+
+    def __init__(self, *parts: Factors) -> None:
+        self._parts = parts
+
+    def squared_norms(self) -> torch.Tensor:
+        """The parts' norms added up."""
+        return torch.stack([p.squared_norms() for p in self._parts]).sum(0)
+
+    def centred_gram(self, scale: torch.Tensor) -> torch.Tensor:
+        """The parts' products added up."""
+        return torch.stack([p.centred_gram(scale) for p in self._parts]).sum(0)
+
+    def bytes(self) -> int:
+        """Of all parts."""
+        return sum(p.bytes() for p in self._parts)
+
+
+def _sequence(a: torch.Tensor, e: torch.Tensor, records: int, bias: bool, work: Workspace) -> Factors:
+    """Whichever takes fewer operations: pairs of positions, or the gradient itself."""
+    positions, width_in, width_out = a.shape[1], a.shape[2], e.shape[2]
+    n = len(a) // records
+    paired = 4 * n * positions**2 * (width_in + width_out)
+    explicit = (n + positions) * width_in * width_out
+    weight: Factors
+    if paired < explicit:
+        weight = PairedSequence(a, e, records)
+    else:
+        g = torch.bmm(e.transpose(1, 2), a, out=work.take("gradient", len(a), width_out, width_in))
+        weight = Explicit(g.flatten(1), records)
+    return Together(weight, Explicit(e.sum(1), records)) if bias else weight
+
+
+def _convolution(
+    module: nn.Conv1d | nn.Conv2d, inputs: torch.Tensor, error: torch.Tensor, records: int, work: Workspace
+) -> Factors:
+    """A convolution is a linear layer over the sequence of its patches."""
+    flat = isinstance(module, nn.Conv1d)
+
+    def plane(setting: object, fill: int) -> tuple[int, ...]:
+        numbers = tuple(int(v) for v in setting) if isinstance(setting, tuple) else (int(str(setting)),)
+        return (fill, *numbers) if flat else numbers
+
+    x = pad(inputs[:, :, None, :] if flat else inputs, _around(plane(module.padding, 0)))
+    patches = _patches(x, plane(module.kernel_size, 1), plane(module.stride, 1), plane(module.dilation, 1), work)
+    errors = (error[:, :, None, :] if flat else error).permute(0, 2, 3, 1).flatten(1, 2)
+    return _sequence(patches, errors, records, module.bias is not None, work)
+
+
+def _around(padding: tuple[int, ...]) -> tuple[int, int, int, int]:
+    return padding[1], padding[1], padding[0], padding[0]
+
+
+def _patches(
+    x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...], work: Workspace
+) -> torch.Tensor:
+    """(images, positions, channels * kernel): one strided copy, several times faster than im2col."""
+    images, channels, height, width = x.shape
+    x = x.contiguous()
+    places = [
+        (extent - d * (k - 1) - 1) // s + 1
+        for extent, k, s, d in zip((height, width), kernel, stride, dilation, strict=True)
+    ]
+    of_image, of_channel, of_row, of_column = x.stride()
+    view = x.as_strided(
+        (images, *places, channels, *kernel),
+        (
+            of_image,
+            of_row * stride[0],
+            of_column * stride[1],
+            of_channel,
+            of_row * dilation[0],
+            of_column * dilation[1],
+        ),
+    )
+    patches = work.take("patches", *view.shape).copy_(view)
+    return patches.view(images, places[0] * places[1], -1)
+
+
+def _embedding(module: nn.Embedding, tokens: torch.Tensor, error: torch.Tensor, records: int) -> Factors:
+    """Rows of the table that a record touches, per record; padding rows have no gradient."""
+    tokens, error = tokens.reshape(len(tokens), -1), error.reshape(len(tokens), -1, error.shape[-1])
+    if module.padding_idx is not None:
+        error = error * (tokens != module.padding_idx)[:, :, None]
+    n, width = len(tokens) // records, error.shape[2]
+    blocks = []
+    for r in range(records):
+        used, index = torch.unique(tokens[r * n : (r + 1) * n], return_inverse=True)
+        g = error.new_zeros(n, len(used), width)
+        g.scatter_add_(1, index[:, :, None].expand(-1, -1, width), error[r * n : (r + 1) * n])
+        blocks.append(g.flatten(1))
+    return Explicit(
+        nn.utils.rnn.pad_sequence([b.T for b in blocks], batch_first=True).transpose(1, 2).flatten(0, 1), records
+    )
+
+
+def _affine(normal: torch.Tensor, error: torch.Tensor, over: tuple[int, ...], bias: bool, records: int) -> Factors:
+    weight = normal * error
+    parts = [weight.sum(over) if over else weight]
+    if bias:
+        parts.append(error.sum(over) if over else error)
+    return Explicit(torch.cat([p.flatten(1) for p in parts], dim=1), records)

@@ -1,0 +1,221 @@
+"""Inner products of clipped gradients, centred so that close gradients do not cancel.
+
+For completions i of one record let ``g_i`` be the clipped gradients over the clip norm, and 0 a reference
+completion. All products are those of ``u_i = g_i - g_0``. A linear layer with inputs a and output errors
+e (scaled by the clip factor) has the gradient e a^T, and
+
+    u_i = e_i (a_i - a_0)^T + (e_i - e_0) a_0^T,
+
+so that every term is small when the gradients are close: the squared distances have an error relative
+to the largest of them, not to the clip norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from reticent.sensitivity.checks import norms_are_finite
+
+
+class Workspace:
+    """Buffers that live as long as an engine: fresh large temporaries cost more in page faults than in arithmetic.
+
+    What ``take`` returns is overwritten by the next ``take`` of the same name.
+    """
+
+    def __init__(self, like: torch.Tensor) -> None:
+        self._like = like
+        self._buffers: dict[str, torch.Tensor] = {}
+
+    def take(self, name: str, *shape: int) -> torch.Tensor:
+        """An uninitialised tensor of this shape, in the dtype and on the device of ``like``."""
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or len(buffer) < size:
+            buffer = self._buffers[name] = self._like.new_empty(size)
+        return buffer[:size].view(shape)
+
+
+class Measured(NamedTuple):
+    """One block of records with n completions each, in units of the clip norm.
+
+    Both may lie in buffers that the next block overwrites.
+    """
+
+    squared: torch.Tensor
+    """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0."""
+    norms: torch.Tensor
+    """Norms of the clipped gradients, shape (records, n), at most 1."""
+
+
+class Products(NamedTuple):
+    """Products of moves x_i - x_0 from a reference x_0, for each record."""
+
+    moves: torch.Tensor
+    """<x_i - x_0, x_j - x_0>, (records, n, n)."""
+    cross: torch.Tensor
+    """<x_i - x_0, x_0>, (records, n, 1)."""
+    power: torch.Tensor
+    """|x_0|^2, (records, 1, 1)."""
+
+
+def clip_factors(square: torch.Tensor, clip: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """(factor that clips and divides by the clip norm, clipped norm over the clip norm), of the shape of ``square``.
+
+    Raises:
+        NumericalError: a norm is not finite.
+    """
+    norms = square.sqrt() / clip
+    norms_are_finite(norms)
+    return 1.0 / (clip * norms.clamp(min=1.0)), norms.clamp(max=1.0)
+
+
+def moves(x: torch.Tensor, factors: torch.Tensor | None, out: torch.Tensor, reference: int) -> torch.Tensor:
+    """f_i x_i - f_0 x_0, of the shape (records, n, width) of ``x``; ``factors`` are (records, n, 1), None for ones."""
+    own = slice(reference, reference + 1)
+    if factors is None:
+        return torch.sub(x, x[:, own], out=out)
+    return torch.addcmul(x[:, own] * -factors[:, own], x, factors, out=out)
+
+
+def centred_products(
+    x: torch.Tensor, factors: torch.Tensor | None, work: Workspace, name: str, reference: int
+) -> Products:
+    """Products of f_i x_i - f_0 x_0; see ``moves``. The large one lies in the buffer ``name``."""
+    rows = moves(x, factors, work.take("moves", *x.shape), reference)
+    # The row of the reference is 0, so the reference itself can stand there: one product gives all three.
+    rows[:, reference] = x[:, reference] if factors is None else x[:, reference] * factors[:, reference]
+    gram = torch.bmm(rows, rows.transpose(1, 2), out=work.take(name, *_square_shape(x)))
+    cross = gram[:, :, reference : reference + 1].clone()
+    power = cross[:, reference : reference + 1].clone()
+    cross[:, reference] = 0.0
+    gram[:, reference] = 0.0
+    gram[:, :, reference] = 0.0
+    return Products(gram, cross, power)
+
+
+def linear_gram(
+    a: torch.Tensor,
+    e: torch.Tensor,
+    factors: torch.Tensor | None,
+    work: Workspace,
+    *,
+    bias: bool,
+    reference: int = 0,
+) -> torch.Tensor:
+    """<u_i, u_j> of a linear layer on one vector per completion.
+
+    Args:
+        a: inputs, (records, n, width in).
+        e: output errors, (records, n, width out).
+        factors: clip factors, (records, n, 1), or None where ``e`` has them.
+        work: buffers; the result lies in ``gram``.
+        bias: whether the layer has one; it is an input that is always 1.
+        reference: position of the reference completion.
+    """
+    if e.shape[2] == 1:
+        u = rank_one_moves(a, e, factors, work, reference)
+        total = torch.bmm(u, u.transpose(1, 2), out=work.take("gram", *_square_shape(a)))
+        if bias:
+            s = moves(e, factors, torch.empty_like(e), reference)
+            total.addcmul_(s, s.transpose(1, 2))
+        return total
+    inputs, k, size = centred_products(a, None, work, "inputs", reference)
+    total, m, power = centred_products(e, factors, work, "gram", reference)
+    # <de_i, de_j> (<a_i, a_j> + bias) + (m_i + m_j + |e_0|^2) <da_i, da_j> + m_i k_j + k_i m_j
+    side = torch.add(inputs, k, out=work.take("side", *inputs.shape))
+    total *= side.add_(k.transpose(1, 2) + (size + float(bias)))
+    total += torch.add(m.transpose(1, 2) + power, m, out=side).mul_(inputs)
+    total.addcmul_(m, k.transpose(1, 2))
+    return total.addcmul_(k, m.transpose(1, 2))
+
+
+def rank_one_moves(
+    a: torch.Tensor, e: torch.Tensor, factors: torch.Tensor | None, work: Workspace, reference: int
+) -> torch.Tensor:
+    """u_i of the weights of a layer with one output, (records, n, width in): no larger than its factors."""
+    return moves(a, e if factors is None else e * factors, work.take("moves", *a.shape), reference)
+
+
+def dots_with(x: torch.Tensor, reference: int) -> torch.Tensor:
+    """<x_i, x_0>, (records, n)."""
+    return torch.bmm(x, x[:, reference, :, None]).squeeze(2)
+
+
+def explicit_gram(g: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
+    """<u_i, u_j> of gradients that are there: (records, n, parameters), overwritten; clip factors (records, n)."""
+    g *= factors[:, :, None]
+    g[:, 1:] -= g[:, :1]
+    g[:, :1] = 0.0
+    return torch.bmm(g, g.transpose(1, 2))
+
+
+def squared_distances(
+    gram: torch.Tensor, left: Sequence[torch.Tensor] = (), right: Sequence[torch.Tensor] = ()
+) -> torch.Tensor:
+    """|u_i - u_j|^2 >= 0, shape (records, n, n), diagonal 0; ``gram`` is overwritten.
+
+    Args:
+        gram: <u_i, u_j>, (records, n, n), less the sum over ``left`` and ``right`` of l @ r^T.
+        left, right: terms of low rank, each (records, n, few). They cost nothing here: the squares need
+            one such product over all pairs anyway.
+    """
+    rank = sum(term.shape[2] for term in left)
+    # Rows of completions: columns of so few entries would be copied one by one.
+    rows, columns = (gram.new_empty(len(gram), rank + 2, gram.shape[1]) for _ in range(2))
+    for stack, terms in ((rows, left), (columns, right)):
+        first = 0
+        for term in terms:
+            last = first + term.shape[2]
+            stack[:, first:last] = term.transpose(1, 2)
+            first = last
+    half = gram.diagonal(dim1=1, dim2=2) + (rows[:, :rank] * columns[:, :rank]).sum(1)
+    half *= -0.5
+    rows[:, rank], rows[:, rank + 1] = half, 1.0
+    columns[:, rank], columns[:, rank + 1] = 1.0, half
+    squared = gram.baddbmm_(rows.transpose(1, 2), columns, beta=-2.0, alpha=-2.0).clamp_(min=0.0)
+    squared.diagonal(dim1=1, dim2=2).zero_()
+    return squared
+
+
+def pair_square(
+    e: torch.Tensor,
+    squares: torch.Tensor,
+    factors: torch.Tensor,
+    inputs: torch.Tensor,
+    k: torch.Tensor,
+    size: torch.Tensor,
+    reference: int,
+    work: Workspace,
+) -> torch.Tensor:
+    """|u_1|^2 of a layer where there are only two completions, (records,).
+
+    Args:
+        e: output errors, (records, 2, width out).
+        squares: |e_i|^2, (records, 2).
+        factors: clip factors, (records, 2, 1).
+        inputs: |a_1 - a_0|^2, (records or 1,).
+        k: <a_1 - a_0, a_0>, (records or 1,).
+        size: |a_0|^2, plus 1 for a bias, (records,).
+        reference: which of the two is a_0.
+        work: buffers.
+    """
+    shape, (own, other) = (len(e), e.shape[2]), (reference, 1 - reference)
+    scaled = torch.mul(e[:, other], factors[:, other], out=work.take("scaled", *shape))
+    moved = torch.addcmul(scaled, e[:, own], factors[:, own], value=-1.0, out=work.take("change", *shape))
+    square = squares[:, other] * factors[:, other, 0].square() * inputs
+    square.addcmul_(row_squares(moved), size)
+    return square.addcmul_(moved.mul_(scaled).sum(1), k, value=2.0)
+
+
+def row_squares(x: torch.Tensor) -> torch.Tensor:
+    """|x|^2 along the last dimension."""
+    return torch.linalg.vector_norm(x, dim=-1).square_()
+
+
+def _square_shape(x: torch.Tensor) -> tuple[int, int, int]:
+    return x.shape[0], x.shape[1], x.shape[1]

@@ -1,0 +1,35 @@
+"""The slowest engine, for models that no other can follow: one backward pass per completion."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from reticent.sensitivity.brute import Loss, borrowed, complete, cross_entropy, gradients
+from reticent.sensitivity.gram import Measured, clip_factors, explicit_gram, row_squares, squared_distances
+
+
+class SingleEngine:
+    """Distances between clipped gradients, from the gradients themselves."""
+
+    def __init__(self, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor) -> None:
+        """Prepare; arguments as for ``LayeredEngine``."""
+        self._model, self._loss, self._columns, self._values = model, loss or cross_entropy, columns, values
+        self._parameters = sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+    def bytes_per_record(self) -> int:
+        """Working memory of one record."""
+        return 3 * self._values.element_size() * len(self._values) * self._parameters
+
+    def refresh(self) -> None:
+        """Nothing is kept between steps."""
+
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
+        """Distances in units of the clip norm."""
+        n = len(self._values)
+        x = complete(features, self._columns, self._values)
+        with borrowed(self._model, self._values.dtype):
+            _, g = gradients(self._model, self._loss, x, labels.repeat_interleave(n, dim=0))
+        g = g.reshape(len(features), n, -1)
+        scale, norms = clip_factors(row_squares(g), clip)
+        return Measured(squared_distances(explicit_gram(g, scale)), norms)

@@ -1,0 +1,224 @@
+"""Which way of measuring may be believed for a model: the fastest one that agrees with brute force on it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent.errors import ReticentError, UnsupportedError
+from reticent.sensitivity.brute import Loss, Truth, borrowed, complete, cross_entropy, truth
+from reticent.sensitivity.dense import DenseEngine, dense_layers
+from reticent.sensitivity.gram import Measured
+from reticent.sensitivity.layered import LayeredEngine
+from reticent.sensitivity.single import SingleEngine
+
+_RECORDS, _LATER_RECORDS, _VALUES, _COMPANY = 3, 1, 6, 32
+
+
+class Route(StrEnum):
+    """A way of measuring, from the fastest to the slowest."""
+
+    DENSE = "dense"
+    """Hand-written passes for fully connected networks."""
+    LAYERED = "layered"
+    """Factors of known layers; ``torch.func`` for all other parameters."""
+    SINGLE = "single"
+    """The gradient of each completion, by one backward pass each: brute force itself."""
+
+
+class Engine(Protocol):
+    """What a route gives."""
+
+    def bytes_per_record(self) -> int:
+        """Working memory of one record; 0 where it is not known yet."""
+        ...
+
+    def refresh(self) -> None:
+        """Read the weights of this step."""
+        ...
+
+    def measure(self, features: torch.Tensor, labels: torch.Tensor, clip: float) -> Measured:
+        """Distances in units of the clip norm."""
+        ...
+
+
+def build(
+    route: Route, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor
+) -> Engine | None:
+    """The engine of a route in the dtype of ``values``, or None where the route does not fit the model."""
+    match route:
+        case Route.DENSE:
+            layers = dense_layers(model)
+            return DenseEngine(layers, loss, columns, values) if layers else None
+        case Route.LAYERED:
+            try:
+                return LayeredEngine(model, loss, columns, values)
+            except Exception:  # a module that cannot be copied; the next route needs no copy
+                return None
+        case Route.SINGLE:
+            return SingleEngine(model, loss, columns, values)
+
+
+@dataclass(frozen=True)
+class _Exam:
+    """A few records, and what brute force says about them.
+
+    Attributes:
+        features, labels: the records.
+        at: which of the attribute's values were taken.
+        dtype: in which precision.
+        shaken: whether the weights were moved.
+        truth: the result.
+    """
+
+    features: torch.Tensor
+    labels: torch.Tensor
+    at: torch.Tensor
+    dtype: torch.dtype
+    shaken: bool
+    truth: Truth
+
+    def shake(self) -> np.random.Generator | None:
+        """The same moves every time."""
+        return _shake(self.shaken)
+
+
+class Examiner:
+    """Compares engines with brute force on a few records of the batch at hand."""
+
+    def __init__(
+        self, model: nn.Module, loss: Loss | None, columns: torch.Tensor, values: torch.Tensor, memory: int
+    ) -> None:
+        """Prepare; ``values`` in double, ``memory`` in bytes for the gradients of brute force."""
+        self._model, self._loss, self._columns, self._values = model, loss, columns, values
+        self._rng = np.random.default_rng(0)
+        size = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        self._most = max(2, min(_VALUES, memory // max(1, 24 * size)))
+
+    def choose(self, features: torch.Tensor, labels: torch.Tensor) -> tuple[Route, torch.dtype]:
+        """The fastest route that agrees, and the precision in which the model runs.
+
+        The comparison is in double, at the weights of now and at weights a little beside them. Where the model
+        casts to its own precision inside, it is in that.
+
+        Raises:
+            ParameterError, NumericalError: the batch does not fit the model, or a gradient is not finite.
+            UnsupportedError: no gradient per record exists, or the model does not run on one record alone.
+        """
+        self._check_dense(features, labels)
+        try:
+            return self._choose(features, labels, torch.float64)
+        except _CannotRunError as error:
+            own = {p.dtype for p in self._model.parameters()}
+            if own != {torch.float32}:
+                raise UnsupportedError(str(error)) from None
+        try:
+            return self._choose(features, labels, torch.float32)
+        except _CannotRunError as error:
+            raise UnsupportedError(str(error)) from None
+
+    def agrees(self, engine: Engine, dtype: torch.dtype, features: torch.Tensor, labels: torch.Tensor) -> bool:
+        """Whether an engine in ``dtype`` agrees with brute force on a random record, at the weights of now.
+
+        Raises:
+            UnsupportedError: no gradient per record exists any more.
+        """
+        try:
+            return self._passes(engine, self._exam(features, labels, dtype, _LATER_RECORDS, shaken=False))
+        except _CannotRunError as error:
+            raise UnsupportedError(str(error)) from None
+
+    def _choose(self, features: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype) -> tuple[Route, torch.dtype]:
+        exams = [self._exam(features, labels, dtype, _RECORDS, shaken=False)]
+        # Weights beside those of now may be none that the model can have.
+        with contextlib.suppress(ReticentError, _CannotRunError):
+            exams.append(self._exam(features, labels, dtype, _RECORDS, shaken=True))
+        values = self._values.to(dtype)
+        for route in Route:
+            engine = build(route, self._model, self._loss, self._columns, values)
+            if engine is not None and all(self._passes(engine, exam) for exam in exams):
+                return route, dtype
+        raise AssertionError("brute force agrees with itself")
+
+    def _exam(
+        self, features: torch.Tensor, labels: torch.Tensor, dtype: torch.dtype, records: int, *, shaken: bool
+    ) -> _Exam:
+        rows = torch.from_numpy(self._rng.permutation(len(features))[:records]).to(features.device)
+        at = self._some_values().to(features.device)
+        x, y = features[rows], labels[rows]
+        company = features[:_COMPANY].to(dtype) if features.is_floating_point() else features[:_COMPANY]
+        with borrowed(self._model, dtype, _shake(shaken)):
+            try:
+                found = truth(
+                    self._model,
+                    self._loss or cross_entropy,
+                    complete(x, self._columns, self._values.to(dtype)[at]),
+                    y.repeat_interleave(len(at), dim=0),
+                    len(rows),
+                    (company, labels[:_COMPANY]),
+                )
+            except ReticentError:
+                raise
+            except Exception as error:  # whatever the model's own code raises
+                raise _CannotRunError(self._model, error) from None
+        return _Exam(x, y, at, dtype, shaken, found)
+
+    def _passes(self, engine: Engine, exam: _Exam) -> bool:
+        if isinstance(engine, SingleEngine):
+            return True
+        with borrowed(self._model, exam.dtype, exam.shake()), torch.no_grad():
+            try:
+                engine.refresh()
+                squared, norms = engine.measure(exam.features, exam.labels, exam.truth.scale)
+            except Exception:  # a route that does not fit is one that is not taken
+                return False
+            squared, norms = squared[:, exam.at][:, :, exam.at].double(), norms[:, exam.at].double()
+        absolute, relative = self._tolerance(exam.dtype)
+        near = torch.allclose(squared.sqrt(), exam.truth.distances, rtol=relative, atol=absolute)
+        return near and torch.allclose(norms, exam.truth.norms, rtol=relative, atol=absolute)
+
+    def _tolerance(self, dtype: torch.dtype) -> tuple[float, float]:
+        if dtype is torch.float64:
+            return 1e-7, 1e-6
+        return slack(self._model, dtype), 0.0
+
+    def _some_values(self) -> torch.Tensor:
+        """Positions of a few values, the two ends among them."""
+        n = len(self._values)
+        inner = self._rng.permutation(np.arange(1, n - 1))[: self._most - 2]
+        return torch.from_numpy(np.sort(np.concatenate([[0, n - 1], inner]).astype(np.int64)))
+
+    def _check_dense(self, features: torch.Tensor, labels: torch.Tensor) -> None:
+        """Name what does not fit a fully connected network, in the words of that engine."""
+        engine = build(Route.DENSE, self._model, self._loss, self._columns, self._values)
+        if engine is not None:
+            with torch.no_grad():
+                engine.refresh()
+                engine.measure(features[:1], labels[:1], 1.0)
+
+
+def slack(model: nn.Module, dtype: torch.dtype) -> float:
+    """What rounding may add to a distance over the clip norm: measured errors stay below half of it; no theorem."""
+    depth = sum(1 for p in model.parameters() if p.requires_grad)
+    return 64.0 * torch.finfo(dtype).eps * math.sqrt(depth)
+
+
+def _shake(shaken: bool) -> np.random.Generator | None:
+    return np.random.default_rng(1) if shaken else None
+
+
+class _CannotRunError(Exception):
+    """The model does not run on one record in the precision asked for."""
+
+    def __init__(self, model: nn.Module, error: Exception) -> None:
+        words = " ".join(str(error).split())
+        super().__init__(
+            f"{type(model).__name__} does not run on one record alone: {type(error).__name__}: {words[:200]}"
+        )

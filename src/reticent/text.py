@@ -1,0 +1,162 @@
+"""Words of strangers on a terminal and in a notebook; lines and tables that fit on one."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import math
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from difflib import get_close_matches
+from enum import Enum
+
+Column = tuple[str, list[str]]
+"""A heading, with its line breaks, and one cell for each row."""
+
+WIDTH = 80
+"""Characters in a line of what Python objects print."""
+
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+"""Categories of characters that act on a terminal or cannot be seen."""
+_LONGEST = 2000
+
+
+def printable(text: object, longest: int = _LONGEST) -> str:
+    r"""Text that may come from a file, for a terminal: one line, nothing that acts on the terminal.
+
+    Control characters (ESC among them), marks that change the direction of writing and lone surrogates become
+    escapes such as ``\x1b``. Text beyond ``longest`` characters is cut, with a sign that it was.
+    """
+    found = str(text)
+    cut = found if len(found) <= longest else found[: longest - 3] + "..."
+    return "".join(_escaped(c) if unicodedata.category(c) in HIDDEN else c for c in cut)
+
+
+def digits(x: float, count: int = 4, *, up: bool | None = None) -> str:
+    """``x`` with at most ``count`` significant digits: to the nearest, or to the side that a claim needs.
+
+    What floating point itself rounds, 1e-12 of ``x``, is not rounded again: 0.1 stays 0.1.
+
+    Args:
+        x: any number; one that is not finite is written as it is.
+        count: significant digits, fewer than 12.
+        up: True is never less than ``x``, for an upper bound; False never more, for a lower one.
+    """
+    if up is None or not math.isfinite(x):
+        return f"{x:.{count}g}"
+    way = Context(prec=count, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{float(way.create_decimal(f'{x:.12g}')):.{count}g}"
+
+
+def one_of(typed: object, names: Iterable[str]) -> str:
+    """Which names are allowed, and which of them was probably meant."""
+    known = list(names)
+    return f"one of {', '.join(known)}{did_you_mean(typed, known)}"
+
+
+def did_you_mean(typed: object, names: Iterable[str]) -> str:
+    """The nearest name as a question in brackets; nothing where none is near."""
+    meant = nearest(typed, names)
+    return "" if meant is None else f" (did you mean {meant}?)"
+
+
+def nearest(typed: object, names: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """The name that is spelt almost as ``typed``, whatever joins its words; None where nothing is near."""
+    plain, word = {_joined(name): name for name in names}, _joined(typed)
+    begun = [name for name in plain if len(word) > 2 and name.startswith(word)]
+    found = begun or get_close_matches(word, plain, 1, cutoff)
+    return plain[found[0]] if found else None
+
+
+def _joined(name: object) -> str:
+    return str(name)[:100].strip().lower().replace("_", "-").replace(" ", "-")
+
+
+def wrapped(line: str, width: int = WIDTH, indent: int = 0) -> list[str]:
+    """A sentence in lines of at most ``width``, cut between words; lines after the first are indented."""
+    more = " " * indent
+    found = textwrap.wrap(line, width, subsequent_indent=more, break_long_words=False, break_on_hyphens=False)
+    return found or [line]
+
+
+def blocks(
+    names: Sequence[Column], numbers: Sequence[Column], width: int = WIDTH, gap: int = 1
+) -> Iterator[list[Column]]:
+    """The columns of numbers, cut so that each block fits into ``width`` beside the columns of names."""
+    room = width + gap - sum(breadth(column) + gap for column in names)
+    block: list[Column] = []
+    for column in numbers:
+        if block and sum(breadth(known) + gap for known in [*block, column]) > room:
+            yield block
+            block = []
+        block.append(column)
+    yield block
+
+
+def breadth(column: Column) -> int:
+    """The characters that a column needs."""
+    return max(len(text) for text in (*column[0].split("\n"), *column[1]))
+
+
+def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Each note once, after the names that it is about unless it is about all.
+
+    Args:
+        notes: (name, notes) pairs; a name may occur again.
+    """
+    about: dict[str, dict[str, None]] = {}
+    everybody = set()
+    for name, own in notes:
+        everybody.add(name)
+        for note in own:
+            about.setdefault(note, {})[name] = None
+    return [note if len(names) == len(everybody) else f"{', '.join(names)}: {note}" for note, names in about.items()]
+
+
+def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
+    """Name, value and explanation in rows, escaped; values that are None are left out."""
+    cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    return f"<table><caption>{html.escape(printable(title))}</caption><tbody>{body}</tbody></table>"
+
+
+class Short:
+    """A dataclass with ``repr=False``, shown by the fields that differ from their defaults, in lines that fit."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{field.name}={_written(getattr(self, field.name))}"
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+            if field.default is dataclasses.MISSING or getattr(self, field.name) != field.default
+        ]
+        return "\n".join(wrapped(f"{type(self).__name__}({', '.join(shown)})", indent=2))
+
+
+class Brief:
+    """Shown in a few lines instead of every field; in a notebook too, escaped."""
+
+    def _lines(self) -> list[str]:
+        """The lines; what a stranger may have written in them is made harmless by ``Brief``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return "\n".join(part for line in self._lines() for part in wrapped(printable(line), indent=2))
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
+def _written(value: object) -> str:
+    """As in Python, on one line."""
+    return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value).replace("\n  ", " ")
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

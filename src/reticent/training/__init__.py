@@ -1,0 +1,27 @@
+"""DP-SGD runs and the ledger of what really ran."""
+
+from reticent.training.config import TrainConfig, load_config, parse_config
+from reticent.training.hooks import RunContext, Step, StepHook, StopTraining, Update
+from reticent.training.loop import FitRecord, Settings, fit
+from reticent.training.run import train
+from reticent.training.rundir import Run, load_run
+from reticent.training.trace import Trace, TraceShard
+
+__all__ = [
+    "FitRecord",
+    "Run",
+    "RunContext",
+    "Settings",
+    "Step",
+    "StepHook",
+    "StopTraining",
+    "Trace",
+    "TraceShard",
+    "TrainConfig",
+    "Update",
+    "fit",
+    "load_config",
+    "load_run",
+    "parse_config",
+    "train",
+]

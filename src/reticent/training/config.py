@@ -1,0 +1,334 @@
+"""What to train, as a strict configuration: unknown keys and wrong values end in one line."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from reticent.adversaries.attribute import Scope
+from reticent.errors import ArtifactError
+from reticent.io import yaml
+from reticent.mechanisms import Neighbouring, Sampler
+from reticent.records.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, first_problem
+from reticent.training.config_data import DataConfig
+from reticent.training.config_fields import Inside, Positive, Seed, Strict
+from reticent.training.config_models import ModelConfig
+
+
+class Optimiser(StrEnum):
+    """How noisy gradients move the weights; post-processing, so it does not touch the guarantee."""
+
+    SGD = "sgd"
+    ADAM = "adam"
+
+
+class Clipping(StrEnum):
+    """How the gradient of a record is brought to ``max_grad_norm``."""
+
+    FLAT = "flat"
+    """Shorter ones stay as they are."""
+    NORMALISE = "normalise"
+    """Each one that is not zero gets this length, in closed form; for one linear layer."""
+
+
+class Decay(StrEnum):
+    """How the learning rate falls after its warm-up."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    COSINE = "cosine"
+
+
+class TraceConfig(Strict):
+    """What to record for attacks on the run.
+
+    Attributes:
+        every: record every N-th step, from step 0.
+        masks: record which records each step used: needed by some audits, never to be published.
+    """
+
+    every: Annotated[int, Field(ge=1)] = 1
+    masks: bool = False
+
+
+class AugmentationConfig(Strict):
+    """Random views of images whose mean gradient is clipped as one; the guarantee is the same.
+
+    Attributes:
+        times: views of each record in each step.
+        flips: mirror each view with probability 1/2.
+        crop: move each view by up to so many pixels.
+    """
+
+    times: Annotated[int, Field(ge=1, le=1024)]
+    flips: bool = False
+    crop: Annotated[int, Field(ge=0, le=64)] = 0
+
+
+class SensitiveConfig(Strict):
+    """One attribute whose effect on the clipped gradients is recorded along the run; the record is private.
+
+    Attributes:
+        group: the attribute, as ``Dataset.group`` finds it.
+        scope: whose gradients are compared: the sampled records (a diagnostic), an audit set, or all.
+        records: for ``audit-set``: the first so many training records.
+        budget: stop before the recorded mask term exceeds this; fixed before training, it makes the
+            result a guarantee.
+        every: measure one step in so many; the others count with the most that clipping allows.
+    """
+
+    group: str
+    scope: Scope = Scope.SAMPLED_BATCH
+    records: Annotated[int, Field(ge=1)] | None = None
+    budget: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
+    every: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _audit_set_has_a_size(self) -> SensitiveConfig:
+        if (self.scope is Scope.AUDIT_SET) != (self.records is not None):
+            raise ValueError("records goes with scope audit-set")
+        if self.budget is not None and self.scope is Scope.SAMPLED_BATCH:
+            raise ValueError("budget goes with scope audit-set or whole-data")
+        return self
+
+
+class LearningRateConfig(Strict):
+    """How the learning rate changes along the run; post-processing, so it does not touch the guarantee.
+
+    Attributes:
+        decay: how it falls after the warm-up.
+        warmup: share of the steps over which it rises linearly to its full value.
+        final: share of the full value that is left at the last step.
+    """
+
+    decay: Decay = Decay.COSINE
+    warmup: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    final: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+
+
+class StageConfig(Strict):
+    """What changes from one step on; what is left out stays as it was.
+
+    Attributes:
+        at: number of the first step that it holds for, counted from 0.
+        noise_multiplier: noise standard deviation over the clip norm of this stage, on the sum.
+        noise_factor: in place of it, times the noise of the first step; with a ``target`` the only way.
+        max_grad_norm: clip norm (L2).
+        sample_rate, batch_size: whichever of the two the configuration gives.
+    """
+
+    at: Annotated[int, Field(ge=1, lt=MOST_STEPS)]
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
+    noise_factor: Positive | None = None
+    max_grad_norm: Positive | None = None
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _something_changes(self) -> StageConfig:
+        if self.model_fields_set <= {"at"}:
+            raise ValueError("must say what changes")
+        if self.noise_multiplier is not None and self.noise_factor is not None:
+            raise ValueError("only one of noise_multiplier and noise_factor may be given")
+        return self
+
+    @property
+    def changes_batches(self) -> bool:
+        """Whether records are drawn otherwise from here on."""
+        return self.sample_rate is not None or self.batch_size is not None
+
+    @property
+    def changes_noise(self) -> bool:
+        """Whether the noise is another from here on."""
+        return self.noise_multiplier is not None or self.noise_factor is not None
+
+
+_PARTNERS = {
+    "advantage": None,
+    "bayes_security": None,
+    "mu": None,
+    "success": "prior",
+    "tpr": "fpr",
+    "epsilon": "delta",
+    "reconstruction": "baseline",
+}
+
+
+class TargetConfig(Strict):
+    """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
+
+    Exactly one of ``advantage``, ``bayes_security``, ``mu``, ``success`` with ``prior``, ``tpr`` with ``fpr``,
+    ``epsilon`` with ``delta``, ``reconstruction`` with ``baseline``.
+
+    Attributes:
+        neighbouring: between which data sets.
+        adversary: who attacks; only the worst case bounds every attacker.
+    """
+
+    advantage: Inside | None = None
+    bayes_security: Inside | None = None
+    mu: Positive | None = None
+    success: Inside | None = None
+    prior: Inside | None = None
+    tpr: Inside | None = None
+    fpr: Inside | None = None
+    epsilon: Positive | None = None
+    delta: Inside | None = None
+    reconstruction: Inside | None = None
+    baseline: Inside | None = None
+    neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
+    adversary: Literal["worst-case", "relaxed", "mixed", "membership"] = "worst-case"
+
+    @model_validator(mode="after")
+    def _one_target(self) -> TargetConfig:
+        given = {name for name in self.model_fields_set if getattr(self, name) is not None}
+        given -= {"neighbouring", "adversary"}
+        targets = given & set(_PARTNERS)
+        if len(targets) != 1:
+            raise ValueError(f"exactly one of {', '.join(_PARTNERS)} must be given")
+        (name,) = targets
+        partner = _PARTNERS[name]
+        if given != {name} | ({partner} if partner else set()):
+            raise ValueError(f"{name} goes with {partner}" if partner else f"{name} stands alone")
+        return self
+
+
+class TrainConfig(Strict):
+    """One DP-SGD run.
+
+    Attributes:
+        noise_multiplier, target: exactly one; noise standard deviation over ``max_grad_norm``, on the sum,
+            or the risk that it must keep to.
+        max_grad_norm: clip norm (L2) of each record's gradient.
+        clipping: ``flat``, or ``normalise``: every gradient that is not zero gets the clip norm, whatever its length.
+        sample_rate, batch_size: exactly one; ``batch_size`` is the *expected* size under Poisson.
+        epochs, steps: exactly one; an epoch is ``1 / sample_rate`` steps, rounded up for the whole run.
+        divisor: what the noisy sum is divided by; default the expected batch size, which treats the
+            number of records as public.
+        records_per_user: the most records of one person in the data, as you state it; all of them are then protected
+            together. Nothing here counts them.
+        seed: of the initial weights and, with ``randomness: reproducible``, of masks and noise.
+        randomness: ``fresh`` (operating system, kept nowhere) or ``reproducible`` (from the seed, and
+            then no guarantee against who knows the seed).
+        learning_rate_schedule: how the learning rate changes; by default it does not.
+        average_last: release the mean of the weights over this share of the last steps, in place of the last
+            weights; post-processing too.
+        physical_batch_size: most records in one pass; memory only, the result does not depend on it
+            beyond rounding.
+        schedule: what changes along the run, fixed before it; see ``StageConfig``.
+        augmentation: views of each image; see ``AugmentationConfig``.
+    """
+
+    data: DataConfig
+    model: ModelConfig
+    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] | None = None
+    target: TargetConfig | None = None
+    max_grad_norm: Positive = 1.0
+    clipping: Clipping = Clipping.FLAT
+    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    batch_size: Annotated[int, Field(ge=1)] | None = None
+    epochs: Positive | None = None
+    steps: Annotated[int, Field(ge=1, le=MOST_STEPS)] | None = None
+    learning_rate: Annotated[float, Field(gt=0.0, le=1e30)]
+    learning_rate_schedule: LearningRateConfig | None = None
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    average_last: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    optimiser: Optimiser = Optimiser.SGD
+    sampler: Sampler = Sampler.POISSON
+    divisor: Positive | None = None
+    records_per_user: Annotated[int, Field(ge=1)] | None = None
+    seed: Seed = 0
+    randomness: Randomness = Randomness.FRESH
+    device: Annotated[str, Field(pattern=r"^(cpu|cuda(:\d+)?)$")] = "cpu"
+    physical_batch_size: Annotated[int, Field(ge=1)] = 1024
+    trace: TraceConfig | None = None
+    sensitive: SensitiveConfig | None = None
+    schedule: Annotated[tuple[StageConfig, ...], Field(max_length=MOST_STAGES - 1)] = ()
+    augmentation: AugmentationConfig | None = None
+
+    @field_validator("model", mode="before")
+    @classmethod
+    def _named_model(cls, model: object) -> object:
+        return {"kind": "custom", "name": model} if isinstance(model, str) else model
+
+    @model_validator(mode="after")
+    def _one_of_each(self) -> TrainConfig:
+        pairs = (("noise_multiplier", "target"), ("sample_rate", "batch_size"), ("epochs", "steps"))
+        for first, second in pairs:
+            if (getattr(self, first) is None) == (getattr(self, second) is None):
+                raise ValueError(f"exactly one of {first} and {second} must be given")
+        if self.sampler is Sampler.SHUFFLED and self.batch_size is None:
+            raise ValueError("sampler shuffled needs batch_size")
+        if self.sampler is Sampler.FIXED_SIZE and self.batch_size is None:
+            raise ValueError("sampler fixed-size needs batch_size")
+        if self.optimiser is Optimiser.ADAM and self.momentum:
+            raise ValueError("momentum is for optimiser sgd")
+        return self
+
+    @model_validator(mode="after")
+    def _normalised_gradients_are_linear(self) -> TrainConfig:
+        if self.clipping is Clipping.NORMALISE:
+            if self.model.kind not in ("logistic", "custom"):
+                raise ValueError("clipping: normalise is for one linear layer: model logistic")
+            if self.augmentation is not None or self.sensitive is not None:
+                raise ValueError("clipping: normalise goes with neither augmentation nor sensitive")
+        return self
+
+    @model_validator(mode="after")
+    def _schedule_fits(self) -> TrainConfig:
+        """A schedule that is proven: fixed before training, and no stage inside a pass over shuffled data."""
+        stages = self.schedule
+        if any(later.at <= first.at for first, later in pairwise(stages)):
+            raise ValueError("schedule: at must grow from stage to stage")
+        other = "batch_size" if self.sample_rate is not None else "sample_rate"
+        if any(getattr(stage, other) is not None for stage in stages):
+            raise ValueError(
+                f"schedule: {other} cannot be mixed with the other way of saying how many records are drawn"
+            )
+        if any(stage.changes_batches for stage in stages) and self.steps is None:
+            raise ValueError("schedule: steps must be given, not epochs, where the batches change")
+        if self.target is not None and any(stage.noise_multiplier is not None for stage in stages):
+            raise ValueError("schedule: with a target give noise_factor, not noise_multiplier")
+        if self.sampler is Sampler.SHUFFLED and any(stage.changes_batches or stage.changes_noise for stage in stages):
+            raise ValueError("schedule: with sampler shuffled only max_grad_norm may change")
+        if self.sensitive is not None and stages:
+            raise ValueError("schedule: sensitive is recorded for equal steps only")
+        if self.sensitive is not None and self.augmentation is not None:
+            raise ValueError("augmentation: sensitive is recorded without it only")
+        return self
+
+
+def parse_config(document: Any, where: str = "configuration") -> TrainConfig:
+    """Validate a configuration.
+
+    Raises:
+        ArtifactError: one line that names the key, the value and what is allowed.
+    """
+    if not isinstance(document, dict):
+        raise ArtifactError(f"{where}: must be a mapping of keys to values")
+    try:
+        return TrainConfig.model_validate(document)
+    except ValidationError as error:
+        raise ArtifactError(f"{where}: {first_problem(error)}") from None
+
+
+def load_config(path: Path) -> TrainConfig:
+    """Read a YAML configuration.
+
+    Raises:
+        ArtifactError: the file is missing, too large, not YAML, or not a valid configuration.
+    """
+    return parse_config(load_document(path), str(path))
+
+
+def load_document(path: Path) -> Any:
+    """The YAML document in a file, not yet validated.
+
+    Raises:
+        ArtifactError: the file is missing, too large, or not YAML.
+    """
+    return yaml.load_file(path)

@@ -1,0 +1,329 @@
+"""The training loop: real sampling, empty batches included, and a record of what it did."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from opacus.grad_sample import GradSampleModule
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.optim import Optimizer
+from torch.utils.hooks import RemovableHandle
+
+from reticent import _check
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import Sampler
+from reticent.mechanisms.gradients import Obstacle
+from reticent.records.run_ledger import StageRecord
+from reticent.training.augmentation import Augmentation
+from reticent.training.checkpoint import Checkpoint, Moving
+from reticent.training.factored import LinearModel
+from reticent.training.hooks import RunContext, Step, StepHook, StopTraining, Update, flat
+from reticent.training.model_form import head_of
+from reticent.training.models import check_private_model
+from reticent.training.optimiser import PrivateOptimizer
+from reticent.training.randomness import Source
+from reticent.training.stages import Stage, StageLog, batches_of
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of one DP-SGD run.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum, >= 0.
+        max_grad_norm: clip norm (L2).
+        sample_rate: inclusion probability per step (Poisson), in (0, 1].
+        divisor: what the noisy sum is divided by.
+        steps: noisy updates to take.
+        sampler: how batches are drawn.
+        batch_size: size of a batch, for samplers other than Poisson.
+        physical_batch_size: most records in one forward and backward pass.
+        stages: what changes later in the run.
+        augmentation: views of each record, whose mean gradient is clipped.
+        normalise: bring every gradient to the clip norm, in place of those that are longer.
+    """
+
+    noise_multiplier: float
+    max_grad_norm: float
+    sample_rate: float
+    divisor: float
+    steps: int
+    sampler: Sampler = Sampler.POISSON
+    batch_size: int | None = None
+    physical_batch_size: int = 1024
+    stages: tuple[Stage, ...] = ()
+    augmentation: Augmentation | None = None
+    normalise: bool = False
+
+    def __post_init__(self) -> None:
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        _check.rate(sample_rate=self.sample_rate)
+        _check.positive(divisor=self.divisor)
+        _check.count(steps=self.steps)
+        _check.count(physical_batch_size=self.physical_batch_size)
+
+
+@dataclass(frozen=True, slots=True)
+class FitRecord:
+    """What a loop did.
+
+    Attributes:
+        batch_sizes: realised records per step.
+        clipped: records per step whose gradient norm exceeded the clip norm.
+        stopped_early: a hook raised ``StopTraining``.
+        seconds: wall time.
+        stages: equal steps in order, as they were executed, where not all are equal.
+        factored: every gradient was taken as a product of what a linear layer got, one vector for each record, and of
+            what its output wanted.
+    """
+
+    batch_sizes: tuple[int, ...]
+    clipped: tuple[int, ...]
+    stopped_early: bool
+    seconds: float
+    stages: tuple[StageRecord, ...] = ()
+    factored: bool = False
+
+    @property
+    def steps(self) -> int:
+        """Noisy updates executed, those with an empty batch included."""
+        return len(self.batch_sizes)
+
+
+def fit(
+    context: RunContext,
+    settings: Settings,
+    optimiser: Callable[[list[nn.Parameter]], Optimizer],
+    sampling: Source,
+    noise: Source,
+    hooks: Sequence[StepHook] = (),
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> FitRecord:
+    """Train ``context.model`` in place with DP-SGD on the cross-entropy of its logits.
+
+    Args:
+        context: model, training records and what hooks see; must agree with ``settings``.
+        settings: noise, clipping, sampling.
+        optimiser: makes the optimizer of the trainable parameters (plain SGD, Adam, ...).
+        sampling: randomness of batches.
+        noise: randomness of noise.
+        hooks: observers; see ``reticent.training.hooks``.
+        progress: called with (steps done, steps planned) after each step.
+        checkpoint: where the run is kept now and then, and resumed from; not for shuffled epochs.
+
+    Raises:
+        UnsupportedError: the model has no per-record gradients (it mixes records, as BatchNorm does).
+        ParameterError: the records are empty or the batch larger than the data.
+    """
+    if len(context.train_features) == 0:
+        raise ParameterError("train_features", 0, "at least one record")
+    if settings.augmentation != context.augmentation:
+        raise ParameterError("augmentation", context.augmentation, f"that of the settings, {settings.augmentation}")
+    if settings.normalise != context.normalise:
+        raise ParameterError("normalise", context.normalise, f"that of the settings, {settings.normalise}")
+    if settings.augmentation is not None:
+        settings.augmentation.check(context.train_features)
+    check_private_model(context.model, context.train_features)
+    batches = batches_of(settings, sampling, len(context.train_features))
+    if checkpoint is not None and settings.sampler is Sampler.SHUFFLED:
+        raise UnsupportedError("a run over shuffled epochs cannot be resumed: leave out the checkpoint")
+    if checkpoint is not None and settings.stages:
+        raise UnsupportedError("a run with a schedule cannot be resumed: leave out the checkpoint")
+    layouts = _plain_layouts(context.model)
+    wrapped = GradSampleModule(context.model, loss_reduction="sum")
+    try:
+        loop = _Loop(context, settings, wrapped, _private(wrapped, settings, optimiser, noise), tuple(hooks))
+        loop.keep_in(checkpoint, (sampling, noise))
+        with warnings.catch_warnings():
+            # Opacus needs no gradient with respect to its input, which torch remarks on.
+            warnings.filterwarnings("ignore", message="Full backward hook is firing")
+            return loop.run(batches, progress)
+    finally:
+        wrapped.remove_hooks()
+        for handle in layouts:
+            handle.remove()
+        _forget_gradients(context.model)
+
+
+def _private(
+    model: nn.Module, settings: Settings, optimiser: Callable[[list[nn.Parameter]], Optimizer], noise: Source
+) -> PrivateOptimizer:
+    return PrivateOptimizer(
+        optimiser([p for p in model.parameters() if p.requires_grad]),
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        divisor=settings.divisor,
+        source=noise,
+    )
+
+
+class _Loop:
+    def __init__(
+        self,
+        context: RunContext,
+        settings: Settings,
+        model: GradSampleModule,
+        optimizer: PrivateOptimizer,
+        hooks: tuple[StepHook, ...],
+    ) -> None:
+        self.context, self.settings, self.model, self.optimizer, self.hooks = context, settings, model, optimizer, hooks
+        self.batch_sizes: list[int] = []
+        self.clipped: list[int] = []
+        self.ran = StageLog()
+        self.stages = {stage.at: stage for stage in settings.stages}
+        self.linear: LinearModel | None = None
+        if settings.augmentation is None:
+            with _undisturbed(model):
+                self.linear = LinearModel.of(context.model, context.train_features)
+        form = head_of(context.model)
+        if settings.normalise and (self.linear is None or isinstance(form, Obstacle) or not (form.known and form.last)):
+            raise UnsupportedError("clipping: normalise needs a model whose last layer is linear and trained alone")
+
+    def keep_in(self, checkpoint: Checkpoint | None, sources: tuple[Source, Source]) -> None:
+        """Keep what changes along the run, and go on from what was kept."""
+        self.checkpoint, self.sampling = checkpoint, sources[0]
+        inner = self.optimizer.original_optimizer
+        self.moving = Moving(self.context.model, inner, sources, self.hooks, self.batch_sizes, self.clipped)
+
+    def run(self, batches: Iterator[np.ndarray], progress: Progress | None) -> FitRecord:
+        started, stopped = time.perf_counter(), False
+        self.model.train()
+        self._call(lambda hook: hook.start(self.context))
+        done = self.checkpoint.restore(self.moving) if self.checkpoint is not None else 0
+        for index in range(done, self.settings.steps):
+            try:
+                self._step(index, next(batches))
+            except StopTraining:
+                stopped = True
+                break
+            if self.checkpoint is not None and (index + 1) % self.checkpoint.every == 0:
+                self.checkpoint.save(self.moving)
+            if progress is not None:
+                progress(index + 1, self.settings.steps)
+        self._call(lambda hook: hook.finish())
+        seconds = time.perf_counter() - started
+        counts, factored = (tuple(self.batch_sizes), tuple(self.clipped)), self.linear is not None
+        return FitRecord(*counts, stopped, seconds, self.ran.stages(), factored)
+
+    def _enter(self, index: int) -> None:
+        """Take over what changes at this step: loop and optimizer read it from here on."""
+        stage = self.stages.get(index)
+        if stage is None:
+            return
+        self.settings = stage.of(self.settings)
+        self.optimizer.noise_multiplier = stage.noise_multiplier
+        self.optimizer.max_grad_norm = stage.max_grad_norm
+        self.optimizer.expected_batch_size = stage.divisor
+
+    def _step(self, index: int, indices: np.ndarray) -> None:
+        self._enter(index)
+        where = torch.from_numpy(indices).to(self.context.train_features.device)
+        if self.hooks:
+            step = Step(index, indices, self.context.train_features[where], self.context.train_labels[where])
+            self._call(lambda hook: hook.before_step(step))
+        self._release(where)
+        norms, used = self.optimizer.take_norms(), self.optimizer
+        self.ran.add(self.settings, used.noise_multiplier, used.max_grad_norm, used.expected_batch_size)
+        self.batch_sizes.append(len(indices))
+        self.clipped.append(int((norms > self.settings.max_grad_norm).sum()))
+        if self.hooks:
+            gradient = flat([p.grad for p in self.optimizer.params])
+            self._call(lambda hook: hook.after_step(step, Update(gradient, norms)))
+
+    def _release(self, where: torch.Tensor) -> None:
+        """One noisy update. Large batches pass in pieces whose clipped gradients add up before the noise.
+
+        Memory is that of one piece: its records are copied when it is their turn.
+        """
+        views = self.settings.augmentation
+        pieces = where.split(max(1, self.settings.physical_batch_size // (views.times if views else 1)))
+        self.optimizer.zero_grad()
+        if self.linear is not None:
+            with _undisturbed(self.model, keep_random_state=False):
+                brought = self.linear.normalised if self.settings.normalise else self.linear.clipped
+                for piece in pieces:
+                    self.optimizer.accumulate(*brought(*self._records(piece), self.settings.max_grad_norm))
+            self.optimizer.release()
+            return
+        drawn = views.draw(self.sampling, len(where)) if views else torch.zeros(len(where))
+        draws = drawn.split(max(1, len(pieces[0])))
+        for piece, mine in zip(pieces[:-1], draws, strict=False):
+            self._backward(*self._records(piece), mine)
+            self.optimizer.signal_skip_step(True)
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+        self._backward(*self._records(pieces[-1]), draws[-1])
+        self.optimizer.step()
+
+    def _records(self, where: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.context.train_features[where], self.context.train_labels[where]
+
+    def _backward(self, features: torch.Tensor, labels: torch.Tensor, draws: torch.Tensor) -> None:
+        views = self.settings.augmentation
+        if len(labels) == 0:
+            # Poisson sampling may draw nobody: the sum is zero and the noise is still released.
+            for p in self.optimizer.params:
+                p.grad_sample = p.detach().new_zeros((0, *p.shape))
+            return
+        if views is None:
+            cross_entropy(self.model(features), labels, reduction="sum").backward()
+            return
+        many = labels.repeat_interleave(views.times)
+        cross_entropy(self.model(views.views(features, draws)), many, reduction="sum").backward()
+        views.average(self.optimizer.params)
+
+    def _call(self, what: Callable[[StepHook], None]) -> None:
+        if not self.hooks:
+            return
+        with _undisturbed(self.model):
+            for hook in self.hooks:
+                what(hook)
+
+
+def _plain_layouts(model: nn.Module) -> list[RemovableHandle]:
+    """Hand convolutions tensors in their plain order in memory.
+
+    Opacus 1.6.0 reads the input of ``nn.Conv2d`` with strides that hold for that order only. For a permuted tensor its
+    gradients of records are wrong; they mix records where those are not the outermost axis in memory.
+    """
+    kinds = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+    return [layer.register_forward_pre_hook(_plain) for layer in model.modules() if isinstance(layer, kinds)]
+
+
+def _plain(layer: nn.Module, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    return tuple(tensor.contiguous() for tensor in given)
+
+
+_plain.reticent_watches = True  # type: ignore[attr-defined]  # no number changes, so recorders let it pass
+
+
+@contextmanager
+def _undisturbed(model: GradSampleModule, keep_random_state: bool = True) -> Iterator[None]:
+    devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
+    model.disable_hooks()
+    try:
+        with torch.random.fork_rng(devices=devices, enabled=keep_random_state):
+            yield
+    finally:
+        model.enable_hooks()
+        model.train()
+
+
+def _forget_gradients(model: nn.Module) -> None:
+    """Leave a plain module: no per-record gradient may outlive the run."""
+    for p in model.parameters():
+        p.grad = None
+        for name in ("grad_sample", "summed_grad", "_forward_counter"):
+            if hasattr(p, name):
+                delattr(p, name)

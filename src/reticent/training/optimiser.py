@@ -1,0 +1,88 @@
+"""Opacus's optimizer with noise from our own sources and a record of what was clipped."""
+
+from __future__ import annotations
+
+import torch
+from opacus.optimizers import DPOptimizer
+from opacus.optimizers.optimizer import _check_processed_flag, _mark_as_processed
+from torch.optim import Optimizer
+
+from reticent.errors import NumericalError
+from reticent.training.randomness import Source
+
+
+class PrivateOptimizer(DPOptimizer):  # type: ignore[misc]
+    """Clips each record's gradient, sums, adds noise, divides by a constant, steps.
+
+    Clipping, accumulation and scaling are Opacus's. Noise is drawn in float64 for every coordinate on
+    its own and added before rounding to float32.
+
+    Args:
+        optimizer: moves the weights.
+        noise_multiplier: noise standard deviation over ``max_grad_norm``, on the sum.
+        max_grad_norm: clip norm (L2) over all parameters together.
+        divisor: what the noisy sum is divided by; not the realised batch size.
+        source: where noise comes from.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, *, noise_multiplier: float, max_grad_norm: float, divisor: float, source: Source
+    ) -> None:
+        super().__init__(
+            optimizer,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            expected_batch_size=divisor,
+            loss_reduction="mean",
+        )
+        self._source = source
+        self._norms: list[torch.Tensor] = []
+
+    def take_norms(self) -> torch.Tensor:
+        """Gradient norms before clipping since the last call, in the order of the records."""
+        norms, self._norms = self._norms, []
+        return torch.cat(norms) if norms else torch.zeros(0)
+
+    def clip_and_accumulate(self) -> None:
+        """Remember the norms, then clip and sum as Opacus does.
+
+        Raises:
+            NumericalError: a record's gradient is not finite: no factor would clip it, and one such record
+                would show in every weight.
+        """
+        parts = [g.detach().reshape(len(g), -1).to(torch.float32).norm(dim=1) for g in self.grad_samples if len(g)]
+        if parts:
+            self._keep(torch.stack(parts, dim=1).norm(dim=1))
+        super().clip_and_accumulate()
+
+    def accumulate(self, norms: torch.Tensor, sums: dict[torch.Tensor, torch.Tensor]) -> None:
+        """Take norms and clipped sums of some records that were computed without one gradient per record.
+
+        Raises:
+            NumericalError: as ``clip_and_accumulate``.
+        """
+        self._keep(norms)
+        for p in self.params:
+            p.summed_grad = sums[p] if p.summed_grad is None else p.summed_grad + sums[p]
+
+    def release(self) -> None:
+        """Noise on what was accumulated, one division, one step of the optimizer."""
+        self.add_noise()
+        for p in self.params:
+            p.grad /= self.expected_batch_size
+        self.original_optimizer.step()
+
+    def _keep(self, norms: torch.Tensor) -> None:
+        if not bool(torch.isfinite(norms).all()):
+            raise NumericalError("a record's gradient is not finite and cannot be clipped; nothing is released")
+        self._norms.append(norms)
+
+    def add_noise(self) -> None:
+        """Add independent noise of standard deviation ``noise_multiplier * max_grad_norm`` to every coordinate."""
+        std = self.noise_multiplier * self.max_grad_norm
+        draws = torch.from_numpy(self._source.normal(sum(p.numel() for p in self.params)))
+        for p, draw in zip(self.params, draws.split([p.numel() for p in self.params]), strict=True):
+            _check_processed_flag(p.summed_grad)
+            exact = p.summed_grad.detach().cpu().to(torch.float64) + std * draw.view_as(p)
+            p.grad = exact.to(p.dtype).to(p.device)
+            _mark_as_processed(p.summed_grad)

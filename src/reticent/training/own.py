@@ -1,0 +1,100 @@
+"""Training on a table of one's own: the configuration that goes with it, and the schema kept with the run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from reticent.data.own import SCHEMA_FILE, OwnTable
+from reticent.data.own_columns import MISSING
+from reticent.errors import ArtifactError, ParameterError
+from reticent.training.config import TrainConfig, parse_config
+from reticent.training.config_data import OWN
+from reticent.training.hooks import RunContext, Step, Update
+
+DEFAULTS: dict[str, Any] = {
+    "model": {"kind": "logistic"},
+    "target": {"epsilon": 3.0, "delta": 1e-5},
+    "epochs": 20,
+    "learning_rate": 0.5,
+}
+"""What is trained where a table is given without a configuration."""
+
+_BATCHES = 10
+
+
+def own_config(document: dict[str, Any] | None, table: OwnTable, sensitive: str | None, where: str) -> TrainConfig:
+    """The configuration of a run on ``table``.
+
+    Args:
+        document: a configuration without ``data``, or None for the defaults: logistic regression, epsilon at most 3
+            at delta 1e-5, 20 epochs of ten batches.
+        table: the records.
+        sensitive: a column whose effect on the model is recorded along the run, privately.
+        where: names the document in messages.
+
+    Raises:
+        ArtifactError: the document names other data, or is no configuration.
+        ParameterError: there is no such sensitive column, or its numbers may be missing.
+    """
+    fields = dict(DEFAULTS if document is None else document)
+    if "data" in fields and not (isinstance(fields["data"], dict) and "name" not in fields["data"]):
+        raise ArtifactError(f"{where}: data.name must be left out: the records come from --data")
+    if document is None:
+        fields["batch_size"] = max(1, len(table.dataset.train) // _BATCHES)
+    if sensitive is not None:
+        fields["sensitive"] = {"group": _measurable(table, sensitive)}
+    fields["data"] = {
+        **fields.get("data", {}),
+        "name": OWN,
+        "table": {
+            "file": table.file,
+            "file_sha256": table.file_sha256,
+            "schema_sha256": table.schema_sha256,
+            "derived": list(table.schema.derived),
+        },
+    }
+    return parse_config(fields, where)
+
+
+def _measurable(table: OwnTable, sensitive: str) -> str:
+    """The attribute to be measured. What is not changed with it, whether it is missing, would not be covered."""
+    names = {group.name for group in table.dataset.groups}
+    if sensitive in names and (sensitive.endswith(MISSING) or f"{sensitive} {MISSING}" in names):
+        raise ParameterError("sensitive", sensitive, "a column of numbers without missing: indicator")
+    return table.dataset.group(sensitive).name
+
+
+@dataclass
+class SchemaHook:
+    """Keeps the schema beside the weights, so that the run can encode its table again."""
+
+    table: OwnTable
+
+    def start(self, context: RunContext) -> None:
+        """Write the schema into the folder of the run.
+
+        Raises:
+            ParameterError: the run has no folder to keep the schema in.
+        """
+        if context.directory is None:
+            raise ParameterError("directory", None, "a folder: the schema is kept with the run")
+        (context.directory / SCHEMA_FILE).write_text(self.table.schema.to_json(), encoding="utf-8")
+
+    def before_step(self, step: Step) -> None:
+        """Nothing to do."""
+
+    def after_step(self, step: Step, update: Update) -> None:
+        """Nothing to do."""
+
+    def finish(self) -> None:
+        """Nothing to do."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Nothing to keep in a checkpoint."""
+        return {}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Nothing to put back."""

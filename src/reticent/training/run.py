@@ -1,0 +1,349 @@
+"""One configuration in, one run directory out."""
+
+from __future__ import annotations
+
+import math
+import platform
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.optim import SGD, Adam, Optimizer
+
+import reticent
+from reticent import _check
+from reticent.data import Dataset
+from reticent.errors import NumericalError, ParameterError
+from reticent.io.commitments import new_salt
+from reticent.mechanisms import Sampler
+from reticent.mechanisms.gradients import GradientsRecord
+from reticent.records.rules import word
+from reticent.records.run_ledger import (
+    DataRecord,
+    Diagnostics,
+    ParameterRecord,
+    Randomness,
+    RunLedger,
+    RunWarning,
+    Seeds,
+    Utility,
+)
+from reticent.sensitivity import SensitiveAttribute
+from reticent.training import rundir
+from reticent.training.checkpoint import Checkpoint
+from reticent.training.config import Optimiser, TrainConfig
+from reticent.training.features import feature_note, has_length
+from reticent.training.hooks import RunContext, StepHook
+from reticent.training.loop import FitRecord, Progress, Settings, fit
+from reticent.training.model_form import recognised
+from reticent.training.models import build_model
+from reticent.training.own import SchemaHook
+from reticent.training.randomness import SeededSource, Source, Stream, SystemSource, torch_seed
+from reticent.training.sensitive import SensitivityFileHook
+from reticent.training.setup import divided, load_dataset, make_settings
+from reticent.training.smoothing import WeightAverage, follow
+from reticent.training.trace import TraceRecorder
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+_EVALUATION_BATCH = 4096
+_REHEARSED = 4
+
+
+def train(
+    config: TrainConfig,
+    out: Path | str,
+    progress: Progress | None = None,
+    hooks: Sequence[StepHook] = (),
+    dataset: Dataset | None = None,
+    checkpoint: Path | str | None = None,
+    checkpoint_every: int = 100,
+    sign: Ed25519PrivateKey | None = None,
+) -> rundir.Run:
+    """Train with DP-SGD and write a run directory.
+
+    The guarantee of the result is that of ``run.ledger.mechanism()``, for the weights of every step.
+    It does not cover the ledger's diagnostics, nor a trace with masks, nor the choice of the settings
+    if that was made by looking at results on the same records. Noise is added in floating point: the
+    guarantee is that of the mechanism in real numbers.
+
+    Args:
+        config: what to train.
+        out: the run directory; must not exist.
+        progress: called with (steps done, steps planned).
+        hooks: observers; see ``reticent.training.hooks``.
+        dataset: the records, if they are loaded already; must be what ``config.data`` names.
+        checkpoint: a file in which the run is kept now and then; if it exists, the run goes on from there. It is
+            private, and deleted when the run is complete. Not with a trace, a sensitive attribute or shuffled epochs.
+        checkpoint_every: steps between two writes.
+        sign: a private key that signs the run when it ends: whoever edits its folder later cannot.
+
+    Raises:
+        ArtifactError: ``out`` exists or cannot be written.
+        ParameterError, DataError, UnsupportedError: the configuration cannot be carried out.
+        NumericalError: a gradient or a weight became infinite; nothing is written.
+    """
+    out = Path(out)
+    rundir.refuse_existing(out)
+    device = _device(config.device)
+    ours = all(type(hook).__module__.startswith("reticent.") for hook in hooks)  # another's may change what is trained
+    encoded_here = ours and (dataset is None or _is_of_table(dataset, config, hooks))
+    dataset = load_dataset(config.data) if dataset is None else _as_named(dataset, config)
+    settings = make_settings(config, len(dataset.train))
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config)).to(device)
+    kept = _checkpoint(checkpoint, checkpoint_every, config, dataset)
+    with nullcontext() if kept is None else kept.held():
+        with rundir.new_run(out, sign) as directory:
+            context = _context(model, dataset, settings, device, directory)
+            average = [] if config.average_last is None else [WeightAverage(config.average_last)]
+            every = (*hooks, *_configured_hooks(config, dataset), *average)
+            make = _optimiser(config, settings.steps)
+            record = fit(context, settings, make, *_sources(config), every, progress, kept)
+            if record.steps == 0:
+                raise ParameterError("hooks", [type(h).__name__ for h in hooks], "hooks that allow at least one step")
+            for mean in average:
+                mean.install()
+            _check_finite(model)
+            form = recognised(model, dataset, config, record, encoded_here=encoded_here)
+            rundir.write_run(directory, _ledger(config, dataset, settings, model, context, record, form), model)
+        if kept is not None:
+            kept.path.unlink(missing_ok=True)
+    return rundir.load_run(out)
+
+
+def rehearse(config: TrainConfig, dataset: Dataset, settings: Settings) -> tuple[int, float]:
+    """A few steps whose result is thrown away: how many coordinates are trained, and seconds for one step.
+
+    Args:
+        config: what would be trained.
+        dataset: its records.
+        settings: of the run; only its first steps are taken.
+
+    Raises:
+        ParameterError, UnsupportedError: as ``train``.
+    """
+    model = build_model(config.model, dataset.feature_shape, dataset.classes, _initial_seed(config))
+    model = model.to(_device(config.device))
+    few = replace(settings, steps=min(_REHEARSED, settings.steps), stages=())
+    context = _context(model, dataset, few, _device(config.device), None)
+    ends = [time.perf_counter()]
+    make = _optimiser(config, few.steps)
+    fit(context, few, make, SystemSource(), SystemSource(), progress=lambda *_: ends.append(time.perf_counter()))
+    later = ends[1:] if len(ends) > 2 else ends  # the first step warms up
+    return sum(p.numel() for p in model.parameters() if p.requires_grad), (later[-1] - later[0]) / (len(later) - 1)
+
+
+def _checkpoint(path: Path | str | None, every: int, config: TrainConfig, dataset: Dataset) -> Checkpoint | None:
+    if path is None:
+        return None
+    belongs = {"config": config.model_dump(mode="json"), "data": dataset.content_hash, "versions": _versions()}
+    return Checkpoint(Path(path), _check.count(checkpoint_every=every), belongs)
+
+
+def _as_named(dataset: Dataset, config: TrainConfig) -> Dataset:
+    wanted = config.data.features
+    if wanted is not None and feature_note(wanted) not in dataset.notes:
+        raise ParameterError("dataset", dataset.name, "one whose features were computed as data.features says")
+    length = config.data.normalise_features
+    if length is not None and not has_length(dataset, length):
+        raise ParameterError(
+            "dataset", dataset.name, "one whose features data.normalise_features brought to one length"
+        )
+    return dataset
+
+
+def _is_of_table(dataset: Dataset, config: TrainConfig, hooks: Sequence[StepHook]) -> bool:
+    """Whether these records are those that a schema made of the table in the configuration."""
+    named = config.data.table
+    tables = [hook.table for hook in hooks if isinstance(hook, SchemaHook)]
+    if named is None or len(tables) != 1:
+        return False
+    (table,) = tables
+    stated = named.file_sha256, named.schema_sha256, named.derived
+    if stated != (table.file_sha256, table.schema_sha256, table.schema.derived):
+        return False
+    made = divided(table.dataset, config.data)
+    return made.content_hash == dataset.content_hash and _columns(made) == _columns(dataset)
+
+
+def _columns(dataset: Dataset) -> list[tuple[str, str, tuple[int, ...]]]:
+    return [(group.name, group.kind, group.columns) for group in dataset.groups]
+
+
+def _configured_hooks(config: TrainConfig, dataset: Dataset) -> list[StepHook]:
+    hooks: list[StepHook] = []
+    if config.trace is not None:
+        hooks.append(TraceRecorder(config.trace))
+    if config.sensitive is not None:
+        attribute = SensitiveAttribute.from_group(dataset.group(config.sensitive.group))
+        hooks.append(SensitivityFileHook(config.sensitive, attribute))
+    return hooks
+
+
+def accuracy_and_loss(model: nn.Module, features: torch.Tensor, labels: torch.Tensor) -> tuple[float, float]:
+    """Share of records classified correctly, and mean cross-entropy; the model is left in its mode."""
+    training = model.training
+    model.eval()
+    correct, loss = 0, 0.0
+    with torch.no_grad():
+        for x, y in zip(features.split(_EVALUATION_BATCH), labels.split(_EVALUATION_BATCH), strict=True):
+            logits = model(x)
+            correct += int((logits.argmax(dim=1) == y).sum())
+            loss += float(cross_entropy(logits, y, reduction="sum"))
+    model.train(training)
+    return correct / len(labels), loss / len(labels)
+
+
+def _context(
+    model: nn.Module, dataset: Dataset, settings: Settings, device: torch.device, directory: Path | None
+) -> RunContext:
+    return RunContext(
+        model=model,
+        dataset=dataset,
+        train_features=torch.from_numpy(dataset.features[dataset.train]).to(device),
+        train_labels=torch.from_numpy(dataset.labels[dataset.train]).to(device),
+        max_grad_norm=settings.max_grad_norm,
+        noise_multiplier=settings.noise_multiplier,
+        sample_rate=settings.sample_rate,
+        divisor=settings.divisor,
+        planned_steps=settings.steps,
+        directory=directory,
+        augmentation=settings.augmentation,
+        normalise=settings.normalise,
+    )
+
+
+def _check_finite(model: nn.Module) -> None:
+    if not all(bool(torch.isfinite(p).all()) for p in model.parameters()):
+        raise NumericalError("training diverged: a weight is not finite; lower learning_rate or noise_multiplier")
+
+
+def _device(name: str) -> torch.device:
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ParameterError("device", name, "cpu: torch finds no CUDA device here")
+    return torch.device(name)
+
+
+def _initial_seed(config: TrainConfig) -> int:
+    return torch_seed(config.seed, Stream.INITIALISATION)
+
+
+def _sources(config: TrainConfig) -> tuple[Source, Source]:
+    if config.randomness is Randomness.FRESH:
+        return SystemSource(), SystemSource()
+    return SeededSource(config.seed, Stream.SAMPLING), SeededSource(config.seed, Stream.NOISE)
+
+
+def _optimiser(config: TrainConfig, steps: int) -> Callable[[list[nn.Parameter]], Optimizer]:
+    def make(parameters: list[nn.Parameter]) -> Optimizer:
+        optimizer: Optimizer
+        if config.optimiser is Optimiser.ADAM:
+            optimizer = Adam(parameters, lr=config.learning_rate)
+        else:
+            optimizer = SGD(parameters, lr=config.learning_rate, momentum=config.momentum)
+        if config.learning_rate_schedule is not None:
+            follow(optimizer, config.learning_rate_schedule, steps)
+        return optimizer
+
+    return make
+
+
+def _ledger(
+    config: TrainConfig,
+    dataset: Dataset,
+    settings: Settings,
+    model: nn.Module,
+    context: RunContext,
+    record: FitRecord,
+    form: GradientsRecord,
+) -> RunLedger:
+    train_accuracy, _ = accuracy_and_loss(model, context.train_features, context.train_labels)
+    return RunLedger(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        config=config.model_dump(mode="json"),
+        data=_data_record(dataset, settings),
+        sampler=settings.sampler,
+        noise_multiplier=settings.noise_multiplier,
+        max_grad_norm=settings.max_grad_norm,
+        sample_rate=settings.sample_rate,
+        expected_batch_size=settings.sample_rate * len(dataset.train),
+        divisor=settings.divisor,
+        steps=record.steps,
+        planned_steps=settings.steps,
+        records_per_user=config.records_per_user,
+        num_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
+        parameters=tuple(ParameterRecord(name=n, shape=tuple(p.shape)) for n, p in model.named_parameters()),
+        optimiser=config.optimiser.value,
+        device=word(_device_name(config.device)),
+        randomness=config.randomness,
+        seeds=_seeds(config, dataset),
+        utility=_utility(model, dataset, context.train_features.device),
+        diagnostics=Diagnostics(
+            batch_sizes=record.batch_sizes,
+            clipped=record.clipped,
+            train_accuracy=train_accuracy,
+            seconds=record.seconds,
+        ),
+        versions=_versions(),
+        warnings=_warnings(config, settings, record),
+        stages=record.stages,
+        gradients=form,
+    ).sealed()
+
+
+def _data_record(dataset: Dataset, settings: Settings) -> DataRecord:
+    return DataRecord(
+        name=dataset.name,
+        source=dataset.source,
+        content_hash=dataset.content_hash,
+        salt=new_salt(),
+        dataset_size=len(dataset.train),
+        test_size=len(dataset.test),
+        feature_shape=dataset.feature_shape,
+        classes=dataset.classes,
+        notes=(*dataset.notes, *(() if settings.augmentation is None else (settings.augmentation.note,))),
+    )
+
+
+def _seeds(config: TrainConfig, dataset: Dataset) -> Seeds:
+    known = config.seed if config.randomness is Randomness.REPRODUCIBLE else None
+    return Seeds(initialisation=config.seed, split=dataset.split_seed, sampling=known, noise=known)
+
+
+def _utility(model: nn.Module, dataset: Dataset, device: torch.device) -> Utility:
+    if len(dataset.test) == 0:
+        return Utility(test_accuracy=None, test_loss=None)
+    features = torch.from_numpy(dataset.features[dataset.test]).to(device)
+    accuracy, loss = accuracy_and_loss(model, features, torch.from_numpy(dataset.labels[dataset.test]).to(device))
+    return Utility(test_accuracy=accuracy, test_loss=loss if math.isfinite(loss) else None)
+
+
+def _warnings(config: TrainConfig, settings: Settings, record: FitRecord) -> tuple[RunWarning, ...]:
+    cases = (
+        (0.0 in (settings.noise_multiplier, *(stage.noise_multiplier for stage in record.stages)), RunWarning.NO_NOISE),
+        (config.randomness is Randomness.REPRODUCIBLE, RunWarning.REPRODUCIBLE_NOISE),
+        (settings.sampler is Sampler.SHUFFLED, RunWarning.SHUFFLED_NOT_POISSON),
+        (settings.sampler is Sampler.FIXED_SIZE, RunWarning.FIXED_SIZE_NOT_POISSON),
+        (config.divisor is None or config.sample_rate is None, RunWarning.SIZE_TREATED_AS_PUBLIC),
+        (record.stopped_early, RunWarning.STOPPED_EARLY),
+        (config.data.table is not None and bool(config.data.table.derived), RunWarning.SCHEMA_FROM_RECORDS),
+    )
+    return tuple(warning for applies, warning in cases if applies)
+
+
+def _device_name(name: str) -> str:
+    return f"{name} ({torch.cuda.get_device_name(name)})" if name.startswith("cuda") else name
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("torch", "opacus", "numpy", "scipy")}
+    return {"reticent": reticent.__version__, "python": platform.python_version(), **packages}

@@ -1,0 +1,364 @@
+"""The run directory: written whole or not at all, read with suspicion."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors.torch import save as save_tensors
+from torch import nn
+
+from reticent.adversaries.attribute import SensitivityRecord
+from reticent.data import Dataset
+from reticent.data.own import SCHEMA_FILE, Schema, find_table
+from reticent.errors import ArtifactError, DataError
+from reticent.io import strict
+from reticent.records.run_ledger import RunLedger, Sha256, first_problem
+from reticent.signing.envelope import RUN
+from reticent.signing.provenance import SIGNATURE, sealed
+from reticent.training.config import TrainConfig, parse_config
+from reticent.training.config_data import OWN
+from reticent.training.config_models import CustomConfig
+from reticent.training.models import build_model
+from reticent.training.sensitive import SENSITIVITY, parse_sensitivity
+from reticent.training.setup import divided, find_dataset
+from reticent.training.trace import INDEX, Reader, Trace, check_tensors, parse_index, parse_tensors
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+MANIFEST = "manifest.json"
+LEDGER = "ledger.json"
+WEIGHTS = "weights.safetensors"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}){0,3}")
+_LARGEST_MANIFEST = 8 << 20
+_LARGEST_LEDGER = 64 << 20
+_LARGEST_INDEX = 8 << 20
+_HEADER_BYTES = 1 << 20
+_LARGEST_SCHEMA = 8 << 20
+_MOST_FILES = 50_000
+
+
+class FileRecord(BaseModel):
+    """One file of a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: Sha256
+
+
+class Manifest(BaseModel):
+    """What a complete run holds; written last, so its presence marks completeness."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    schema_: Literal["reticent.run/1"] = Field(default="reticent.run/1", alias="schema")
+    files: Annotated[dict[str, FileRecord], Field(max_length=_MOST_FILES)]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        path: the directory.
+        ledger: what really ran.
+        manifest: the files with their checksums.
+    """
+
+    path: Path
+    ledger: RunLedger
+    manifest: Manifest
+
+    @property
+    def config(self) -> TrainConfig:
+        """The configuration that the run was asked for."""
+        return parse_config(self.ledger.config, f"{self.path}/{LEDGER}: config")
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The final weights by parameter name, in the order of ``ledger.parameters``, checked against it.
+
+        Raises:
+            ArtifactError: the file is corrupt or disagrees with the ledger.
+        """
+        shapes = {p.name: (p.shape, torch.float32) for p in self.ledger.parameters}
+        content = self._read(WEIGHTS, 4 * sum(_size(p.shape) for p in self.ledger.parameters) + _HEADER_BYTES)
+        tensors = parse_tensors(content, WEIGHTS)
+        check_tensors(tensors, shapes, WEIGHTS)
+        return {name: tensors[name] for name in shapes}
+
+    def model(self, build: Callable[[tuple[int, ...], int], nn.Module] | None = None) -> nn.Module:
+        """The trained model, in evaluation mode.
+
+        Args:
+            build: the class of a model of your own, which is called as in training. The name in the run is not
+                imported: the run may be a stranger's.
+
+        Raises:
+            ArtifactError: configuration and weights do not fit each other, or the model is somebody's own.
+        """
+        weights, data, config = self.weights(), self.ledger.data, self.config.model
+        if isinstance(config, CustomConfig):
+            if build is None:
+                raise ArtifactError(f"{self.path}: the model is {config.name}: import it and call run.model(build=...)")
+            model = build(data.feature_shape, data.classes)
+            if {name: tuple(p.shape) for name, p in model.named_parameters()} != _shapes(weights):
+                raise ArtifactError(f"{self.path}: the weights do not fit this model")
+            model.load_state_dict(weights, strict=False)
+            return model.eval()
+        # Shapes first, without memory: a forged configuration may name a model that no machine holds.
+        with torch.device("meta"):
+            model = build_model(config, data.feature_shape, data.classes, seed=0)
+        if {name: tuple(p.shape) for name, p in model.named_parameters()} != _shapes(weights):
+            raise ArtifactError(f"{self.path}: the weights do not fit the model of the configuration")
+        model.load_state_dict(weights, assign=True)
+        return model.eval()
+
+    def dataset(self, mine: Dataset | None = None) -> Dataset:
+        """The data set with the split of the run.
+
+        A table of one's own is looked for by its name under ``$RETICENT_DATA``, in the current folder and beside the
+        run, and must have the fingerprint of the run.
+
+        Args:
+            mine: a data set of your own that was handed to ``train``; it is compared with the run.
+
+        Raises:
+            DataError: it is not the one that the run used, or is not found; the text says what to do.
+        """
+        wanted, config = self.ledger.data.content_hash, self.config.data
+        found = mine if mine is not None else self._own() if config.name == OWN else find_dataset(config, wanted)
+        if found is None or found.content_hash != wanted:
+            hint = "" if mine is not None else "; if you handed them to train(dataset=mine), call run.dataset(mine)"
+            raise DataError(f"{config.name}: records or split differ from those of the run {self.path}{hint}")
+        return found
+
+    def _own(self) -> Dataset:
+        table = self.config.data.table
+        if table is None:
+            raise DataError("the records were handed to train(dataset=mine) and lie in no file: call run.dataset(mine)")
+        content = self._read(SCHEMA_FILE, _LARGEST_SCHEMA)
+        if hashlib.sha256(content).hexdigest() != table.schema_sha256:
+            raise ArtifactError(f"{self.path}/{SCHEMA_FILE}: is not the schema of the configuration")
+        schema = Schema.from_json(content, f"{self.path}/{SCHEMA_FILE}")
+        root = os.environ.get("RETICENT_DATA")
+        folders = [*([Path(root).expanduser()] if root else []), Path.cwd(), self.path.resolve().parent]
+        found = find_table(table.file, table.file_sha256, schema, folders).dataset
+        return divided(found, self.config.data)
+
+    def trace(self) -> Trace | None:
+        """Weights and released gradients per step, or None where none were recorded.
+
+        Raises:
+            ArtifactError: the trace does not belong to the ledger of this run.
+        """
+        if INDEX not in self.manifest.files:
+            return None
+        index = parse_index(self._read(INDEX, _LARGEST_INDEX))
+        if index.num_parameters != self.ledger.num_parameters or index.dataset_size != self.ledger.data.dataset_size:
+            raise ArtifactError(f"{INDEX}: does not fit the ledger")
+        return Trace(index, _RunReader(self))
+
+    def sensitivity(self) -> SensitivityRecord | None:
+        """What was recorded about one attribute, or None where nothing was. Private."""
+        if SENSITIVITY not in self.manifest.files:
+            return None
+        return parse_sensitivity(self._read(SENSITIVITY, _HEADER_BYTES).decode("utf-8", "replace"), SENSITIVITY)
+
+    def file(self, name: str, limit: int) -> bytes:
+        """A file that a hook wrote, after checking size and checksum.
+
+        Raises:
+            ArtifactError: there is none, or it is larger than ``limit`` bytes, or corrupt.
+        """
+        return self._read(name, limit)
+
+    def _read(self, name: str, limit: int) -> bytes:
+        record = self.manifest.files.get(name)
+        if record is None:
+            raise ArtifactError(f"{self.path}: has no file {name}")
+        if record.bytes > limit:
+            raise ArtifactError(f"{self.path}/{name}: {record.bytes} bytes, more than the {limit} that it may have")
+        return _checked(self.path, name, record)
+
+
+class _RunReader(Reader):
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __call__(self, name: str, limit: int) -> bytes:
+        return self._run.file(name, limit)
+
+
+def load_run(path: Path | str) -> Run:
+    """Open a run directory.
+
+    Manifest, ledger and the presence and size of every file are checked here; checksums of weights and
+    trace are compared when they are read. Nothing in the directory is executed or unpickled, and no
+    file outside it is opened.
+
+    Raises:
+        ArtifactError: no complete run lies there, or something in it is corrupt or hostile.
+    """
+    path = Path(path)
+    manifest = _load_manifest(path)
+    _refuse_links(path)
+    for name, record in manifest.files.items():
+        _check_entry(path, name, record)
+    if not {LEDGER, WEIGHTS} <= set(manifest.files):
+        raise ArtifactError(f"{path}: {MANIFEST} lacks {LEDGER} or {WEIGHTS}")
+    if manifest.files[LEDGER].bytes > _LARGEST_LEDGER:
+        raise ArtifactError(f"{path}/{LEDGER}: too large")
+    ledger = RunLedger.from_json(_checked(path, LEDGER, manifest.files[LEDGER]), f"{path}/{LEDGER}")
+    if sum(_size(p.shape) for p in ledger.parameters) < ledger.num_parameters:
+        raise ArtifactError(f"{path}/{LEDGER}: num_parameters exceeds the parameters listed")
+    return Run(path, ledger, manifest)
+
+
+def refuse_existing(path: Path) -> None:
+    """Nothing that existed is overwritten.
+
+    Raises:
+        ArtifactError: something lies at ``path``.
+    """
+    if path.is_symlink() or path.exists():
+        raise ArtifactError(f"{path} already exists; choose another --out, nothing is overwritten")
+
+
+def check_files(path: Path) -> None:
+    """Compare every file of a run with its record, and find those that it does not name.
+
+    Raises:
+        ArtifactError: a file differs, is missing, or was added.
+    """
+    manifest = _load_manifest(path)
+    for name, record in manifest.files.items():
+        _check_entry(path, name, record)
+        if strict.sha256_file(path / name) != record.sha256:
+            raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: changed after the run")
+    there = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
+    for name in sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE}):
+        raise ArtifactError(f"{path}/{name}: is not a file of the run: added after it ended")
+
+
+@contextmanager
+def new_run(path: Path, sign: Ed25519PrivateKey | None = None) -> Iterator[Path]:
+    """A folder to write into, which becomes ``path`` in one rename once the block ends without error.
+
+    After an error nothing is left behind; after a crash only a hidden ``.NAME.partial-*`` folder, which
+    ``load_run`` refuses because it has no manifest.
+
+    Args:
+        path: where the run will lie.
+        sign: signs the manifest, and so every file, when the run ends.
+
+    Raises:
+        ArtifactError: the folder cannot be made.
+    """
+    path = Path(os.path.abspath(path))
+    refuse_existing(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.partial-", dir=path.parent))
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot create run directory ({error.strerror})") from None
+    try:
+        with strict.writing(path):
+            yield partial
+            _write_manifest(partial)
+            if sign is not None:
+                strict.write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
+            refuse_existing(path)
+            os.rename(partial, path)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def write_run(directory: Path, ledger: RunLedger, model: nn.Module) -> None:
+    """Write ledger and weights into the folder of ``new_run``."""
+    tensors = {name: p.detach().cpu().contiguous() for name, p in model.named_parameters()}
+    (directory / WEIGHTS).write_bytes(save_tensors(tensors))
+    (directory / LEDGER).write_text(ledger.to_json(), encoding="utf-8")
+    (directory / LEDGER).chmod(0o600)  # it holds the salt, and what was computed from the records
+
+
+def _write_manifest(directory: Path) -> None:
+    files = {}
+    for file in sorted(p for p in directory.rglob("*") if p.is_file()):
+        with file.open("rb") as stream:
+            os.fsync(stream.fileno())
+        name = file.relative_to(directory).as_posix()
+        files[name] = FileRecord(bytes=file.stat().st_size, sha256=strict.sha256_file(file))
+    text = strict.dumps(Manifest(files=files).model_dump(mode="json", by_alias=True))
+    strict.write_atomic(directory / MANIFEST, text.encode())
+
+
+def _load_manifest(path: Path) -> Manifest:
+    file = path / MANIFEST
+    if not path.is_dir():
+        raise ArtifactError(f"{path}: no run directory")
+    if not file.is_file() or file.is_symlink():
+        raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
+    content = strict.read_bytes(file, _LARGEST_MANIFEST, follow=False)
+    document = strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
+    try:
+        return Manifest.model_validate(document)
+    except ValidationError as error:
+        raise ArtifactError(f"{file}: {first_problem(error)}") from None
+
+
+def _refuse_links(path: Path) -> None:
+    """Not even one that the manifest does not list: whoever copies or archives the folder would follow it."""
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            if os.path.islink(os.path.join(folder, name)):
+                raise ArtifactError(f"{path}: {name} is a link, which a run must not hold")
+
+
+def _check_entry(path: Path, name: str, record: FileRecord) -> None:
+    if not _NAME.fullmatch(name) or ".." in name:
+        raise ArtifactError(f"{path}/{MANIFEST}: {name!r} is no allowed file name")
+    current = path
+    for part in name.split("/"):
+        current = current / part
+        try:
+            mode = current.lstat().st_mode
+        except OSError:
+            raise ArtifactError(f"{path}: half written: {name} is missing") from None
+        if stat.S_ISLNK(mode):
+            raise ArtifactError(f"{path}/{name}: is a link, which a run must not hold")
+    if not stat.S_ISREG(mode):
+        raise ArtifactError(f"{path}/{name}: is not a plain file")
+    if current.stat().st_size != record.bytes:
+        raise ArtifactError(f"{path}/{name}: {current.stat().st_size} bytes, the manifest says {record.bytes}")
+
+
+def _checked(path: Path, name: str, record: FileRecord) -> bytes:
+    """The bytes of a file, which are those of the manifest."""
+    _check_entry(path, name, record)
+    content = strict.read_bytes(path / name, record.bytes, follow=False)
+    if hashlib.sha256(content).hexdigest() != record.sha256:
+        raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
+    return content
+
+
+def _shapes(weights: dict[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in weights.items()}
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for n in shape:
+        size *= n
+    return size

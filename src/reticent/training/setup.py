@@ -1,0 +1,129 @@
+"""From a configuration to records and settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from reticent import data
+from reticent.data import Dataset
+from reticent.data.purchase import load_purchase100, purchase100_files
+from reticent.errors import DataError, ParameterError
+from reticent.mechanisms import Mechanism, Sampler
+from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.records.run_ledger import MOST_STEPS
+from reticent.training.augmentation import Augmentation
+from reticent.training.config import Clipping, TargetConfig, TrainConfig
+from reticent.training.config_data import OWN, DataConfig
+from reticent.training.features import extracted, normalised
+from reticent.training.loop import Settings
+from reticent.training.stages import release_of, staged
+from reticent.training.target import calibrated_noise
+
+
+def load_dataset(config: DataConfig) -> Dataset:
+    """The data set with the split that the configuration asks for.
+
+    Raises:
+        ParameterError: an unknown name, or a split that leaves one side empty.
+        DataError: a file is missing or corrupt, or the records are the user's own.
+    """
+    if config.name == OWN:
+        raise DataError("records of your own: say reticent train --data FILE --label COLUMN, or train(dataset=mine)")
+    return divided(data.load(config.name), config)
+
+
+def find_dataset(config: DataConfig, content_hash: str) -> Dataset | None:
+    """The data set of a run by its fingerprint, or None; of Purchase-100 every copy in its folder is looked at.
+
+    Raises:
+        ParameterError, DataError: as ``load_dataset``.
+    """
+    copies = purchase100_files() if config.name == "purchase-100" else []
+    loaders: list[Callable[[], Dataset]] = [partial(data.load, config.name)]
+    loaders += [partial(load_purchase100, file) for file in copies]
+    for load in loaders:
+        dataset = divided(load(), config)
+        if dataset.content_hash == content_hash:
+            return dataset
+    return None
+
+
+def divided(dataset: Dataset, config: DataConfig) -> Dataset:
+    """``dataset`` with the split, the size and the features that the configuration asks for."""
+    if config.train_fraction is not None:
+        dataset = dataset.split(config.train_fraction, config.split_seed)
+    if config.train_size is not None:
+        dataset = dataset.subset(config.train_size)
+    return normalised(extracted(dataset, config.features), config.normalise_features)
+
+
+def make_settings(config: TrainConfig, dataset_size: int) -> Settings:
+    """Noise, rates, divisor and steps for ``dataset_size`` training records.
+
+    A target is turned into noise here, by certified calibration of the run as it is planned.
+
+    Raises:
+        UnreachableError: no noise meets the target.
+        ParameterError: the batch is larger than the data.
+    """
+    rate = _sample_rate(config, dataset_size)
+    steps = _steps(config, rate, dataset_size)
+    views = config.augmentation
+    planned = Settings(
+        noise_multiplier=1.0 if config.noise_multiplier is None else config.noise_multiplier,
+        max_grad_norm=config.max_grad_norm,
+        sample_rate=rate,
+        divisor=config.divisor if config.divisor is not None else rate * dataset_size,
+        steps=steps,
+        sampler=config.sampler,
+        batch_size=config.batch_size,
+        physical_batch_size=config.physical_batch_size,
+        normalise=config.clipping is Clipping.NORMALISE,
+        augmentation=None if views is None else Augmentation(views.times, views.flips, views.crop),
+    )
+    noise = (
+        planned.noise_multiplier if config.target is None else _calibrated(config, config.target, planned, dataset_size)
+    )
+    return staged(config, replace(planned, noise_multiplier=noise), dataset_size)
+
+
+def planned_release(config: TrainConfig, dataset_size: int) -> Mechanism:
+    """What a run of ``config`` releases if all its steps run.
+
+    Raises:
+        UnreachableError, ParameterError: as ``make_settings``.
+    """
+    settings = make_settings(config, dataset_size)
+    return release_of(settings, _batches(config, settings), config.records_per_user)
+
+
+def _calibrated(config: TrainConfig, target: TargetConfig, planned: Settings, dataset_size: int) -> float:
+    """The least noise of the first step with which the whole run, as it is planned with noise 1, meets the target."""
+    release = release_of(staged(config, planned, dataset_size), _batches(config, planned), config.records_per_user)
+    return calibrated_noise(target, release)
+
+
+def _batches(config: TrainConfig, settings: Settings) -> int | None:
+    """Batches of a pass over shuffled data; the last one, which may be smaller, is kept."""
+    return math.ceil((1.0 - 1e-9) / settings.sample_rate) if config.sampler is Sampler.SHUFFLED else None
+
+
+def _sample_rate(config: TrainConfig, dataset_size: int) -> float:
+    if config.sample_rate is not None:
+        return config.sample_rate
+    if config.batch_size is None or config.batch_size > dataset_size:
+        raise ParameterError("batch_size", config.batch_size, f"at most the {dataset_size} training records")
+    return config.batch_size / dataset_size
+
+
+def _steps(config: TrainConfig, rate: float, dataset_size: int) -> int:
+    if config.steps is not None:
+        return config.steps
+    if config.epochs is None:
+        raise ParameterError("epochs", None, "given, or steps")
+    if config.sampler is Sampler.SHUFFLED and config.batch_size is not None:
+        rate = 1.0 / -(-dataset_size // config.batch_size)  # the last batch of a pass is kept
+    return epochs_to_steps(config.epochs, rate, MOST_STEPS)

@@ -1,0 +1,156 @@
+"""Noise, sample rate and clip norm that change along a run: stages, each from one step to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reticent import _check
+from reticent.errors import ParameterError
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Sampler
+from reticent.records.run_ledger import StageRecord
+from reticent.training.batches import draw_batches
+from reticent.training.randomness import Source
+
+if TYPE_CHECKING:
+    from reticent.training.config import TrainConfig
+    from reticent.training.loop import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Settings that hold from one step on, in place of those before.
+
+    Attributes:
+        at: number of the first step, from 0.
+        noise_multiplier, max_grad_norm, sample_rate, divisor, batch_size: as in ``Settings``.
+    """
+
+    at: int
+    noise_multiplier: float
+    max_grad_norm: float
+    sample_rate: float
+    divisor: float
+    batch_size: int | None
+
+    def __post_init__(self) -> None:
+        _check.count(at=self.at)
+        _check.non_negative(noise_multiplier=self.noise_multiplier)
+        _check.positive(max_grad_norm=self.max_grad_norm)
+        _check.positive(divisor=self.divisor)
+        _check.rate(sample_rate=self.sample_rate)
+
+    def of(self, settings: Settings) -> Settings:
+        """``settings`` as they are in this stage."""
+        return replace(
+            settings,
+            noise_multiplier=self.noise_multiplier,
+            max_grad_norm=self.max_grad_norm,
+            sample_rate=self.sample_rate,
+            divisor=self.divisor,
+            batch_size=self.batch_size,
+        )
+
+
+def staged(config: TrainConfig, settings: Settings, dataset_size: int) -> Settings:
+    """``settings`` with the stages of the configuration, each with what it does not change from the one before.
+
+    Raises:
+        ParameterError: a stage begins after the last step, or its batch is larger than the data.
+    """
+    stages: list[Stage] = []
+    now, base = settings, settings.noise_multiplier
+    for asked in config.schedule:
+        if asked.at >= settings.steps:
+            raise ParameterError("schedule.at", asked.at, f"below {settings.steps}, the number of steps")
+        noise = asked.noise_multiplier
+        if asked.noise_factor is not None:
+            noise = base * asked.noise_factor
+        rate, batch = asked.sample_rate, asked.batch_size
+        if batch is not None:
+            if batch > dataset_size:
+                raise ParameterError("schedule.batch_size", batch, f"at most the {dataset_size} training records")
+            rate = batch / dataset_size
+        rate = now.sample_rate if rate is None else rate
+        stage = Stage(
+            asked.at,
+            now.noise_multiplier if noise is None else noise,
+            now.max_grad_norm if asked.max_grad_norm is None else asked.max_grad_norm,
+            rate,
+            config.divisor if config.divisor is not None else rate * dataset_size,
+            now.batch_size if batch is None else batch,
+        )
+        stages.append(stage)
+        now = stage.of(settings)
+    return replace(settings, stages=tuple(stages))
+
+
+def batches_of(settings: Settings, source: Source, dataset_size: int) -> Iterator[np.ndarray]:
+    """An endless stream of batches, drawn in each stage with its own rate or size."""
+
+    def drawn(now: Settings) -> Iterator[np.ndarray]:
+        return draw_batches(now.sampler, source, dataset_size, now.sample_rate, now.batch_size)
+
+    parts = [(0, settings), *((stage.at, stage.of(settings)) for stage in settings.stages)]
+    if all((s.sample_rate, s.batch_size) == (settings.sample_rate, settings.batch_size) for _, s in parts):
+        return drawn(settings)
+    lengths = [later - first for (first, _), (later, _) in pairwise(parts)]
+    begun = (islice(drawn(now), length) for (_, now), length in zip(parts, lengths, strict=False))
+    return chain(chain.from_iterable(begun), drawn(parts[-1][1]))
+
+
+def release_of(settings: Settings, batches_per_epoch: int | None, records_per_user: int | None = None) -> Mechanism:
+    """What the run would release as it is planned; one mechanism where its steps are equal or shuffled."""
+    starts = [(0, settings), *((stage.at, stage.of(settings)) for stage in settings.stages)]
+    ends = [at for at, _ in starts[1:]] + [settings.steps]
+    parts = tuple(
+        DPSGD(
+            now.noise_multiplier,
+            now.sample_rate,
+            end - at,
+            sampler=now.sampler,
+            batches_per_epoch=batches_per_epoch,
+            records_per_user=records_per_user,
+        )
+        for (at, now), end in zip(starts, ends, strict=True)
+    )
+    if settings.sampler is Sampler.SHUFFLED or len(parts) == 1:  # with shuffled batches only the clip norm may change
+        return replace(parts[0], steps=settings.steps)
+    return Ledger(parts)
+
+
+class StageLog:
+    """What ran, step by step, as equal stages."""
+
+    def __init__(self) -> None:
+        self._stages: list[StageRecord] = []
+
+    def add(self, settings: Settings, noise_multiplier: float, max_grad_norm: float, divisor: float) -> None:
+        """Count one step; noise, norm and divisor are those that the optimizer really used."""
+        rate = settings.sample_rate
+        last = self._stages[-1] if self._stages else None
+        if last is not None and (last.noise_multiplier, last.max_grad_norm, last.sample_rate, last.divisor) == (
+            noise_multiplier,
+            max_grad_norm,
+            rate,
+            divisor,
+        ):
+            self._stages[-1] = last.model_copy(update={"steps": last.steps + 1})
+            return
+        self._stages.append(
+            StageRecord(
+                steps=1,
+                noise_multiplier=noise_multiplier,
+                max_grad_norm=max_grad_norm,
+                sample_rate=rate,
+                divisor=divisor,
+            )
+        )
+
+    def stages(self) -> tuple[StageRecord, ...]:
+        """The stages, in order; none where all steps are equal."""
+        return tuple(self._stages) if len(self._stages) > 1 else ()

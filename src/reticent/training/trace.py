@@ -1,0 +1,229 @@
+"""Record weights and released gradients of each step, for attacks that read a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from reticent.errors import ArtifactError
+from reticent.io import strict
+from reticent.records.run_ledger import first_problem
+from reticent.training.config import TraceConfig
+from reticent.training.hooks import RunContext, Step, Update, flat
+
+FOLDER = "trace"
+INDEX = f"{FOLDER}/trace.json"
+_SHARD_BYTES = 64 << 20
+_HEADER_BYTES = 1 << 16
+
+
+class ShardRecord(BaseModel):
+    """One file of a trace: ``count`` recorded steps."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    file: Annotated[str, Field(pattern=r"^trace/steps-\d{5,}\.safetensors$")]
+    count: Annotated[int, Field(ge=1)]
+
+
+class TraceIndex(BaseModel):
+    """What a trace holds; the file ``trace/trace.json``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    schema_: Literal["reticent.trace/1"] = Field(default="reticent.trace/1", alias="schema")
+    every: Annotated[int, Field(ge=1)]
+    num_parameters: Annotated[int, Field(ge=1)]
+    dataset_size: Annotated[int, Field(ge=1)]
+    masks: bool
+    shards: tuple[ShardRecord, ...]
+
+    def largest_shard(self, count: int) -> int:
+        """Bytes that a shard of ``count`` steps may have."""
+        row = 8 * self.num_parameters + 8 + (-(-self.dataset_size // 8) if self.masks else 0)
+        return count * row + _HEADER_BYTES
+
+
+@dataclass(frozen=True)
+class TraceShard:
+    """Consecutive recorded steps.
+
+    Attributes:
+        steps: step numbers, int64, shape (k,).
+        weights: weights at which the gradients of each step were computed, float32, shape (k, d), in
+            the order of ``model.parameters()``.
+        gradients: what each step released: (sum of clipped gradients + noise) / divisor, shape (k, d).
+        masks: which training records each step used, bool, shape (k, N), or None if not recorded.
+    """
+
+    steps: np.ndarray
+    weights: torch.Tensor
+    gradients: torch.Tensor
+    masks: np.ndarray | None
+
+
+class TraceRecorder:
+    """The hook that writes ``trace/`` into a run directory."""
+
+    def __init__(self, config: TraceConfig) -> None:
+        self._config = config
+        self._rows: list[tuple[int, torch.Tensor, torch.Tensor, np.ndarray | None]] = []
+        self._before: torch.Tensor | None = None
+        self._shards: list[ShardRecord] = []
+
+    def start(self, context: RunContext) -> None:
+        """Make the folder.
+
+        Raises:
+            ArtifactError: the run has no folder.
+        """
+        if context.directory is None:
+            raise ArtifactError("a trace needs a run directory")
+        self._directory, self._context = context.directory, context
+        (self._directory / FOLDER).mkdir()
+        self._size = sum(p.numel() for p in context.model.parameters() if p.requires_grad)
+        self._rows_per_shard = max(1, _SHARD_BYTES // (8 * self._size))
+
+    def before_step(self, step: Step) -> None:
+        """Copy the weights of this step."""
+        if step.index % self._config.every == 0:
+            self._before = flat([p for p in self._context.model.parameters() if p.requires_grad]).cpu()
+
+    def after_step(self, step: Step, update: Update) -> None:
+        """Keep what the step released."""
+        if self._before is None:
+            return
+        self._rows.append((step.index, self._before, update.gradient.cpu(), self._mask(step.indices)))
+        self._before = None
+        if len(self._rows) == self._rows_per_shard:
+            self._flush()
+
+    def finish(self) -> None:
+        """Write what is left and the index."""
+        self._flush()
+        index = TraceIndex(
+            every=self._config.every,
+            num_parameters=self._size,
+            dataset_size=len(self._context.train_features),
+            masks=self._config.masks,
+            shards=tuple(self._shards),
+        )
+        text = strict.dumps(index.model_dump(mode="json", by_alias=True))
+        (self._directory / INDEX).write_text(text, encoding="utf-8")
+
+    def _mask(self, indices: np.ndarray) -> np.ndarray | None:
+        if not self._config.masks:
+            return None
+        bits = np.zeros(len(self._context.train_features), dtype=bool)
+        bits[indices] = True
+        return np.packbits(bits)
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        steps, weights, gradients, masks = zip(*self._rows, strict=True)
+        tensors = {
+            "steps": torch.tensor(steps, dtype=torch.int64),
+            "weights": torch.stack(weights),
+            "gradients": torch.stack(gradients),
+        }
+        if self._config.masks:
+            tensors["masks"] = torch.from_numpy(np.stack(masks))
+        name = f"{FOLDER}/steps-{len(self._shards):05d}.safetensors"
+        (self._directory / name).write_bytes(save_tensors(tensors))
+        self._shards.append(ShardRecord(file=name, count=len(self._rows)))
+        self._rows = []
+
+
+class Trace:
+    """A recorded run, read shard by shard.
+
+    Iterating yields ``TraceShard`` objects in the order of training; each file's checksum is compared
+    when it is read.
+
+    Raises:
+        ArtifactError: on reading, where a shard is missing, corrupt or not what the index says.
+    """
+
+    def __init__(self, index: TraceIndex, read: Reader) -> None:
+        self.index, self._read = index, read
+
+    def __len__(self) -> int:
+        """Number of recorded steps."""
+        return sum(shard.count for shard in self.index.shards)
+
+    def __iter__(self) -> Iterator[TraceShard]:
+        for shard in self.index.shards:
+            yield self._load(shard)
+
+    def _load(self, shard: ShardRecord) -> TraceShard:
+        content = self._read(shard.file, self.index.largest_shard(shard.count))
+        tensors = parse_tensors(content, shard.file)
+        d, n, k = self.index.num_parameters, self.index.dataset_size, shard.count
+        shapes: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+            "steps": ((k,), torch.int64),
+            "weights": ((k, d), torch.float32),
+            "gradients": ((k, d), torch.float32),
+        }
+        if self.index.masks:
+            shapes["masks"] = ((k, -(-n // 8)), torch.uint8)
+        check_tensors(tensors, shapes, shard.file)
+        masks = np.unpackbits(tensors["masks"].numpy(), axis=1, count=n).astype(bool) if self.index.masks else None
+        return TraceShard(tensors["steps"].numpy(), tensors["weights"], tensors["gradients"], masks)
+
+
+class Reader:
+    """Reads one file of a run after checking its size and checksum; see ``reticent.training.rundir``."""
+
+    def __call__(self, name: str, limit: int) -> bytes:
+        """Bytes of the file ``name``; at most ``limit``."""
+        raise NotImplementedError
+
+
+def parse_index(content: bytes) -> TraceIndex:
+    """Read ``trace.json``.
+
+    Raises:
+        ArtifactError: it is not a trace index.
+    """
+    document = strict.loads(content, INDEX)
+    try:
+        return TraceIndex.model_validate(document)
+    except ValidationError as error:
+        raise ArtifactError(f"{INDEX}: {first_problem(error)}") from None
+
+
+def parse_tensors(content: bytes, where: str) -> dict[str, torch.Tensor]:
+    """Parse safetensors.
+
+    Raises:
+        ArtifactError: the bytes are no safetensors file.
+    """
+    try:
+        return dict(load_tensors(content))
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ArtifactError(f"{where}: not a safetensors file ({' '.join(str(error).split())})") from None
+
+
+def check_tensors(
+    tensors: dict[str, torch.Tensor], shapes: dict[str, tuple[tuple[int, ...], torch.dtype]], where: str
+) -> None:
+    """Compare names, shapes and types, and refuse numbers that are not finite.
+
+    Raises:
+        ArtifactError: something differs.
+    """
+    if set(tensors) != set(shapes):
+        raise ArtifactError(f"{where}: holds {sorted(tensors)[:4]}, expected {sorted(shapes)[:4]}")
+    for name, (shape, dtype) in shapes.items():
+        found = tensors[name]
+        if tuple(found.shape) != shape or found.dtype != dtype:
+            raise ArtifactError(f"{where}: {name} is {found.dtype} {tuple(found.shape)}, expected {dtype} {shape}")
+        if not bool(torch.isfinite(found).all()):
+            raise ArtifactError(f"{where}: {name} holds a number that is not finite")

@@ -1,0 +1,5 @@
+"""Watch any training loop: ``with rt.watch(model, optimizer, loader) as ledger:``.
+
+What is seen becomes a ledger (``reticent.records.watched_run``); what cannot be seen is unknown there and gets the
+safe answer.
+"""

@@ -1,0 +1,81 @@
+"""What a program declares to ``watch``, held against what is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from reticent.errors import ParameterError
+from reticent.records.watched_run import Drawn, SamplerRecord, Source
+from reticent.text import one_of
+from reticent.watching import models, optimisers
+
+_CLIPPINGS = ("flat", "per-layer", "adaptive", "automatic")
+
+
+def innermost(optimizer: Any) -> Any:
+    """The optimizer inside wrappers of other libraries, such as that of accelerate."""
+    while hasattr(optimizer, "optimizer") and not optimisers.is_private(optimizer):
+        optimizer = optimizer.optimizer
+    return optimizer
+
+
+def check_together(model: Any, optimizer: Any) -> None:
+    """Refuse an optimizer that cannot be the one that moves this model.
+
+    Raises:
+        ParameterError: it is none, has no parameter of the model, or is not the private one.
+    """
+    bare = models.bare(model)
+    if not isinstance(bare, nn.Module):
+        raise ParameterError("model", type(model).__name__, "a torch module, bare or wrapped by Opacus")
+    kind = type(optimizer).__name__
+    wrapped = any(hasattr(p, "summed_grad") for p in bare.parameters())
+    if wrapped and not optimisers.is_private(optimizer):
+        raise ParameterError("optimizer", kind, "the private one that make_private returned for this model")
+    if optimizer is None:
+        return
+    if not hasattr(optimizer, "param_groups"):
+        raise ParameterError("optimizer", kind, "an optimizer of torch or Opacus")
+    own = {id(p) for p in bare.parameters()}
+    if own and not any(id(p) in own for group in optimizer.param_groups for p in group["params"]):
+        raise ParameterError("optimizer", kind, "the one that has the parameters of this model")
+
+
+def clipping(said: str | None, optimizer: Any) -> tuple[Any, Source]:
+    """How the loop clips, and who says so.
+
+    Args:
+        said: what the program declares.
+        optimizer: Opacus's, or None.
+
+    Raises:
+        ParameterError: it is unknown, or contradicts the optimizer.
+    """
+    if said is not None and said not in _CLIPPINGS:
+        raise ParameterError("clipping", said, one_of(said, _CLIPPINGS))
+    seen = "unknown" if optimizer is None else optimisers.clipping_of(optimizer)
+    if seen != "unknown":
+        if said not in (None, seen):
+            raise ParameterError("clipping", said, f"what the optimizer does, {seen}, or left out")
+        return seen, Source.SEEN
+    if said is not None:
+        return said, Source.DECLARED
+    # A loop of one's own declares its clipping with the noise multiplier: noise over the norm of clipping.
+    return ("flat", Source.DECLARED) if optimizer is None else ("unknown", Source.UNKNOWN)
+
+
+def sampler(said: str | None, seen: SamplerRecord) -> Drawn | None:
+    """How the program says that records are drawn.
+
+    Raises:
+        ParameterError: it is unknown, or contradicts the loader.
+    """
+    if said is None:
+        return None
+    if said not in (Drawn.POISSON, Drawn.SHUFFLED, Drawn.FIXED_SIZE):
+        raise ParameterError("sampler", said, "poisson, fixed-size or shuffled, or left out")
+    if seen.drawn not in (Drawn.UNKNOWN, said):
+        raise ParameterError("sampler", said, f"what the loader does, {seen.drawn}, or left out")
+    return Drawn(said)

@@ -1,0 +1,57 @@
+"""A callback for the Hugging Face Trainer: ``Trainer(..., callbacks=[watch := WatchCallback()])``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import TrainerCallback
+
+from reticent.errors import ParameterError
+from reticent.records.watched_run import WatchedRun
+from reticent.watching.session import Watch
+
+
+class WatchCallback(TrainerCallback):
+    """Watches what the Trainer really does, from the first step to the last.
+
+    The model is the one inside the Trainer; make it private before (Opacus with ``wrap_model=False``), and hand the
+    private optimizer to the Trainer. After training ``rt.certify(callback)``.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Args: ``options`` are keywords of ``rt.watch``."""
+        self._options = options
+        self._watch: Watch | None = None
+
+    @property
+    def ledger(self) -> WatchedRun:
+        """What was seen.
+
+        Raises:
+            ParameterError: nothing was trained, or training has not ended.
+        """
+        if self._watch is None:
+            raise ParameterError("ledger", None, "read after trainer.train()")
+        return self._watch.ledger
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Begin to watch; in the Trainer model, optimizer and loader are ready now."""
+        loader = kwargs.get("train_dataloader")
+        options = {"draws_ahead": True, "trainer_step": int(state.global_step), **self._options}
+        self._watch = Watch(kwargs["model"], kwargs["optimizer"], loader, **options)
+        self._watch.__enter__()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> Any:
+        """End training where a further step would exceed ``stop_at``."""
+        control.should_training_stop |= self._watch is not None and self._watch.should_stop
+        return control
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """Print the risk so far with the loss."""
+        if self._watch is not None and logs is not None and len(self._watch) and "loss" in logs:
+            logs |= {name.replace("/", "_"): value for name, value in self._watch.risk().metrics().items()}
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Write the ledger."""
+        if self._watch is not None:
+            self._watch.__exit__(None, None, None)

@@ -1,0 +1,87 @@
+"""Convolutions whose input lies in memory in an order that Opacus misreads.
+
+For the gradients of records at an ``nn.Conv2d``, Opacus 1.6.0 (``unfold2d``) walks through the memory of the padded
+input as if it were in plain order. Where it is not, as with ``torch.channels_last``, it multiplies with wrong numbers:
+
+- Gradients of records in memory: they are wrong. Each is still made of its own record, and clipped, as long as records
+  are the outermost axis in memory; where they are not, records mix, and clipping bounds nothing.
+- Ghost clipping takes the norms from there and the gradients from torch. A norm that is too small lets a gradient pass
+  that is longer than the clip norm.
+
+``grad_sample_mode="functorch"`` computes right in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+from torch.nn.functional import pad
+from torch.utils.hooks import RemovableHandle
+
+from reticent.records.watch_faults import Fault
+from reticent.watching.models import bare
+
+
+def look_at_layouts(model: Any, *, ghost: bool, found: Callable[[Fault], None]) -> list[RemovableHandle]:
+    """Look at the input of each convolution of a model that Opacus wrapped, from now on.
+
+    Args:
+        model: the wrapped module, or Opacus's hooks around one.
+        ghost: whether it clips in the backward pass.
+        found: told about each fault, as often as it is seen.
+    """
+    if getattr(model, "force_functorch", False) or not _misreads():
+        return []
+    look = _Look(ghost, found)
+    return [layer.register_forward_pre_hook(look) for layer in bare(model).modules() if _unfolded(layer)]
+
+
+def _unfolded(layer: nn.Module) -> bool:
+    """Opacus takes this type alone apart, and what FSDP makes of it."""
+    return type(layer) is nn.Conv2d or (isinstance(layer, nn.Conv2d) and type(layer).__name__ == "FSDPConv2d")
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """The hook: a class, because models are pickled with their hooks."""
+
+    ghost: bool
+    found: Callable[[Fault], None]
+    reticent_watches: ClassVar[bool] = True  # it changes no number, so recorders let it pass
+
+    def __call__(self, layer: Any, given: tuple[Any, ...]) -> None:
+        read = layer.training and torch.is_grad_enabled() and layer.weight.requires_grad  # by Opacus, for gradients
+        if read and given and not given[0].is_contiguous():
+            fault = _fault(layer, given[0].detach(), self.ghost)
+            if fault is not None:
+                self.found(fault)
+
+    def __deepcopy__(self, _memo: Any) -> _Look:
+        """A copy of the model reports to the same place."""
+        return self
+
+
+def _fault(layer: Any, images: torch.Tensor, ghost: bool) -> Fault | None:
+    padded = pad(images, layer._reversed_padding_repeated_twice)
+    if padded.is_contiguous():
+        return None
+    apart = padded.stride(0) >= padded[0].numel()
+    return Fault.PERMUTED_GRADIENTS if apart and not ghost else Fault.PERMUTED_INPUT
+
+
+@cache
+def _misreads() -> bool:
+    """Whether the Opacus that is installed does so."""
+    try:
+        from opacus.utils.tensor_utils import unfold2d
+    except ImportError:
+        return True
+    plain = torch.arange(18.0).view(1, 2, 3, 3)
+    settings: dict[str, Any] = {"kernel_size": (2, 2), "padding": (0, 0), "stride": (1, 1), "dilation": (1, 1)}
+    permuted = plain.to(memory_format=torch.channels_last)
+    return not torch.equal(unfold2d(permuted, **settings), unfold2d(plain, **settings))

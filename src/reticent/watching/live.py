@@ -1,0 +1,320 @@
+"""The risk of the steps so far, while a loop runs, and a loop that stops at a risk.
+
+A number for the screen costs milliseconds: it is one proven number, or an estimate where the proof takes longer, and it
+is kept per number of steps. Where a loop stops follows, before its second step, from its noise, its draws and the
+target alone. No output of the training takes part in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import erf
+
+from reticent import _check
+from reticent.accountants.compose import Composed
+from reticent.accountants.profile import QUICK, WorstCaseProfile
+from reticent.adversaries import WorstCase
+from reticent.calibration.spelling import target_of
+from reticent.calibration.targets import Target
+from reticent.errors import ParameterError, ReticentError
+from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.proofs import Claim
+from reticent.records.planned import PlannedSteps
+from reticent.records.run_ledger import MOST_STEPS
+from reticent.text import digits
+
+if TYPE_CHECKING:
+    from reticent.records.watched_run import PublicWatchedRun
+
+_OFTEN = 4.0  # draws of one record: below, a law may be too close to atomic for one look
+_LEAST_NOISE = 0.05  # for the fast transform
+_HALF = 0.5 / math.sqrt(2.0)
+_MOST_PARTS = 4  # that are composed in time
+_MOST_CHANGES = 32  # of noise or rate, each of which moves the stop
+_FIRST_GUESS = 64  # steps: fewer cost more to compose
+
+
+class BudgetSpent(ReticentError):  # noqa: N818  (it ends a loop, and nothing went wrong)
+    """The step that was about to be taken would exceed the risk at which the loop is to stop.
+
+    It leaves the loop before anything of that step is released. The ``with`` block of the watch takes it as its end.
+    """
+
+
+@dataclass(frozen=True)
+class LiveRisk:
+    """What the worst case can have learnt from the steps so far.
+
+    Nothing in it depends on the records, as far as the faults of the watch allow: it may be printed and logged.
+
+    Attributes:
+        steps: noisy steps so far.
+        advantage: of an attacker who knows everything but this record, the noise and the draws, in [0, 1].
+        claim: ``bound``: at most; ``estimate``: about, where the proof takes longer than a look may.
+        planned_steps: how many there are to be at most; None where nothing is planned.
+        planned_advantage: of all of them, which is what a certificate states; None where nothing is planned.
+        stop_at: the risk at which the loop stops; empty where it does not.
+        should_stop: whether no further step fits.
+    """
+
+    steps: int
+    advantage: float
+    claim: Claim
+    planned_steps: int | None = None
+    planned_advantage: float | None = None
+    stop_at: str = ""
+    should_stop: bool = False
+
+    @property
+    def guess(self) -> float:
+        """What a coin flip about one record becomes, in [0.5, 1]."""
+        return 0.5 + 0.5 * self.advantage
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers by name, for loggers."""
+        found = {"privacy/advantage": self.advantage, "privacy/steps": float(self.steps)}
+        if self.planned_advantage is not None and self.planned_steps is not None:
+            found |= {"privacy/planned_advantage": self.planned_advantage}
+            found |= {"privacy/planned_steps": float(self.planned_steps)}
+        return found
+
+    def __str__(self) -> str:
+        about = "at most" if self.claim.proven else "about"
+        text = f"step {self.steps}: advantage {about} {digits(self.advantage, up=self.claim.proven or None)}"
+        if self.planned_advantage is not None:
+            text += f"; {digits(self.planned_advantage, up=True)} at the planned {self.planned_steps} steps"
+        return text + (f"; stop: {self.stop_at}" if self.should_stop else "")
+
+
+Log = Callable[[LiveRisk], Any]
+"""What is called with the risk now and then."""
+
+
+class Live:
+    """The plan of a loop, its risk so far, and who wants to hear about it.
+
+    Args:
+        seen: the ledger as it would be if the loop ended now.
+        planned_steps: steps there are to be at most, as somebody says.
+        stop_at: a target such as ``advantage=0.1``.
+        log: called with the risk once in ``every`` steps and at the end.
+        every: see ``log``.
+
+    Raises:
+        ParameterError: one of them is malformed.
+    """
+
+    def __init__(
+        self,
+        seen: Callable[[], PublicWatchedRun],
+        planned_steps: int | None,
+        stop_at: str | None,
+        log: Log | Sequence[Log] | None,
+        every: int,
+    ) -> None:
+        self._seen, self._every = seen, _check.count(log_every=every)
+        self._said = None if planned_steps is None else _check.count(planned_steps=planned_steps)
+        if self._said is not None and self._said > MOST_STEPS:
+            raise ParameterError("planned_steps", planned_steps, f"at most {MOST_STEPS}")
+        self._target = None if stop_at is None else _target(stop_at)
+        self._told = 0
+        self._logs = () if log is None else tuple(log) if isinstance(log, Sequence) else (log,)
+        if not all(callable(one) for one in self._logs):
+            raise ParameterError("log", type(log).__name__, "a function of the risk, or a list of such functions")
+        self._steps, self._changes = 0, 0
+        self._stop: int | None = None
+        self._kind: tuple[float, float | None] | None = None
+        self._known: dict[Mechanism, tuple[float, Claim]] = {}
+
+    @property
+    def planned(self) -> PlannedSteps | None:
+        """What the ledger says about the plan."""
+        steps = [n for n in (self._said, self._stop) if n is not None]
+        if not steps:
+            return None
+        stops = self._stop is not None and self._stop == min(steps)
+        return PlannedSteps(steps=min(steps), stop_at=str(self._target) if stops else None)
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether a further step would exceed the target; False without one."""
+        return self._stop is not None and self._steps >= self._stop
+
+    def before_step(self) -> None:
+        """A step is about to be taken.
+
+        Raises:
+            BudgetSpent: it would exceed the target.
+        """
+        if self.should_stop:
+            raise BudgetSpent(f"stopped at {self._target}: step {self._steps + 1} would exceed it")
+
+    def after_step(self, kind: tuple[float, float | None]) -> None:
+        """A step was taken; ``kind`` is its noise and rate, on which the plan depends.
+
+        Raises:
+            ParameterError: the target was exceeded already, as noise or rate are not what they were.
+        """
+        self._steps += 1
+        if self._target is not None and kind != self._kind:
+            self._changes += 1
+            if self._changes > _MOST_CHANGES:
+                raise ParameterError("stop_at", str(self._target), "left out where noise or rate change all the time")
+            most = steps_within(self._target, self._seen())
+            if most < self._steps:
+                hint = "a risk that 1 step keeps to" if self._steps == 1 else f"a risk that {self._steps} steps keep to"
+                raise ParameterError("stop_at", str(self._target), f"{hint} with this noise")
+            self._kind, self._stop = kind, most
+        if self._logs and (self._steps % self._every == 0 or self.should_stop):
+            self.tell()
+
+    def tell(self) -> None:
+        """Call who wants to hear."""
+        if self._logs and self._steps > self._told:
+            risk, self._told = self.risk(), self._steps
+            for log in self._logs:
+                log(risk)
+
+    def risk(self) -> LiveRisk:
+        """The risk of the steps so far.
+
+        Raises:
+            ParameterError: there was no step yet.
+        """
+        run = self._seen()
+        so_far = run.model_copy(update={"planned": None})
+        value, claim = self._read(so_far)
+        plan = run.planned
+        return LiveRisk(
+            steps=run.steps,
+            advantage=value,
+            claim=claim,
+            planned_steps=None if plan is None else plan.steps,
+            planned_advantage=None if plan is None else self._read(run)[0],
+            stop_at="" if self._target is None else str(self._target),
+            should_stop=self.should_stop,
+        )
+
+    def _read(self, run: PublicWatchedRun) -> tuple[float, Claim]:
+        mechanism = run.mechanism()
+        if mechanism not in self._known:
+            self._known[mechanism] = quick_advantage(mechanism)
+        return self._known[mechanism]
+
+
+def quick_advantage(mechanism: Mechanism) -> tuple[float, Claim]:
+    """The worst case's advantage under add/remove in milliseconds, never below the truth where it is a bound.
+
+    Args:
+        mechanism: what a ledger reads itself as.
+
+    Returns:
+        The upper end of the proven enclosure, or of a simpler run that is at least as risky; an estimate where even
+        that takes longer.
+    """
+    parts = mechanism.parts if isinstance(mechanism, Ledger) else (mechanism,)
+    runs = [part for part in parts if isinstance(part, DPSGD)]
+    if len(runs) < len(parts):
+        return WorstCase().assess(mechanism).measure(_advantage).value, Claim.BOUND
+    if any(run.records > 1 for run in runs) or len(runs) > _MOST_PARTS:
+        runs = [_riskier(runs)]
+    release = runs[0] if len(runs) == 1 else Ledger(tuple(runs))
+    if all(run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED or not run.noise_multiplier for run in runs):
+        return WorstCase().assess(release).measure(_advantage).value, Claim.BOUND  # closed forms
+    composed = Composed(release, Neighbouring.ADD_REMOVE)
+    drawn_often = sum(run.steps * run.sample_rate for run in runs) >= _OFTEN
+    several = len(runs) > 1 or runs[0].sampler is Sampler.FIXED_SIZE
+    ends = composed.at_once() if several and drawn_often else composed.certified
+    return (ends[1], Claim.BOUND) if ends is not None else _roughly(_riskier(runs))
+
+
+def _roughly(run: DPSGD) -> tuple[float, Claim]:
+    """An estimate by the fast transform; where that does not apply, a proven bound that is far from tight.
+
+    Of T steps the advantage is at most T times that of one, and at most that of T steps with every record.
+    """
+    run = _as_poisson(run)
+    noise, rate, steps = run.noise_multiplier, run.sample_rate, run.steps
+    if not noise:
+        return WorstCase().assess(run).measure(_advantage).value, Claim.BOUND
+    if noise > _LEAST_NOISE:
+        with np.errstate(all="ignore"):
+            profile = WorstCaseProfile(noise, rate, steps, Neighbouring.ADD_REMOVE, 0.0, QUICK)
+        if profile.reliable:
+            return min(max(float(profile.advantage()), 0.0), 1.0), Claim.ESTIMATE
+    one, whole = rate * erf(_HALF / noise), erf(_HALF * math.sqrt(steps) / noise)
+    return float(min(steps * one, whole, 1.0)), Claim.BOUND
+
+
+def steps_within(target: Target, run: PublicWatchedRun) -> int:
+    """The most steps, as many as ran among them, whose worst case keeps to the target if all go on like the last.
+
+    Args:
+        target: of the risk.
+        run: what ran so far, at least one step.
+    """
+    bare = run.model_copy(update={"planned": None})
+    *before, last = bare.segments
+
+    def keeps(steps: int) -> bool:
+        rest = steps - run.steps
+        passes = last.passes
+        batches = run.sampler.batches_per_epoch
+        if passes is not None and rest > 0:
+            passes = None if batches is None else passes + -(-rest * last.batches // batches)
+        longer = last.model_copy(update={"steps": last.steps + rest, "passes": passes})
+        whole = bare.model_copy(update={"segments": (*before, longer)})
+        return target.met_by(target.of(WorstCase().assess(whole.mechanism())).value)
+
+    low, high = run.steps - 1, max(_FIRST_GUESS, 2 * run.steps)
+    while high < MOST_STEPS and keeps(high):
+        low, high = high, min(4 * high, MOST_STEPS)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def _riskier(runs: Sequence[DPSGD]) -> DPSGD:
+    """One run of equal steps, at least as risky as all of these: least noise, largest rate, all steps.
+
+    Of several records of a person it is one record that moves the sum as far as all of them, drawn as soon as one is.
+    """
+    first, records = runs[0], max(run.records for run in runs)
+    rate = max(run.sample_rate for run in runs)
+    mixed = len({run.sampler for run in runs}) > 1
+    sampler = Sampler.FIXED_SIZE if any(run.sampler is Sampler.FIXED_SIZE for run in runs) else first.sampler
+    return replace(
+        first,
+        noise_multiplier=min(run.noise_multiplier for run in runs) / records,
+        sample_rate=1.0 if mixed else 1.0 - (1.0 - rate) ** records,
+        steps=sum(run.steps for run in runs),
+        sampler=Sampler.POISSON if mixed else sampler,
+        batches_per_epoch=None,
+        records_per_user=None,
+    )
+
+
+def _as_poisson(run: DPSGD) -> DPSGD:
+    """A batch of fixed size displaces another record: a shift of 2, which half the noise is as well."""
+    if run.sampler is not Sampler.FIXED_SIZE:
+        return run
+    return replace(run, sampler=Sampler.POISSON, noise_multiplier=0.5 * run.noise_multiplier)
+
+
+def _advantage(curve: Any) -> float:
+    from reticent.risk import advantage
+
+    return advantage(curve)
+
+
+def _target(text: str) -> Target:
+    try:
+        return target_of(text)
+    except ParameterError as error:
+        raise ParameterError("stop_at", text, error.allowed) from None

@@ -1,0 +1,143 @@
+"""The form of the gradients in a loop of Opacus: looked at in every forward pass, and whenever gradients are clipped.
+
+Opacus takes the gradient of a record in a linear layer as the product of what the layer got and of what its output
+wants, whatever the loss is; a penalty on the weights does not get in. So where one linear layer is trained, on one
+vector for each record, the gradient is those features times some vector. What the loss is cannot be seen: with one
+output, too, it may push either way, so no more than a linear head is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from reticent.mechanisms.gradients import GradientsRecord, Obstacle
+from reticent.training.model_form import Head, gradients_record, head_of
+from reticent.watching.models import bare
+
+_AT_ONCE = 1 << 22
+
+
+class FormWatch:
+    """Follows one loop; the first thing that does not fit decides."""
+
+    def __init__(self, model: Any, optimizer: Any, loader: Any) -> None:
+        """Prepare; nothing is observed before ``attach``.
+
+        Args:
+            model: the module, as Opacus wrapped it.
+            optimizer: of Opacus.
+            loader: that the loop reads, or None.
+        """
+        self._bare = bare(model)
+        self._form: Head | Obstacle = Obstacle.CLIPPING if _other_clipping(optimizer) else head_of(self._bare)
+        if isinstance(self._form, Head) and not (_layer_by_layer(self._form.layer) and _trains(optimizer, self._form)):
+            self._form = Obstacle.CLIPPING
+        known = isinstance(self._form, Head) and self._form.known
+        self._rows = _Rows.of(loader) if known else None
+        self._calls, self._steps, self._same = 0, 0, self._rows is not None
+
+    def attach(self) -> list[Callable[[], None]]:
+        """Begin to look; what is returned puts everything back."""
+        if isinstance(self._form, Obstacle):
+            return []
+        looks = ((self._bare, self._given), (self._form.layer, self._got))
+        return [module.register_forward_pre_hook(look).remove for module, look in looks]
+
+    def clipped(self, batches: int) -> None:
+        """Gradients of so many batches are about to be clipped."""
+        if isinstance(self._form, Head) and self._calls > batches:
+            self._form = Obstacle.SHARED_FORM
+        self._calls = 0
+        self._steps += 1
+
+    def record(self) -> GradientsRecord:
+        """What is known."""
+        return gradients_record(self._form, same_features=self._same and self._steps > 0)
+
+    def _given(self, model: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """What the model gets is compared with the data set."""
+        if self._same and _for_gradients(model):
+            first = inputs[0] if len(inputs) == 1 else None
+            self._same = self._rows is not None and isinstance(first, torch.Tensor) and self._rows.hold(first)
+
+    def _got(self, layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """What the head gets: one vector for each record."""
+        if not isinstance(self._form, Head) or not _for_gradients(layer):
+            return
+        self._calls += 1
+        now = head_of(self._bare)
+        if isinstance(now, Obstacle):
+            self._form = now
+        elif not inputs or inputs[0].ndim != 2:
+            self._form = Obstacle.SHARED_FORM
+        elif not now.known:
+            self._same, self._form = False, now
+
+    _given.reticent_watches = _got.reticent_watches = True  # type: ignore[attr-defined]
+
+
+class _Rows:
+    """The records of a data set by a number each, as exact as their bits."""
+
+    def __init__(self, features: torch.Tensor) -> None:
+        flat, draw = features.detach().flatten(1), torch.Generator().manual_seed(0x5EED)
+        self._factors = torch.randint(-(2**62), 2**62, (flat.shape[1],), generator=draw)
+        self._shape, self._dtype = features.shape[1:], features.dtype
+        parts = flat.split(max(1, _AT_ONCE // max(1, flat.shape[1])))
+        self._known = torch.cat([self._numbers(part) for part in parts]).unique()
+
+    @classmethod
+    def of(cls, loader: Any) -> _Rows | None:
+        """Of a loader over tensors that hands them out as they are; None for any other."""
+        dataset = getattr(loader, "dataset", None)
+        if type(dataset) is not TensorDataset or not dataset.tensors[0].is_floating_point():
+            return None
+        features = dataset.tensors[0]
+        return cls(features) if features.ndim > 1 and len(features) else None
+
+    def hold(self, batch: torch.Tensor) -> bool:
+        """Whether every record of ``batch`` is one of the data set, bit for bit."""
+        if batch.shape[1:] != self._shape or batch.dtype != self._dtype:
+            return False
+        return bool(torch.isin(self._numbers(batch.detach().flatten(1)), self._known).all())
+
+    def _numbers(self, rows: torch.Tensor) -> torch.Tensor:
+        """A sum of the bits of each row, each number times a factor of its own, modulo 2^64."""
+        bits = {8: torch.int64, 4: torch.int32, 2: torch.int16}[rows.element_size()]
+        return (rows.contiguous().cpu().view(bits).to(torch.int64) * self._factors).sum(dim=1)
+
+
+def _for_gradients(layer: nn.Module) -> bool:
+    """Whether Opacus keeps what this layer gets now."""
+    return layer.training and torch.is_grad_enabled()
+
+
+def _other_clipping(optimizer: Any) -> bool:
+    from opacus.optimizers import DPOptimizer
+
+    return type(optimizer) is not DPOptimizer or optimizer.clip_and_accumulate.__func__ is not (
+        DPOptimizer.clip_and_accumulate
+    )
+
+
+def _trains(optimizer: Any, form: Head) -> bool:
+    """Whether the optimizer moves the head and nothing else."""
+    moved = {id(p) for group in optimizer.param_groups for p in group["params"] if p.requires_grad}
+    return moved == {id(p) for p in form.layer.parameters() if p.requires_grad}
+
+
+def _layer_by_layer(layer: nn.Linear) -> bool:
+    """Whether Opacus takes gradients from what this layer gets, by hooks that nobody has exchanged."""
+    from opacus.grad_sample.grad_sample_module import GradSampleHooks
+
+    wanted = ("capture_activations_hook", "capture_backprops_hook", "rearrange_grad_samples")
+    owners = {id(o): o for h in layer._forward_hooks.values() if (o := getattr(h, "__self__", None)) is not None}
+    takers = [o for o in owners.values() if hasattr(o, "capture_backprops_hook")]
+    return len(takers) == 1 and all(
+        getattr(type(takers[0]), name, None) is getattr(GradSampleHooks, name) for name in wanted
+    )

@@ -1,0 +1,63 @@
+"""What a model is made of: layers that mix records, trained coordinates, device, and a fingerprint of its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+import reticent
+from reticent.records.rules import word
+
+_PACKAGES = ("torch", "opacus", "transformers", "peft", "lightning", "accelerate")
+
+
+def bare(model: Any) -> nn.Module:
+    """The module inside Opacus's wrapper, or the module itself."""
+    inner = getattr(model, "_module", model)
+    return inner if isinstance(inner, nn.Module) else model
+
+
+def mixing_layers(model: Any) -> tuple[str, ...]:
+    """Layers that mix the records of a batch while they train, by name and class."""
+    return tuple(
+        word(f"{name} ({type(layer).__name__})")
+        for name, layer in bare(model).named_modules()
+        if isinstance(layer, _BatchNorm) and layer.training
+    )
+
+
+def trained(model: Any) -> list[nn.Parameter]:
+    """Parameters that training moves."""
+    return [p for p in bare(model).parameters() if p.requires_grad]
+
+
+def fingerprint(model: Any) -> str:
+    """SHA-256 of the bytes that ``safetensors.torch.save(model.state_dict())`` writes for the bare model."""
+    from safetensors.torch import save
+
+    state = {name: t.detach().cpu().contiguous().clone() for name, t in bare(model).state_dict().items()}
+    return hashlib.sha256(save(state)).hexdigest()
+
+
+def device_of(model: Any) -> str:
+    """Where the parameters lie, with the name of the accelerator."""
+    kinds = sorted({str(p.device) for p in bare(model).parameters()})
+    named = [f"{kind} ({torch.cuda.get_device_name(kind)})" if kind.startswith("cuda") else kind for kind in kinds]
+    return word(", ".join(named)) or "none"
+
+
+def versions() -> dict[str, str]:
+    """Of Python, reticent and the packages that a training loop may stand on."""
+    found = {"python": platform.python_version(), "reticent": reticent.__version__}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

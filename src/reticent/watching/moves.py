@@ -1,0 +1,125 @@
+"""What moves the weights: the optimizer that is watched, another one, or somebody by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from reticent.records.watch_faults import Fault
+from reticent.watching import optimisers
+from reticent.watching.noise import NoisyGradients
+from reticent.watching.schedules import watch_schedules
+from reticent.watching.weights import Weights
+
+_MOST_WRITES = 4
+"""Writes to one parameter that may belong to one update of a loop without an optimizer."""
+
+
+class Moves:
+    """Follows the weights of one model around each step of its optimizer.
+
+    Attributes:
+        taken: steps of the optimizer.
+        noisy: of a private optimizer, what it releases.
+    """
+
+    def __init__(self, optimizer: Any, found: Callable[[Fault], None]) -> None:
+        self._optimizer, self._found = optimizer, found
+        self._inner = getattr(optimizer, "original_optimizer", optimizer)
+        self.noisy = NoisyGradients(optimizer) if optimisers.is_private(optimizer) else None
+        self.taken, self._armed = 0, False
+        self._usual: tuple[tuple[int, bool], ...] = ()
+
+    def attach(self, model: Any) -> list[Callable[[], None]]:
+        """Begin to follow; what is returned puts everything back."""
+        self._weights = Weights(model)
+        self._own = {id(p) for p in self._weights.parameters}
+        handles = [
+            register_optimizer_step_pre_hook(self._before_any),
+            register_optimizer_step_post_hook(self._after_any),
+        ]
+        undo = []
+        if self._inner is not None:
+            self._before = self._inner.register_step_pre_hook(self._just_before)
+            self._after = self._inner.register_step_post_hook(self._just_after)
+            self._inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
+            handles += [self._before, self._after]
+            undo = [watch_schedules([self._optimizer, self._inner], lambda: self._found(Fault.METRIC_SCHEDULE))]
+        return undo + [handle.remove for handle in handles]
+
+    def noise_added(self, measure: bool) -> None:
+        """The private optimizer added its noise."""
+        self._armed = True
+        deviation = float(self._optimizer.noise_multiplier) * float(self._optimizer.max_grad_norm)
+        if measure and self.noisy is not None and not self.noisy.enough(deviation):
+            self._found(Fault.TOO_LITTLE_NOISE)
+
+    def borrowed(self, look: Callable[[], None]) -> None:
+        """Weights that ``look`` borrows for a moment are not weights that somebody wrote."""
+        self._compare(Fault.WEIGHTS_CHANGED)
+        look()
+        self._weights.keep()
+
+    def update_by_hand(self, skipped: bool) -> None:
+        """A loop without an optimizer recorded a step: as far as writes and draws show, one update like the others.
+
+        Args:
+            skipped: batches were drawn that belong to no step.
+        """
+        writes = self._weights.writes()
+        most = max((count for count, _ in writes), default=0)
+        self._usual = self._usual or writes
+        if most > _MOST_WRITES or writes != self._usual or (skipped and most != 1):
+            self._found(Fault.UNRECORDED_STEPS)
+        self._weights.keep()
+
+    def end(self, steps: int, complete: bool) -> None:
+        """The loop ended.
+
+        Args:
+            steps: noisy steps that were recorded.
+            complete: it did not end with an error.
+        """
+        by_hand = self._optimizer is None
+        if not by_hand and self.noisy is None and self.taken > steps:
+            self._found(Fault.UNRECORDED_STEPS)
+        if complete:
+            self._compare(Fault.UNRECORDED_STEPS if by_hand else Fault.WEIGHTS_CHANGED)
+        if self._weights.exchanged():
+            self._found(Fault.WEIGHTS_CHANGED)
+
+    def settled(self) -> bool:
+        """Whether the weights are those that the last step left, also where an error ended the loop after it."""
+        return self._inner is not None and not self._weights.written()
+
+    def _compare(self, fault: Fault) -> None:
+        if self._weights.written():
+            self._found(fault)
+
+    def _before_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Be the last to look before the optimizer moves the weights, and the first to look after."""
+        if optimizer is self._inner:
+            optimizer._optimizer_step_pre_hooks.move_to_end(self._before.id)
+            optimizer._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
+
+    def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        self._compare(Fault.WEIGHTS_CHANGED)
+        if self.noisy is not None and self.noisy.changed():
+            self._found(Fault.CHANGED_GRADIENTS)
+
+    def _just_after(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        self.taken += 1
+        self._weights.keep()
+        if self.noisy is not None and not self._armed:
+            self._found(Fault.UNRECORDED_STEPS)
+        self._armed = False
+
+    def _after_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if optimizer is self._inner or hasattr(optimizer, "original_optimizer"):
+            return
+        moved = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        self._found(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
+        if moved & self._own:
+            self._weights.keep()

@@ -1,0 +1,176 @@
+"""What a private optimizer of Opacus really does: the norm to which it clips, its noise, its divisor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import torch
+
+from reticent.records.watched_run import ClippingRecord, Randomness, Source
+
+Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One noisy update as the optimizer made it.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over ``clip_norm``, on the sum.
+        clip_norm: L2 norm to which each record's gradient was brought, over all parameters.
+        differ: the noise was scaled to another norm than that of clipping.
+        divisor: what the noisy sum was divided by.
+    """
+
+    noise_multiplier: float
+    clip_norm: float
+    differ: bool
+    divisor: float
+
+
+def is_private(optimizer: Any) -> bool:
+    """Whether this is an optimizer of Opacus."""
+    try:
+        from opacus.optimizers import DPOptimizer
+    except ImportError:
+        return False
+    return isinstance(optimizer, DPOptimizer)
+
+
+def clipping_of(optimizer: Any) -> Kind:
+    """How an optimizer of Opacus clips; unknown where its way of clipping or adding noise was overridden."""
+    from opacus.optimizers import (
+        AdaClipDPOptimizer,
+        DistributedDPOptimizer,
+        DPOptimizer,
+        DPOptimizerFastGradientClipping,
+        DPPerLayerOptimizer,
+    )
+
+    kinds: tuple[tuple[type, Kind], ...] = (
+        (AdaClipDPOptimizer, "adaptive"),
+        (DPPerLayerOptimizer, "per-layer"),
+        (DPOptimizerFastGradientClipping, "flat"),
+        (DistributedDPOptimizer, "flat"),  # the first process adds the noise of all
+        (DPOptimizer, "flat"),
+    )
+    own = getattr(type(optimizer), "reticent_noise", type(optimizer))
+    for known, kind in kinds:
+        if isinstance(optimizer, known):
+            same = all(getattr(own, name, None) is getattr(known, name, None) for name in _DECISIVE)
+            return kind if same and not _replaced(optimizer) else "unknown"
+    return "unknown"
+
+
+_DECISIVE = ("clip_and_accumulate", "accumulate", "add_noise", "scale_grad", "pre_step")
+"""Methods that decide what is released."""
+
+
+def _replaced(optimizer: Any) -> bool:
+    """Whether somebody put another function in place of a method, on this object only."""
+    own = [vars(optimizer)[name] for name in _DECISIVE if name in vars(optimizer)]
+    return any(not hasattr(method, "reticent_watches") for method in own)
+
+
+def is_ghost(optimizer: Any) -> bool:
+    """Whether clipping happens in the backward pass, without gradients of single records."""
+    kind: Any = type(optimizer)
+    return _clips_in_backward(kind)
+
+
+@lru_cache(maxsize=64)  # asked in every step
+def _clips_in_backward(kind: type) -> bool:
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+
+    return issubclass(kind, DPOptimizerFastGradientClipping)
+
+
+def clip_norm(optimizer: Any, model: Any) -> float:
+    """The L2 norm over all parameters to which this optimizer brings each record's gradient now."""
+    if hasattr(optimizer, "max_grad_norms"):
+        return math.sqrt(sum(float(norm) ** 2 for norm in optimizer.max_grad_norms))
+    owner = model if is_ghost(optimizer) and hasattr(model, "max_grad_norm") else optimizer
+    return float(owner.max_grad_norm)
+
+
+def release_of(optimizer: Any, clipped_to: float, size: int | None) -> Release:
+    """What the optimizer just released.
+
+    Args:
+        optimizer: of Opacus, after it added noise.
+        clipped_to: largest norm to which gradients of this step were clipped.
+        size: realised number of records.
+    """
+    scale = float(optimizer.max_grad_norm)
+    noise = _noise(optimizer, size)
+    same = math.isclose(scale, clipped_to, rel_tol=1e-6)
+    divisor = 1.0
+    if optimizer.loss_reduction == "mean":
+        divisor = float(optimizer.expected_batch_size) * optimizer.accumulated_iterations
+    return Release(noise if same else noise * scale / clipped_to, clipped_to, not same, divisor)
+
+
+def batch_of(optimizer: Any) -> tuple[int | None, int]:
+    """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
+    ghost = is_ghost(optimizer)
+    for p in (p for group in optimizer.param_groups for p in group["params"] if p.requires_grad):
+        if ghost:
+            found = getattr(p, "_norm_sample", None)
+            return (None if found is None else len(found)), 1
+        grads = p.grad_sample
+        return (sum(map(len, grads)), len(grads)) if isinstance(grads, list) else (len(grads), 1)
+    return None, 1
+
+
+def is_pending(optimizer: Any) -> bool:
+    """Whether clipped gradients of earlier batches wait to be released with those of the next step."""
+    sums = [getattr(p, "summed_grad", None) for group in optimizer.param_groups for p in group["params"]]
+    return any(found is not None and not hasattr(found, "_processed") for found in sums)
+
+
+def count_clipped(optimizer: Any, clipped_to: float) -> int | None:
+    """Records whose gradient norm exceeds the clip norm, of those that wait to be clipped; None if unknown."""
+    if hasattr(optimizer, "max_grad_norms"):
+        return None  # each layer has a norm of its own
+    with torch.no_grad():
+        if is_ghost(optimizer):
+            norms = [p._norm_sample for p in optimizer.params if getattr(p, "_norm_sample", None) is not None]
+        else:
+            norms = [g.reshape(len(g), -1).norm(2, dim=-1) for g in optimizer.grad_samples if len(g)]
+        if not norms:
+            return 0
+        whole = torch.stack([norm.to(norms[0].device) for norm in norms], dim=1).norm(2, dim=1)
+        return int((whole > clipped_to).sum())
+
+
+def randomness_of(optimizer: Any) -> Randomness:
+    """Where the noise comes from."""
+    secure_mode = getattr(optimizer, "secure_mode", False) and optimizer.generator is not None
+    if secure_mode or hasattr(optimizer, "reticent_noise"):
+        return Randomness.SECURE
+    return Randomness.DEFAULT if optimizer.generator is None else Randomness.OF_PROGRAM
+
+
+def clipping_record(kind: Kind, source: Source, norms: tuple[float, float] | None) -> ClippingRecord:
+    """The record, with the smallest and the largest norm that was seen."""
+    low, high = norms or (None, None)
+    return ClippingRecord(kind=kind, source=source, smallest=low, largest=high)
+
+
+def _noise(optimizer: Any, size: int | None) -> float:
+    """Noise multiplier of gradient and count together.
+
+    Adaptive ghost clipping sets its own noise for gradients and releases the number of unclipped records with noise
+    ``size / 20`` beside it (ANDREW2021, Theorem 1).
+    """
+    adjusted = getattr(optimizer, "_adjusted_noise_multiplier", None)
+    if adjusted is None or not adjusted:
+        return float(optimizer.noise_multiplier)
+    if not size:
+        return 0.0
+    together = float(float(adjusted) ** -2 + (size / 10.0) ** -2) ** -0.5
+    nominal = float(optimizer.noise_multiplier)
+    return min(together, nominal) if math.isclose(together, nominal, rel_tol=1e-9) else together

@@ -1,0 +1,155 @@
+"""How a loader draws its batches, found by looking at it; what is not known exactly is unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    DistributedSampler,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+
+from reticent.records.rules import word
+from reticent.records.watched_run import Drawn, SamplerRecord, Source
+from reticent.watching.repeats import copies
+
+_NO_LOADER = "no loader was given"
+
+
+def look_at(loader: Any) -> SamplerRecord:
+    """What a loader's sampler is.
+
+    Only classes that are known line by line count, and only while nobody has overridden how they draw. A stranger's
+    class is unknown, whatever it is called.
+    """
+    seen = _in_all_processes(_look_at(loader), _processes())
+    listed = copies(getattr(loader, "dataset", None))
+    return seen.model_copy(update={"copies": listed}) if listed > 1 else seen
+
+
+def _look_at(loader: Any) -> SamplerRecord:
+    if loader is None:
+        return _unknown(_NO_LOADER)
+    batches = getattr(loader, "batch_sampler", None)
+    dataset = getattr(loader, "dataset", None)
+    if batches is None or isinstance(dataset, IterableDataset) or not isinstance(loader, DataLoader):
+        return _unknown(type(loader).__name__)
+    poisson = _poisson(batches)
+    if poisson is not None:
+        return poisson
+    if not _draws_like(batches, BatchSampler):
+        return _unknown(type(batches).__name__)
+    return _batched(batches, dataset)
+
+
+def _processes() -> int:
+    """How many processes train together, as torch knows it."""
+    import torch.distributed as distributed
+
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def _in_all_processes(seen: SamplerRecord, processes: int) -> SamplerRecord:
+    """What one process draws, in a run of several whose gradients may be added up.
+
+    A sampler that does not share the records out may draw a record in each process in the same step.
+    """
+    if processes == 1 or seen.drawn is Drawn.DISTRIBUTED:
+        return seen
+    if seen.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT):
+        most = None if seen.batch_size is None else processes * seen.batch_size
+        return seen.model_copy(update={"batch_size": most})
+    drawn = seen.drawn if seen.drawn is Drawn.UNKNOWN else Drawn.DISTRIBUTED
+    often = processes * (seen.times_per_epoch or 1)
+    return seen.model_copy(update={"drawn": drawn, "times_per_epoch": often, "sample_rate": None})
+
+
+def observed_sampler(loader: Any) -> Any:
+    """The object whose iteration gives one list of positions for each batch, or None."""
+    if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
+        return None
+    return loader.batch_sampler
+
+
+def _poisson(batches: Any) -> SamplerRecord | None:
+    try:
+        from opacus.utils.uniform_sampler import DistributedUniformWithReplacementSampler, UniformWithReplacementSampler
+    except ImportError:
+        return None
+    if isinstance(batches, DistributedUniformWithReplacementSampler):
+        return SamplerRecord(
+            drawn=Drawn.DISTRIBUTED,
+            source=Source.SEEN,
+            name=word(type(batches).__name__),
+            dataset_size=batches.total_size,
+            times_per_epoch=1,
+        )
+    if not _draws_like(batches, UniformWithReplacementSampler):
+        return None
+    return SamplerRecord(
+        drawn=Drawn.POISSON,
+        source=Source.SEEN,
+        name=UniformWithReplacementSampler.__name__,
+        sample_rate=float(batches.sample_rate),
+        dataset_size=int(batches.num_samples),
+    )
+
+
+def _batched(batches: BatchSampler, dataset: Any) -> SamplerRecord:
+    """Records drawn one by one and cut into batches."""
+    sampler, size = batches.sampler, len(dataset)
+    drawn, times = _one_by_one(sampler, size)
+    return SamplerRecord(
+        drawn=drawn,
+        source=Source.UNKNOWN if drawn is Drawn.UNKNOWN else Source.SEEN,
+        name=word(type(sampler).__name__),
+        batch_size=batches.batch_size,
+        dataset_size=size,
+        batches_per_epoch=max(1, len(batches)) if times is not None else None,
+        times_per_epoch=times,
+        drop_last=bool(batches.drop_last),
+    )
+
+
+def _one_by_one(sampler: Any, size: int) -> tuple[Drawn, int | None]:
+    """The kind of draw, and how often one pass can draw one record."""
+    if _draws_like(sampler, SequentialSampler):
+        return Drawn.IN_ORDER, 1
+    if _draws_like(sampler, WeightedRandomSampler):
+        return Drawn.WEIGHTED, None
+    if _draws_like(sampler, DistributedSampler):
+        # A pass may repeat records, so that all processes draw equally many.
+        return Drawn.DISTRIBUTED, max(2, -(-sampler.total_size // max(1, size)))
+    if _draws_like(sampler, SubsetRandomSampler):
+        once = len(set(map(int, sampler.indices))) == len(sampler.indices)
+        return (Drawn.SHUFFLED, 1) if once else (Drawn.WITH_REPLACEMENT, None)
+    if _draws_like(sampler, RandomSampler) or _is_seedable(sampler):
+        if sampler.replacement:
+            return Drawn.WITH_REPLACEMENT, None
+        return Drawn.SHUFFLED, -(-sampler.num_samples // max(1, size))
+    return Drawn.UNKNOWN, None
+
+
+def _draws_like(sampler: Any, known: type) -> bool:
+    """An instance of ``known`` whose class draws exactly as ``known`` does."""
+    own = getattr(type(sampler), "reticent_watches", type(sampler))
+    return isinstance(sampler, known) and own.__iter__ is known.__iter__  # type: ignore[attr-defined]
+
+
+def _is_seedable(sampler: Any) -> bool:
+    """Accelerate's shuffle with a seed: a permutation for each pass."""
+    try:
+        from accelerate.data_loader import SeedableRandomSampler
+    except ImportError:
+        return False
+    return _draws_like(sampler, SeedableRandomSampler)
+
+
+def _unknown(name: str) -> SamplerRecord:
+    return SamplerRecord(drawn=Drawn.UNKNOWN, source=Source.UNKNOWN, name=word(name))

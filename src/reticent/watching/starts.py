@@ -1,0 +1,111 @@
+"""Where a loop begins: steps that were taken before, and whether the start weights are random.
+
+A second watch of the same model continues the ledger of the first. What is left is the condition that the start
+weights do not depend on the training records: ``fresh`` establishes it, ``start="declared"`` states it, and else
+nobody looked.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.records.watch_source import Source
+from reticent.records.watch_start import continued, follows, start_at
+from reticent.records.watched_run import WatchedRun
+from reticent.watching.models import bare, fingerprint
+
+_LAST: WeakKeyDictionary[nn.Module, WatchedRun] = WeakKeyDictionary()
+_FRESH: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+
+
+def fresh(model: Any) -> Any:
+    """Draw all weights of ``model`` anew, each layer by its own ``reset_parameters``; a watch then knows that they are.
+
+    Call it before training and before ``make_private``.
+
+    Returns:
+        The model.
+
+    Raises:
+        UnsupportedError: a parameter or buffer belongs to a layer that cannot draw it anew.
+    """
+    for name, layer in bare(model).named_modules():
+        own = [*layer.parameters(recurse=False), *layer.buffers(recurse=False)]
+        reset = getattr(layer, "reset_parameters", None)
+        if own and not callable(reset):
+            raise UnsupportedError(
+                f"{name or 'the model'} ({type(layer).__name__}) has weights and no reset_parameters"
+            )
+        if own and callable(reset):
+            with torch.no_grad():
+                for tensor in own:
+                    tensor.fill_(float("nan")) if tensor.is_floating_point() else tensor.zero_()
+            reset()
+    if any(bool(p.isnan().any()) for p in bare(model).parameters()):
+        raise UnsupportedError("reset_parameters of a layer leaves weights as they were")
+    _FRESH[bare(model)] = fingerprint(model)
+    _LAST.pop(bare(model), None)
+    return model
+
+
+class Start:
+    """The beginning of one watch."""
+
+    def __init__(self, model: Any, optimizer: Any, said: str | None, continues: Any, trainer_step: int) -> None:
+        """Look; nothing is changed.
+
+        Raises:
+            ParameterError: ``said`` is unknown, or ``continues`` is no ledger, or one that ended at other weights.
+        """
+        if said not in (None, "declared"):
+            raise ParameterError("start", said, "declared, or left out")
+        self._model = bare(model)
+        now = fingerprint(model)
+        given = None if continues is None else _ledger_of(continues)
+        known = _LAST.get(self._model) if given is None and said is None else given
+        self.before = known if known is not None and known.weights_sha256 == now else None
+        if given is not None and self.before is None:
+            raise ParameterError("continues", "a ledger of other weights", "the ledger that ended at these weights")
+        random = _FRESH.get(self._model) == now
+        source = Source.DECLARED if said else Source.SEEN if random else Source.UNKNOWN
+        loaded = trainer_step > 0 or bool(getattr(getattr(self._model, "config", None), "_name_or_path", ""))
+        weights = "random" if random else "loaded" if loaded else "unknown"
+        self.record, self.salt = start_at(now, weights, source, trainer_step)  # type: ignore[arg-type]
+        stepped = trainer_step > 0 or has_stepped(optimizer) or known is not None
+        self.unseen = stepped and self.before is None and said is None and not (random and trainer_step == 0)
+        """Whether steps were taken before that no ledger knows."""
+
+    def close(self, run: WatchedRun) -> WatchedRun:
+        """The ledger, with those that it continues; the next watch of this model continues it."""
+        whole = continued(self.before, run) if self.before is not None and follows(run, self.before) else run
+        _LAST[self._model] = whole
+        return whole
+
+
+def has_stepped(optimizer: Any) -> bool:
+    """Whether the state of an optimizer shows that it took steps. Plain SGD keeps none."""
+    states = getattr(optimizer, "state", None) or {}
+    return any(_moved(state) for state in list(states.values()) if isinstance(state, dict))
+
+
+def _moved(state: dict[str, Any]) -> bool:
+    if state.get("step") is not None:
+        return float(state["step"]) > 0.0
+    return any(isinstance(value, torch.Tensor) and bool(value.any()) for value in state.values())
+
+
+def _ledger_of(continues: Any) -> WatchedRun:
+    if isinstance(continues, (str, Path)):
+        from reticent.records.any_ledger import read_ledger
+
+        continues = read_ledger(Path(continues))
+    found = continues if isinstance(continues, WatchedRun) else getattr(continues, "ledger", None)
+    if not isinstance(found, WatchedRun):
+        raise ParameterError("continues", type(continues).__name__, "a watch that has ended, its ledger, or its file")
+    return found

@@ -1,0 +1,148 @@
+"""Steps as they were seen, gathered into equal segments."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from reticent.records.watched_run import Segment, Tally
+from reticent.watching.draws import Used
+
+
+@dataclass(frozen=True, slots=True)
+class SeenStep:
+    """One noisy update.
+
+    Attributes:
+        noise_multiplier: noise standard deviation over the clip norm, on the sum.
+        clip_norm: L2 norm to which gradients were clipped; None where nobody said.
+        divisor: what the sum was divided by; None where nobody said.
+        sample_rate: of this step under Poisson sampling, if it is known.
+        batch_size: realised records, if known.
+        clipped: how many of them were clipped, if measured.
+        batches: how many batches were added up, as far as the optimizer knows.
+        used: the draws of the step, if they could be told.
+    """
+
+    noise_multiplier: float
+    clip_norm: float | None
+    divisor: float | None
+    sample_rate: float | None
+    batch_size: int | None
+    clipped: int | None
+    batches: int
+    used: Used | None
+
+
+@dataclass
+class _Open:
+    """A segment that may still grow."""
+
+    key: tuple[float, float | None, int, int, bool]
+    steps: int = 0
+    passes: set[int] = field(default_factory=set)
+
+    def closed(self, usual_rate: float | None) -> Segment:
+        noise, rate, batches, mixed, told = self.key
+        return Segment(
+            noise_multiplier=noise,
+            steps=self.steps,
+            sample_rate=None if rate == usual_rate else rate,
+            batches=batches,
+            passes=len(self.passes) if told and self.passes else None,
+            mixed_passes=mixed,
+        )
+
+
+class Steps:
+    """All steps of one loop."""
+
+    def __init__(self) -> None:
+        self._open: list[_Open] = []
+        self._batches, self._mixed, self._inverse = 0, 0, 0.0
+        self._coins, self._usual = 0.0, 0
+        self.batch_sizes: list[int | None] = []
+        self.clipped: list[int | None] = []
+        self.clip_norms: tuple[float, float] | None = None
+        self.divisors: set[float | None] = set()
+        self.rates: set[float | None] = set()
+
+    def __len__(self) -> int:
+        return len(self.batch_sizes)
+
+    def add(self, step: SeenStep) -> None:
+        """Count one step."""
+        used = step.used
+        batches = step.batches if used is None else used.batches
+        mixed = 1 if used is None else used.mixed
+        key = (step.noise_multiplier, step.sample_rate, batches, mixed, used is not None)
+        if not self._open or self._open[-1].key != key:
+            self._open.append(_Open(key))
+        self._open[-1].steps += 1
+        self._open[-1].passes.update(() if used is None else used.passes)
+        self._batches, self._mixed = self._batches + batches, self._mixed + mixed
+        self._inverse += step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
+        self._coins += step.sample_rate or 0.0
+        self._usual += step.sample_rate is None
+        self.batch_sizes.append(step.batch_size)
+        self.clipped.append(step.clipped)
+        self.divisors.add(step.divisor)
+        self.rates.add(step.sample_rate)
+        if step.clip_norm is not None:
+            low, high = self.clip_norms or (step.clip_norm, step.clip_norm)
+            self.clip_norms = min(low, step.clip_norm), max(high, step.clip_norm)
+
+    def segments(self, usual_rate: float | None) -> tuple[Segment, ...]:
+        """Equal steps in order; equal ones that lie apart are put together where there are very many."""
+        found = self._open
+        if len(found) > _MOST_SEGMENTS:
+            found = _together(found)
+        return tuple(segment.closed(usual_rate) for segment in found)
+
+    def tally(self, usual_rate: float | None, often: int, records: int | None, faults: int) -> Tally:
+        """The steps as they were counted one by one; where segments were put together, as those add up.
+
+        Args:
+            usual_rate: of steps whose rate is not known.
+            often: how often one record can be in a batch.
+            records: the most records of one person, as the program states it.
+            faults: how many the loop saw.
+        """
+        segments = self.segments(usual_rate)
+        known = math.isfinite(self._inverse)
+        inverse = self._inverse
+        if len(self._open) > _MOST_SEGMENTS and known:
+            inverse = sum(s.steps * s.noise_multiplier**-2 for s in segments)
+        return Tally(
+            steps=len(self),
+            exposures=self._batches * often,
+            records_per_user=records,
+            divisor=self.divisor,
+            faults=faults,
+            inverse_noise=inverse if known else None,
+            coins=0.0 if usual_rate is None else self._coins + self._usual * usual_rate,
+            passes=sum(segment.passes or 0 for segment in segments),
+            mixed_passes=self._mixed,
+        )
+
+    @property
+    def divisor(self) -> float | None:
+        """What every step divided by, or None."""
+        return next(iter(self.divisors)) if len(self.divisors) == 1 else None
+
+
+_MOST_SEGMENTS = 1024
+
+
+def _together(segments: list[_Open]) -> list[_Open]:
+    """Segments with equal steps as one; steps with other noise than 512 levels apart count with the less noise."""
+    found: dict[tuple[float, float | None, int, int, bool], _Open] = {}
+    lowest = sorted({segment.key[0] for segment in segments})
+    stride = -(-len(lowest) // (_MOST_SEGMENTS // 2))
+    levels = {noise: lowest[index - index % stride] for index, noise in enumerate(lowest)}
+    for segment in segments:
+        key = (levels[segment.key[0]], *segment.key[1:])
+        same = found.setdefault(key, _Open(key))
+        same.steps += segment.steps
+        same.passes |= segment.passes
+    return list(found.values())

@@ -1,0 +1,339 @@
+"""From mechanisms to enclosed curves: relations, samplers, ledgers, laws and extremes."""
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from scipy.special import erf, ndtr, ndtri
+
+from reticent.accountants import Composed, WorstCaseProfile, advantage, certified_advantage, compose, transform
+from reticent.accountants.bounds import loudest_step
+from reticent.accountants.closed_forms import clt_mu
+from reticent.accountants.contour import Enclosed
+from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.steps import steps_of
+from reticent.accountants.tangents import power_of
+from reticent.accountants.transform import SpectralComposition
+from reticent.curves import GaussianTradeOff, Subsampled, symmetrised
+from reticent.errors import UnsupportedError
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import accountable
+from reticent.pairs import AntipodalGaussianPair
+from reticent.risk import epsilon_at_delta
+from tests.accountants import one_kind
+
+ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+ALPHAS = np.array([1e-9, 1e-4, 1e-2, 0.1, 0.5])
+
+
+def ends(mechanism, neighbouring=ADD):
+    bracket = compose(mechanism, neighbouring)
+    return float(bracket.optimistic.delta(0.0)), float(bracket.pessimistic.delta(0.0))
+
+
+def overlap(first, second):
+    return max(first[0], second[0]) <= min(first[1], second[1]) + 1e-12
+
+
+def test_plain_gaussian_is_exact():
+    for neighbouring, mu in ((ADD, np.sqrt(3) / 2), (REPLACE, np.sqrt(3)), (ZERO, np.sqrt(3) / 2)):
+        curve = compose(Gaussian(2.0, 3), neighbouring).pessimistic
+        np.testing.assert_allclose(curve.beta(ALPHAS), GaussianTradeOff(mu).beta(ALPHAS), rtol=1e-12)
+
+
+def test_one_sampled_step_is_exact():
+    exact = symmetrised(Subsampled(GaussianTradeOff(1.0), 0.1))
+    np.testing.assert_allclose(compose(DPSGD(1.0, 0.1, 1), ADD).pessimistic.beta(ALPHAS), exact.beta(ALPHAS))
+    assert ends(DPSGD(1.0, 0.1, 1), REPLACE)[1] == pytest.approx(0.1 * 0.6826894921370859, rel=1e-12, abs=0)
+
+
+def test_antipodal_pair_by_integration():
+    """alpha and beta at a threshold, by brute force over the observation."""
+    pair = AntipodalGaussianPair(0.7, 0.2)
+    x = np.linspace(-9.0, 9.0, 400_001)
+
+    def mixture(mean):
+        return 0.8 * np.exp(-0.5 * (x / 0.7) ** 2) + 0.2 * np.exp(-0.5 * ((x - mean) / 0.7) ** 2)
+
+    p, q = mixture(-1.0), mixture(1.0)
+    for threshold in (-1.0, 0.3, 2.0):
+        rejects = np.log(q / p) > threshold
+        rates = pair.errors(threshold)
+        assert np.exp(rates.fpr) == pytest.approx(p[rejects].sum() / p.sum(), rel=1e-3, abs=0)
+        assert np.exp(rates.fnr) == pytest.approx(q[~rejects].sum() / q.sum(), rel=1e-3, abs=0)
+
+
+def test_symmetrised_curves_hold_in_both_directions():
+    bracket = compose(DPSGD(0.8, 0.01, 1000), ADD)
+    for curve in (bracket.pessimistic, bracket.optimistic):
+        np.testing.assert_allclose(curve.beta(curve.beta(ALPHAS)), ALPHAS, rtol=1e-6, atol=1e-12)
+    assert np.all(bracket.optimistic.beta(ALPHAS) >= bracket.pessimistic.beta(ALPHAS) - 1e-13)
+
+
+def test_n_at_once_equals_n_one_by_one():
+    whole = ends(DPSGD(1.0, 0.02, 60))
+    parts = Ledger(tuple(DPSGD(1.0, 0.02, n) for n in (10, 20, 30)))
+    assert overlap(whole, ends(parts))
+    assert steps_of(parts, ADD) == steps_of(DPSGD(1.0, 0.02, 60), ADD)
+    tiny = DPSGD(1.0, 0.02, 60), Gaussian(1e9)
+    assert overlap(whole, ends(Ledger(tiny)))
+    assert overlap(ends(Gaussian(4.0, 5)), ends(Ledger((Gaussian(4.0),) * 5)))
+    assert overlap(ends(Laplace(4.0, 3)), ends(Ledger((Laplace(4.0),) * 3)))
+
+
+def test_a_ledger_of_different_steps_against_two_routes():
+    """Heterogeneous composition on both routes: one ledger that transforms serve, one that they do not."""
+    parts = (DPSGD(1.0, 0.01, 300), DPSGD(1.5, 0.02, 200), Gaussian(6.0, 2))
+    certified = ends(Ledger(parts))
+    from reticent.accountants.lattice import Lattice
+
+    steps, _ = steps_of(Ledger(parts), ADD)
+    low, high = Lattice().answer(steps).sides
+    assert overlap(certified, (float(high.delta(0.0)), float(low.delta(0.0))))
+    assert certified[1] - certified[0] < 1e-6
+
+
+def test_order_is_irrelevant():
+    parts = (DPSGD(1.0, 0.02, 30), DPSGD(2.0, 0.1, 8), Gaussian(3.0))
+    forth, back = compose(Ledger(parts), ADD), compose(Ledger(parts[::-1]), ADD)
+    np.testing.assert_array_equal(forth.pessimistic.beta(ALPHAS), back.pessimistic.beta(ALPHAS))
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+def test_more_noise_lower_rate_fewer_steps_never_raise_risk(neighbouring):
+    base = certified_advantage(1.0, 0.01, 500, neighbouring)
+    for less in ((1.05, 0.01, 500), (1.0, 0.009, 500), (1.0, 0.01, 450)):
+        assert certified_advantage(*less, neighbouring)[1] < base[0]
+
+
+def test_relations_are_ordered():
+    """Zero-out equals add/remove; replacement is at least as risky and at most twice two-sided."""
+    run = DPSGD(1.0, 0.01, 400)
+    assert ends(run, ZERO) == ends(run, ADD)
+    assert ends(run, REPLACE)[0] > ends(run, ADD)[1]
+    assert ends(run, REPLACE)[1] <= 2 * ends(run, ADD)[1] + 1e-6
+
+
+def test_shuffled_epochs_get_no_amplification():
+    run = DPSGD(2.0, 0.01, 250, sampler=Sampler.SHUFFLED)
+    assert accountable(run).steps == 3
+    assert ends(run) == (0.0, ends(Gaussian(2.0, 3))[1])  # which batch of the epoch it was hides the target
+    assert ends(run)[1] > ends(DPSGD(2.0, 0.01, 250))[1]
+    assert "no amplification" in run.notes[0]
+    assert accountable(DPSGD(2.0, 0.1, 10, sampler=Sampler.SHUFFLED)).steps == 1
+
+
+def test_fixed_size_batches_use_what_is_proven():
+    """One step: C_p(G_{2/s}); weaker than Poisson sampling under every relation."""
+    exact = symmetrised(Subsampled(GaussianTradeOff(2.0), 0.1))
+    one = compose(DPSGD(1.0, 0.1, 1, sampler=Sampler.FIXED_SIZE), REPLACE).pessimistic
+    np.testing.assert_allclose(one.beta(ALPHAS), exact.beta(ALPHAS))
+    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
+    assert ends(fixed)[0] > ends(poisson)[1]
+    assert "fixed size" in fixed.notes[0]
+    assert "poisson-draws" in {one.key for one in poisson.conditions}
+    assert "fixed-size-draws" in {one.key for one in fixed.conditions}
+    both = Ledger((fixed, DPSGD(1.0, 0.1, 3, sampler=Sampler.SHUFFLED))).notes
+    assert both[0] == fixed.notes[0]
+    assert sum("Shuffled" in note for note in both) == 1
+
+
+@pytest.mark.slow
+def test_fixed_size_batches_are_weaker_under_replacement():
+    fixed, poisson = DPSGD(1.0, 0.01, 100, sampler=Sampler.FIXED_SIZE), DPSGD(1.0, 0.01, 100)
+    assert ends(fixed, REPLACE)[1] > ends(poisson, REPLACE)[0]
+
+
+def test_no_noise_shows_whoever_was_sampled():
+    assert ends(Gaussian(0.0)) == (1.0, 1.0)
+    lower, upper = ends(DPSGD(0.0, 0.01, 10))
+    assert lower == pytest.approx(1 - 0.99**10, rel=1e-12, abs=0)
+    assert upper == pytest.approx(lower, rel=1e-12, abs=0)
+    curve = compose(DPSGD(0.0, 0.01, 10), ADD).pessimistic
+    assert curve.beta(0.0) == pytest.approx(0.99**10, rel=1e-12, abs=0)
+    assert ends(Ledger((Gaussian(0.0), DPSGD(1.0, 0.01, 10)))) == (1.0, 1.0)
+    mixed = ends(Ledger((DPSGD(0.0, 0.01, 5), DPSGD(1.5, 0.01, 300))))
+    assert mixed[0] > max(ends(DPSGD(0.0, 0.01, 5))[0], ends(DPSGD(1.5, 0.01, 300))[0])
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param((0.05, 1e-3, 100), marks=pytest.mark.slow),  # as test_near_atomic, and the referee's runs
+        (0.05, 0.5, 10**8),
+        (0.05, 1e-8, 1),
+        (1e3, 1e-8, 10**8),
+        pytest.param((1.0, 1e-8, 10**8), marks=pytest.mark.slow),
+        (1e3, 0.99, 10**8),
+    ],
+)
+def test_extremes_get_a_sound_answer(run, neighbouring):
+    bracket = compose(DPSGD(*run), neighbouring)
+    lower, upper = float(bracket.optimistic.delta(0.0)), float(bracket.pessimistic.delta(0.0))
+    assert 0.0 <= lower <= upper + 1e-15 <= 1.0 + 1e-15
+    never = -np.expm1(run[2] * np.log1p(-run[1]))
+    assert upper <= never * (1 + 1e-9)  # no attacker gains more than without noise
+    betas = bracket.pessimistic.beta(ALPHAS), bracket.optimistic.beta(ALPHAS)
+    assert np.all((betas[0] >= 0.0) & (betas[1] <= 1.0) & (betas[0] <= betas[1] + 1e-12))
+
+
+def test_loudest_step_is_a_legal_test():
+    curve = Subsampled(GaussianTradeOff(1.0), 0.1)
+    assert float(loudest_step(one_kind.steps(curve, 50)).delta(0.0)) < ends(DPSGD(1.0, 0.1, 50))[0]
+    assert float(loudest_step(one_kind.steps(curve, 1)).delta(0.0)) == pytest.approx(
+        float(curve.delta(0.0)), rel=1e-6, abs=0
+    )
+
+
+CONFIGURATIONS = [(1.0, 1e-3, 10**4), (0.6, 1e-4, 10**6), (2.0, 0.1, 500)]
+CONFIGURATIONS += [pytest.param(run, marks=pytest.mark.slow) for run in ((0.8, 0.01, 1000), (5.0, 0.004, 20_000))]
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize("run", CONFIGURATIONS)
+def test_fast_values_lie_in_the_enclosure(run, neighbouring):
+    lower, upper = Composed(DPSGD(*run), neighbouring).advantage()
+    assert lower - 1e-9 <= advantage(*run, neighbouring) <= upper + 1e-9
+    quick = certified_advantage(*run, neighbouring)
+    assert quick[0] <= upper
+    assert lower <= quick[1]
+    assert quick[1] - quick[0] <= 1e-8
+    bracket = Composed(DPSGD(*run), neighbouring).bracket
+    alphas = np.array([1e-4, 1e-3, 1e-2, 0.1])
+    profile = WorstCaseProfile(*run, neighbouring)
+    low, high = (epsilon_at_delta(curve, 1e-5) for curve in (bracket.optimistic, bracket.pessimistic))
+    assert low - 2e-6 <= profile.epsilon(1e-5)[0] <= high + 2e-6
+    for alpha, power in zip(alphas.tolist(), profile.power(alphas)[0], strict=True):
+        low, high = float(bracket.pessimistic.beta(alpha)), float(bracket.optimistic.beta(alpha))
+        assert low - 2e-8 <= 1.0 - power <= high + 2e-8
+
+
+COMING_BACK = [(3.0, 0.5, 5), *(pytest.param(run, marks=pytest.mark.slow) for run in ((3.0, 0.4, 4), (2.0, 0.5, 12)))]
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, pytest.param(REPLACE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("run", [*COMING_BACK, pytest.param((4.0, 0.6, 3), marks=pytest.mark.slow)])
+def test_the_transform_decays_where_its_nodes_would_let_it_come_back(run, neighbouring):
+    profile, composed = WorstCaseProfile(*run, neighbouring), Composed(DPSGD(*run), neighbouring)
+    assert profile.reliable
+    epsilons = np.array([0.0, 0.2, 0.5])
+    for epsilon, delta in zip(epsilons.tolist(), profile.delta(epsilons), strict=True):
+        low, high = composed.delta(epsilon)
+        assert low - 1e-8 <= delta <= high + 1e-8
+
+
+def test_a_transform_that_comes_back_in_truth_is_not_taken_as_decayed():
+    assert not WorstCaseProfile(0.3, 0.5, 20, ADD).reliable
+
+
+def test_dp_accounting_agrees_on_its_own_grid():
+    from dp_accounting.pld import privacy_loss_distribution
+
+    pld = privacy_loss_distribution.from_gaussian_mechanism(
+        1.5, sampling_prob=0.02, value_discretization_interval=1e-4
+    ).self_compose(200)
+    composed = Composed(DPSGD(1.5, 0.02, 200), ADD)
+    for epsilon in (0.0, 0.5, 1.0):
+        lower, upper = composed.delta(epsilon)
+        assert pld.get_delta_for_epsilon(epsilon) == pytest.approx(0.5 * (lower + upper), rel=2e-4, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "count"), [(2.0, 0.1, 50), pytest.param(0.5, 0.02, 30, marks=pytest.mark.slow)]
+)
+def test_sampled_laplace_agrees_with_dp_accounting(noise, rate, count):
+    bracket = compose(Laplace(noise, count, sample_rate=rate), ADD)
+    for pessimistic in (True, False):
+        losses = privacy_loss_distribution.from_laplace_mechanism(
+            noise, pessimistic_estimate=pessimistic, value_discretization_interval=1e-4, sampling_prob=rate
+        ).self_compose(count)
+        for epsilon in (0.0, 0.5):
+            theirs = losses.get_delta_for_epsilon(epsilon)
+            lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
+            assert upper - lower <= 1e-7
+            if pessimistic:
+                assert lower <= theirs * (1 + 1e-9)
+                assert theirs == pytest.approx(upper, rel=1e-5, abs=0)
+            else:
+                assert theirs <= upper * (1 + 1e-9)
+
+
+def test_sampled_laplace_is_refused_under_replace():
+    with pytest.raises(UnsupportedError, match="sampled Laplace"):
+        compose(Laplace(2.0, 5, sample_rate=0.5), REPLACE)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        DPSGD(4.0, 0.14, 30),
+        pytest.param(DPSGD(1.0, 0.3, 5), marks=pytest.mark.slow),
+        pytest.param(DPSGD(0.357, 0.01, 1000), marks=pytest.mark.slow),
+        pytest.param(DPSGD(1.0, 1e-3, 10**4), marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+def test_tails_are_followed(run, neighbouring):
+    """A contour that cannot be had may not leave a floor under delta."""
+    bracket = compose(run, neighbouring)
+    last = float(bracket.pessimistic.delta(200.0))
+    assert last <= 1e-11
+    for alpha in (1e-6, 1e-8):
+        assert bracket.pessimistic.power(alpha) <= 1.2 * bracket.optimistic.power(alpha) + 1e-10
+
+
+def test_the_power_of_a_curve_is_the_least_of_its_tangents():
+    mu, rates = 1.3, np.array([1e-6, 1e-3, 0.2, 0.258, 0.5, 0.999])
+    power, thresholds = power_of(lambda e: ndtr(mu / 2 - e / mu) - np.exp(e) * ndtr(-mu / 2 - e / mu), rates, 15.0)
+    assert power == pytest.approx(ndtr(ndtri(rates) + mu), rel=3e-9, abs=0)
+    assert thresholds == pytest.approx(-mu * ndtri(rates) - mu * mu / 2, abs=1e-4)
+
+
+def test_a_bend_at_threshold_zero_is_met_exactly():
+    """The tangents of slopes -1/2 and -1/5 in e^l meet at 0: rates between them are read there."""
+    power, thresholds = power_of(lambda e: np.maximum(0.3 - 0.2 * np.expm1(e), 0.0), np.array([0.21, 0.35, 0.49]), 5.0)
+    assert power == pytest.approx([0.51, 0.65, 0.79], rel=1e-15, abs=0)
+    assert np.all(thresholds == 0.0)
+
+
+def test_a_test_that_is_asked_less_often_is_no_stronger():
+    """The rates of a threshold test known within a tenth, and delta in full: what is attained lies on the safe side."""
+    curve, at = GaussianTradeOff(0.7), np.linspace(0.0, 2.0, 9)
+    fpr, delta = np.exp(curve.errors(at).fpr), np.asarray(curve.delta(at))
+    few, many = transform._attained(at, delta, Enclosed(0.9 * fpr, 1.1 * fpr))
+    assert np.all(np.exp(many) <= curve.power(np.exp(few)))
+    assert np.all(np.exp(many) >= 0.9 * curve.power(np.exp(few)))
+    few, many = transform._attained(at, np.append(0.0, delta[1:]), Enclosed(np.append(fpr[:-1], 0.0), fpr))
+    assert np.isnan(few[[0, -1]]).all()
+    assert not np.isnan(many[1:-1]).any()
+
+
+@pytest.mark.parametrize("neighbouring", [ADD, REPLACE])
+@pytest.mark.parametrize("run", [(10.0, 1e-6, 10**8), (1.0, 1e-12, 10**6), (100.0, 1e-6, 10**8)])
+def test_many_rare_samples_are_known_to_many_digits(run, neighbouring):
+    """Nearly Gaussian: the central limit theorem is close, and the enclosure has it."""
+    with np.errstate(all="ignore"):
+        lower, upper = transform.transform_of(steps_of(DPSGD(*run), neighbouring)[0]).delta(0.0)
+    limit = float(erf(float(clt_mu(*run, neighbouring)) / math.sqrt(8.0)))
+    assert lower * (1.0 - 1e-4) <= limit <= upper * (1.0 + 1e-4)
+    assert 0.0 <= upper - lower <= 1e-4 * upper
+
+
+def test_a_whole_curve_of_rare_samples_is_narrow():
+    bracket = compose(DPSGD(1.0, 1e-6, 10**6), ADD)
+    assert [route.name for route in bracket.trace if route.width < 1e-6] == ["transform"]
+    assert 0.0 <= float(bracket.pessimistic.delta(0.0) - bracket.optimistic.delta(0.0)) <= 1e-9
+
+
+def test_neighbouring_thresholds_share_a_contour():
+    shared = SpectralComposition((SampledStep(1.0, 0.01, False, 1000),))
+    first = shared.delta(0.5)
+    built = len(shared._contours)
+    near = [shared.delta(0.5 + step) for step in (-1e-3, 1e-3)]
+    assert len(shared._contours) == built
+    for step, (lower, upper) in zip((-1e-3, 1e-3), near, strict=True):
+        alone = SpectralComposition(shared.steps).delta(0.5 + step)
+        assert max(lower, alone[0]) <= min(upper, alone[1])
+        assert upper - lower <= 1.01 * (first[1] - first[0]) + 1e-12

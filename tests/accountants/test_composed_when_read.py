@@ -1,0 +1,112 @@
+"""A worst case costs what is read of it: one number does not compose the curve, and composing it changes no number."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from reticent import risk
+from reticent.accountants import certified_advantage, compose, worst_case
+from reticent.accountants.compose import CurveWhenRead
+from reticent.adversaries import Membership, Relaxed, WorstCase, assess
+from reticent.calibration import Advantage, NoiseMultiplier, calibrate
+from reticent.mechanisms import DPSGD, Laplace, Neighbouring
+from reticent.text import digits
+
+RELATIONS = (Neighbouring.ADD_REMOVE, Neighbouring.REPLACE)
+RUN = DPSGD(1.1, 0.02, 300)
+
+
+@pytest.fixture
+def nothing_is_composed(monkeypatch):
+    """Whoever composes a curve fails."""
+
+    def fail(*_):
+        raise AssertionError("the curve was composed")
+
+    worst_case.cache_clear()
+    monkeypatch.setitem(compose.__wrapped__.__globals__, "compose", fail)
+    yield
+    worst_case.cache_clear()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("attacker", [WorstCase(), Membership()])
+def test_one_number_composes_nothing(nothing_is_composed, attacker, relation) -> None:
+    lower, upper = certified_advantage(1.1, 0.02, 300, relation)
+    found = attacker.assess(RUN, relation)
+    advantage, security = found.measure(risk.advantage), found.measure(risk.bayes_security)
+    assert (advantage.lower, advantage.value) == pytest.approx((lower, upper), rel=1e-14, abs=0)
+    assert (security.value, security.upper) == pytest.approx((1.0 - upper, 1.0 - lower), rel=1e-14, abs=0)
+    assert found.measure(lambda curve: risk.success(curve, 0.5)).value == pytest.approx(0.5 + 0.5 * upper, abs=1e-15)
+    assert found.mu().value == pytest.approx(math.sqrt(300) / 1.1, rel=1e-12, abs=0)
+    assert digits(upper, up=True) in repr(found)
+    (alone,) = assess(RUN, [WorstCase()], relation)
+    assert alone.measure(risk.advantage) == advantage
+
+
+def test_a_calibration_and_its_worst_case_compose_nothing(nothing_is_composed) -> None:
+    found = calibrate(RUN, NoiseMultiplier(), Advantage(0.1))
+    assert found.worst_case() == found.achieved
+    relaxed = calibrate(RUN, NoiseMultiplier(), Advantage(0.1), Membership())
+    assert 0.1 * (1.0 - 1e-4) < relaxed.worst_case().value <= 0.1
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_what_was_read_before_changes_no_number(relation) -> None:
+    """The curve, once composed, encloses what was said without it; the advantage stays what it was."""
+    worst_case.cache_clear()
+    found = WorstCase().assess(RUN, relation)
+    first = found.measure(risk.advantage)
+    rate = found.measure(lambda curve: risk.tpr_at_fpr(curve, 0.01))
+    assert found.measure(risk.advantage) == first
+    curve = compose(RUN, relation)
+    assert rate.value == risk.tpr_at_fpr(curve.pessimistic, 0.01)
+    assert rate.lower == risk.tpr_at_fpr(curve.optimistic, 0.01)
+    polygon = float(curve.optimistic.delta(0.0)), float(curve.pessimistic.delta(0.0))
+    assert polygon[0] <= first.lower <= first.value <= polygon[1] * (1.0 + 1e-9)
+    assert found.notes == WorstCase().assess(RUN, relation).notes
+    assert found.truth.trace == curve.trace
+
+
+def test_the_point_at_threshold_zero_lies_on_the_curve() -> None:
+    found = worst_case(RUN, Neighbouring.REPLACE).pessimistic
+    rates = found.errors(np.zeros(2))
+    alpha, beta = np.exp(rates.fpr), np.exp(rates.fnr)
+    assert rates.fpr.shape == (2,)
+    assert np.exp(rates.tpr) == pytest.approx(1.0 - beta, rel=1e-14, abs=0)
+    assert 1.0 - alpha - beta == pytest.approx(found.delta(np.zeros(2)), rel=1e-13, abs=0)
+    assert beta == pytest.approx(found.beta(alpha), rel=1e-7, abs=0)
+    assert found.reversed.delta(0.0) == pytest.approx(found.delta(0.0), rel=1e-8, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("run", "reason"),
+    [
+        (DPSGD(0.04, 0.001, 100), "too little noise"),
+        (DPSGD(0.5, 0.9, 50), ""),  # known to so few digits of its complement that the curve is better
+        (Laplace(2.0, releases=3), ""),
+    ],
+)
+def test_where_one_number_is_not_enough_the_curve_answers_and_says_why(run, reason) -> None:
+    found, curve = worst_case(run, Neighbouring.ADD_REMOVE), compose(run, Neighbouring.ADD_REMOVE)
+    assert not isinstance(found.pessimistic, CurveWhenRead)
+    assert float(found.pessimistic.delta(0.0)) == pytest.approx(float(curve.pessimistic.delta(0.0)), rel=1e-9, abs=0)
+    if reason:
+        assert reason in found.trace[0].failure
+        assert found.trace[1:] == curve.trace
+    else:
+        assert found.trace == curve.trace
+
+
+def test_a_relaxed_risk_composes_the_worst_case_once(monkeypatch) -> None:
+    """The attacker's own upper end and the worst case beside it are one composition."""
+    run, calls = DPSGD(1.37, 0.013, 211), []
+    enclosed = compose.__wrapped__.__globals__["enclose"]
+    monkeypatch.setitem(compose.__wrapped__.__globals__, "enclose", lambda *a: calls.append(a) or enclosed(*a))
+    for found in assess(run, [Relaxed()]):
+        found.measure(lambda curve: risk.tpr_at_fpr(curve, 0.01))
+        assert found.mu().upper >= 0.0
+    assert len(calls) == 1

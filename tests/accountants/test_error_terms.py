@@ -1,0 +1,200 @@
+"""Each error term in a regime where it matters: without it the assertion fails (``make mutants`` shows that).
+
+Theorems: RETICENT:composition-enclosure.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import erf
+
+from reticent.accountants import _power, advantage_alone, affinity, bounds, cut_moments, lattice
+from reticent.accountants._power import GridStep, Tilted
+from reticent.accountants.cut_moments import SampledStep
+from reticent.curves import GaussianTradeOff, Subsampled
+from reticent.mechanisms import Neighbouring
+from reticent.pairs import AntipodalGaussianPair
+from reticent.pairs.gaussian_mixture import GaussianMixture
+from reticent.pairs.sampled_gaussian import SampledGaussian
+from tests.accountants.one_kind import latticed, steps
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+
+
+def sampled_nodes(noise, rate, antipodal, reach=14.0, count=60_001):
+    """Observations, P-masses by the trapezoid rule and losses, far finer than anything under test."""
+    x = np.linspace(-1.0 - reach * noise, 1.0 + reach * noise, count)
+
+    def density(mean):
+        return np.exp(-0.5 * ((x - mean) / noise) ** 2) / (noise * math.sqrt(2 * math.pi))
+
+    absent = (1 - rate) * density(0.0) + rate * density(-1.0) if antipodal else density(0.0)
+    present = (1 - rate) * density(0.0) + rate * density(1.0)
+    return x, absent * (x[1] - x[0]), np.log(present) - np.log(absent)
+
+
+def test_power_bounds_its_rounding():
+    """Against exact sums: integer weights and their convolutions are exact in double precision."""
+    weights = np.array([3.0, 5.0, 1.0, 7.0])
+    exact = np.ones(1)
+    for _ in range(12):
+        exact = np.convolve(exact, weights)
+    part = GridStep(np.arange(4), weights / 16.0, np.zeros(4), 12)
+    found, rounding = _power.power([part], 64, 0)
+    off = float(np.abs(found[: len(exact)] - exact / 16.0**12).sum() + found[len(exact) :].sum())
+    assert 0.0 < off <= rounding < 1e-11
+
+
+def test_mass_outside_a_window_is_bounded():
+    """40 fair coins: what exceeds 28 wraps around, and is counted."""
+    part = Tilted(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 40)
+    truth = sum(math.comb(40, k) for k in range(29, 41)) / 2**40
+    assert truth <= _power.beyond([part], 28.0, 0.5, 1.0, 10.0) <= 20 * truth
+    mirrored = Tilted(np.array([-1.0, 0.0]), np.array([0.5, 0.5]), 40)
+    assert truth <= _power.beyond([mirrored], -28.0, -0.5, 1.0, 10.0) <= 20 * truth
+
+
+def test_one_step_of_a_lattice_is_known_to_its_stated_error():
+    """The delta of one step, from the four rates as the lattice takes it, against integer arithmetic of 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    thresholds = np.linspace(0.01, 3.0, 300)
+    rates = GaussianTradeOff(1.0).errors(thresholds)
+    with mpmath.workdps(40):
+        truth = [mpmath.ncdf(0.5 - e) - mpmath.exp(e) * mpmath.ncdf(-0.5 - e) for e in thresholds.tolist()]
+        own = (np.exp(rates.tpr) - np.exp(thresholds) * np.exp(rates.fpr)).tolist()
+        worst = float(max(abs(a - b) for a, b in zip(own, truth, strict=True)))
+    assert 0.0 < worst <= lattice._STEP_ERROR < 1e-12
+
+
+def test_every_step_adds_its_error_to_a_lattice(monkeypatch):
+    """Far beyond the largest loss nothing but stated errors is left: they count once for each step."""
+    far = []
+    for error in (lattice._STEP_ERROR, lattice._STEP_ERROR + 1e-7):
+        monkeypatch.setattr(lattice, "_STEP_ERROR", error)
+        above, _ = latticed(Subsampled(GaussianTradeOff(0.5), 0.1), 40, points=2**13)
+        far.append(float(above.delta(30.0)))
+    assert far[1] - far[0] == pytest.approx(40e-7, rel=1e-3, abs=0)
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_nodes_left_out_are_paid_for(antipodal):
+    """Nodes that end after 3 to 4 standard deviations, much closer together than the rule needs."""
+    law = SampledGaussian(0.8, 0.3, antipodal, 1, reach=150.0, largest=0.5, digits=4.0)
+    _, mass, loss = sampled_nodes(0.8, 0.3, antipodal)
+    t = np.array([0.0, 1.0, 2.0])
+    truth = np.exp(np.multiply.outer(0.5 + 1j * t, loss)) @ mass - 1.0
+    found = law.transform(0.5, t)
+    off = np.abs(found.excess - truth)
+    assert np.all(off <= found.error)
+    outside = 4.0 * law.left_out(0.5) + 1.5 * (law.left_out(0.0) + law.left_out(1.0))
+    assert off[0] > found.error[0] - outside  # the rule and rounding do not cover it
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
+    """Few digits: images of the payoff are far above every other error."""
+    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    monkeypatch.setattr(advantage_alone, "_DIGITS", 3.0)
+    monkeypatch.setattr(advantage_alone, "_MOST_FREQUENCIES", 10**5)
+    sums = []
+    whole = advantage_alone._sum
+
+    def longer(law, real, decay, spacing, last):
+        sums.append(whole(law, real, decay, spacing, 12 * last))
+        return sums[-1]
+
+    monkeypatch.setattr(advantage_alone, "_sum", longer)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    assert lower <= exact[0] <= exact[1] <= upper
+    assert upper - lower > 1e-4
+    assert sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of the width is the sum's error
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
+    """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
+    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    monkeypatch.setattr(advantage_alone, "_NEGLIGIBLE", 1e-4)
+    monkeypatch.setattr(advantage_alone, "_MANY_SINES", 0)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    assert lower <= exact[0] <= exact[1] <= upper
+    assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
+    assert upper - lower < 0.1
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+def test_the_rule_counts_for_every_step_of_a_certified_advantage(antipodal, monkeypatch):
+    """A rule that is off by 1e-7 widens thirty steps by about thirty times that."""
+    exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    rule = SampledGaussian.rule
+    monkeypatch.setattr(SampledGaussian, "rule", lambda law, c, t: rule(law, c, t) + 1e-7)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    assert lower <= exact[0] <= exact[1] <= upper
+    assert 5e-7 < upper - lower < 1e-4
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize(("exponent", "reach"), [(5.0, 9.5), (36.0, 1.5)])
+def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypatch):
+    """A coarse rule, or one that is cut early: its enclosure holds, and its middle is off by more than rounding."""
+    fine = affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
+    monkeypatch.setattr(affinity, "_EXPONENT", exponent)
+    monkeypatch.setattr(affinity, "_REACH", reach)
+    coarse = affinity.affinity(np.array(0.7), np.array(0.2), relation).minus_log
+    assert float(coarse.lower) <= float(fine.lower) <= float(fine.upper) <= float(coarse.upper)
+    assert abs(0.5 * float(coarse.lower + coarse.upper) - float(fine.upper)) > 1e-9
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count, monkeypatch):
+    """A grid that leaves out a hundredth of the mass: delta and the tests' errors keep on their sides."""
+    monkeypatch.setattr(bounds, "_LEFT_OUT", math.log(0.01))
+    truth = GaussianTradeOff(math.sqrt(count))
+    cheap = bounds.CheapBounds(steps(GaussianTradeOff(1.0), count))
+    epsilons = np.linspace(0.0, 12.0, 60)
+    for curve in cheap.above():
+        assert np.all(curve.delta(epsilons) >= truth.delta(epsilons) * (1 - 1e-9))
+    below = cheap.below()
+    assert np.all(below.delta(epsilons) <= truth.delta(epsilons) * (1 + 1e-9))
+    grid, _ = cheap._grids[0]
+    assert grid.q_above > 1e-3 / count
+
+
+def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out(monkeypatch):
+    """It does not reject there: no point but "reject always" has fewer false negatives."""
+    monkeypatch.setattr(bounds, "_LEFT_OUT", math.log(0.01))
+    cheap = bounds.CheapBounds(steps(GaussianTradeOff(6.0), 1))
+    fpr, _, fnr, _ = cheap.below().vertices
+    grid, _ = cheap._grids[0]
+    assert np.count_nonzero(fpr < -0.01) > 10
+    assert np.exp(fnr[fpr < -0.01]).min() >= grid.q_above + grid.q_below > 1e-3
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+@pytest.mark.parametrize(
+    ("noise", "rate", "exponent", "log_tail", "cells"),
+    [(1.0, 1e-3, -40, -9, 3201), (0.4, 0.3, -3, -3, 40_001), (1.0, 1e-3, 2, -30, 3201), (1.0, 1e-3, 9, -30, 3201)],
+)
+def test_moments_without_rare_large_losses(antipodal, noise, rate, exponent, log_tail, cells, monkeypatch):
+    """Upper bounds, close, and what is left out is about as probable as was asked for."""
+    monkeypatch.setattr(cut_moments, "_CELLS", cells)
+    step = SampledStep(noise, rate, antipodal, 50)
+    logs, lost = cut_moments.cut_moments(step, np.array([float(exponent)]), log_tail)
+    _, mass, loss = sampled_nodes(noise, rate, antipodal)
+    present = mass * np.exp(loss)
+    above = np.cumsum(present[::-1])[::-1]
+    cut = int(np.argmax(50 * above <= lost / (2.0 if antipodal else 1.0)))
+    kept = loss < loss[cut]  # the last node would count twice what it stands for
+    if antipodal:
+        kept &= loss > -loss[cut]
+    truth = 50 * math.log(float(mass[kept] @ np.exp(exponent * loss[kept])))
+    assert truth <= logs[0] <= truth + 0.05 * abs(truth) + 50 * abs(exponent) * lost
+    assert 0.0 <= math.exp(log_tail) / lost - (0.5 if antipodal else 1.0) < 0.1  # about what was asked for
+
+
+def test_advantage_of_two_gaussians_is_the_reference():
+    """The references above agree with a closed form."""
+    _, mass, loss = sampled_nodes(1.0, 1.0 - 1e-12, False)
+    assert float(mass @ np.maximum(np.expm1(loss), 0.0)) == pytest.approx(erf(0.5 / math.sqrt(2)), rel=1e-7, abs=0)
+    assert AntipodalGaussianPair(1.0, 0.5).delta(0.0) == pytest.approx(0.5 * erf(1.0 / math.sqrt(2)), rel=1e-12, abs=0)

@@ -1,0 +1,151 @@
+"""Runs on which a referee found enclosures that crossed, lost tails, or took half a minute."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import norm
+
+from reticent.accountants.bounds import CheapBounds, loudest_step
+from reticent.accountants.compose import compose
+from reticent.accountants.lattice import Lattice
+from reticent.accountants.steps import steps_of
+from reticent.accountants.transform import SpectralComposition
+from reticent.curves import GaussianTradeOff, Subsampled
+from reticent.mechanisms import DPSGD, Laplace, Neighbouring
+from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
+from tests.accountants.one_kind import steps
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+NET = np.concatenate([np.linspace(0.0, 60.0, 601), np.geomspace(61.0, 3000.0, 200)])
+
+
+def two_steps_under_replacement(noise: float, rate: float, epsilon: float) -> float:
+    """delta of two steps of the antipodal pair by quadrature in the first observation, exact in the second."""
+    x = np.linspace(-1.0 - 12.0 * noise, 1.0 + 12.0 * noise, 200_001)
+
+    def pair(sign: float) -> np.ndarray:
+        return (1 - rate) * norm.pdf(x, 0.0, noise) + rate * norm.pdf(x, sign, noise)
+
+    p, q = pair(-1.0), pair(1.0)
+    losses = np.log(q / p)
+    # The second step's tails at the loss that is left: its loss rises with the observation.
+    cut = np.interp(epsilon - losses, losses, x)
+    above_q = (1 - rate) * ndtr(-cut / noise) + rate * ndtr((1.0 - cut) / noise)
+    above_p = (1 - rate) * ndtr(-cut / noise) + rate * ndtr((-1.0 - cut) / noise)
+    reach = (epsilon - losses <= losses[-1]) * (epsilon - losses >= losses[0])
+    above_q, above_p = (np.where(reach, part, epsilon - losses < losses[0]) for part in (above_q, above_p))
+    return float(np.trapezoid(q * above_q - np.exp(epsilon) * p * above_p, x))
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "relation"),
+    [
+        (0.17, 0.5, 2, REPLACE),
+        (0.2, 0.001, 100, REPLACE),
+        pytest.param(0.18075380538793157, 0.0002326020425443798, 16, REPLACE, marks=pytest.mark.slow),
+        (0.103, 0.000437, 24446, ADD),
+    ],
+)
+def test_lower_and_upper_do_not_cross(noise, rate, steps, relation):
+    bracket = compose(DPSGD(noise, rate, steps), relation)
+    assert bracket.notes == ()
+    for lower, upper in (
+        (bracket.optimistic, bracket.pessimistic),
+        (bracket.optimistic.reversed, bracket.pessimistic.reversed),
+    ):
+        assert np.all(lower.delta(NET) <= upper.delta(NET) * (1 + 1e-9) + 1e-15)
+        assert np.all(lower.log_delta(NET[:600]) > -np.inf)
+
+
+def test_two_steps_by_quadrature():
+    truth = two_steps_under_replacement(0.17, 0.5, 60.0)
+    assert truth == pytest.approx(2.0081852e-4, rel=1e-6, abs=0)  # as the referee has it
+    bracket = compose(DPSGD(0.17, 0.5, 2), REPLACE)
+    assert float(bracket.optimistic.delta(60.0)) <= truth * (1 + 1e-9)
+    assert truth <= float(bracket.pessimistic.delta(60.0)) * (1 + 1e-9)
+    assert float(bracket.pessimistic.delta(60.0)) == pytest.approx(truth, rel=1e-4, abs=0)
+
+
+def test_epsilon_between_its_ends():
+    bracket = compose(DPSGD(0.2, 0.001, 100), REPLACE)
+    lower, upper = (epsilon_at_delta(curve, 1e-6) for curve in (bracket.optimistic, bracket.pessimistic))
+    assert lower <= 38.51533 + 5e-6
+    assert upper >= 38.51533 - 5e-6
+    assert upper - lower < 0.01
+
+
+@pytest.mark.slow
+def test_epsilon_of_few_steps_is_no_larger_than_another_accountant_says():
+    bracket = compose(DPSGD(0.18075380538793157, 0.0002326020425443798, 16), REPLACE)
+    assert epsilon_at_delta(bracket.optimistic, 1e-8) <= 36.2803  # above this lies a pessimistic value of dp_accounting
+
+
+def test_tails_of_an_ordinary_run():
+    bracket = compose(DPSGD(1.56, 0.0302, 33), ADD)
+    ends = bracket.optimistic, bracket.pessimistic
+    assert [epsilon_at_delta(curve, 1e-5) for curve in ends] == pytest.approx([0.55639] * 2, abs=1e-5)
+    assert [tpr_at_fpr(curve, 1e-6) for curve in ends] == pytest.approx([2.31748e-6] * 2, rel=1e-5, abs=0)
+    assert [epsilon_at_delta(curve, 1e-14) for curve in ends] == pytest.approx([1.774078] * 2, rel=1e-5, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "largest"),
+    [
+        (Laplace(0.5, 2), 4.0),
+        (Laplace(1.0, 4), 4.0),
+        (Laplace(1.0, 3, 0.2), 3 * float(np.log1p(0.2 * np.expm1(1.0)))),
+    ],
+)
+def test_laplace_releases_end_at_their_pure_epsilon(mechanism, largest):
+    bracket = compose(mechanism, ADD)
+    assert epsilon_at_delta(bracket.pessimistic, 1e-14) <= largest * (1 + 1e-9)
+    assert epsilon_at_delta(bracket.optimistic, 1e-5) > 0.7 * largest
+    assert float(bracket.pessimistic.delta(largest * (1 + 1e-9))) == 0.0
+
+
+def test_no_privacy_is_said_at_once(monkeypatch):
+    """It took 24 seconds: no route may run where cheap bounds have said all."""
+
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a route was run")
+
+    monkeypatch.setattr(Lattice, "answer", never)
+    monkeypatch.setattr(SpectralComposition, "polygons", never)
+    compose.cache_clear()
+    bracket = compose(DPSGD(0.2, 0.01, 10_000), ADD)
+    assert advantage(bracket.optimistic) > 1 - 1e-10
+    assert 100.0 < epsilon_at_delta(bracket.optimistic, 1e-6) <= epsilon_at_delta(bracket.pessimistic, 1e-6) < 3000.0
+
+
+def test_loudest_step_keeps_rates_below_the_smallest_double_gap():
+    """With 1 - alpha rounded to 1 it claimed false positive rate 0 at rates that attain 1e-20."""
+    step = Subsampled(GaussianTradeOff(3.0), 1e-3)
+    curve = loudest_step(steps(step, 10))
+    for epsilon in (5.0, 15.0, 25.0):
+        assert float(curve.delta(epsilon)) <= 10 * float(step.delta(epsilon)) * (1 + 1e-9)
+    assert float(curve.delta(25.0)) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"),
+    [
+        (1.1, 0.01, 1000),
+        (6.0, 1e-5, 50),
+        pytest.param(1.0, 0.5, 4, marks=pytest.mark.slow),
+        pytest.param(0.3, 0.001, 100, marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+def test_cheap_bounds_enclose(noise, rate, steps, relation):
+    """From moments alone: above and below what composition encloses, and within a factor where it matters."""
+    run = DPSGD(noise, rate, steps)
+    kinds, _ = steps_of(run, relation)
+    cheap = CheapBounds(kinds)
+    bracket = compose(run, relation)
+    truth = bracket.optimistic.log_delta(NET[:400])
+    for curve in cheap.above():
+        both = np.maximum(curve.log_delta(NET[:400]), curve.reversed.log_delta(NET[:400]))
+        assert np.all(both >= truth - 1e-6)
+    assert np.all(cheap.below().log_delta(NET[:400]) <= bracket.pessimistic.log_delta(NET[:400]) + 1e-6)
+    deep = epsilon_at_delta(cheap.above()[0], 1e-12)
+    assert deep < 2.0 * max(epsilon_at_delta(bracket.pessimistic, 1e-12), 1e-9)

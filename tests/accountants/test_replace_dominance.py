@@ -1,0 +1,45 @@
+"""docs/replace-dominance.md by numbers: no pair of gradients beats the antipodal one, at any threshold.
+
+Theorems: RETICENT:replace-dominance.
+"""
+
+import numpy as np
+import pytest
+
+from reticent.pairs import AntipodalGaussianPair
+
+_X, _Y = np.meshgrid(np.linspace(-6.0, 6.0, 481), np.linspace(-6.0, 6.0, 481), indexing="ij")
+
+
+def hockey_stick(first, second, rate, noise, log_ratio):
+    """max over A of Q(A) - e^l P(A) for the two mixtures in the plane, on a grid of observations."""
+
+    def mixture(mean):
+        base = np.exp(-0.5 * (_X**2 + _Y**2) / noise**2)
+        shifted = np.exp(-0.5 * ((_X - mean[0]) ** 2 + (_Y - mean[1]) ** 2) / noise**2)
+        return (1.0 - rate) * base + rate * shifted
+
+    p, q = mixture(first), mixture(second)
+    return np.maximum(q / q.sum() - np.exp(log_ratio) * p / p.sum(), 0.0).sum()
+
+
+@pytest.mark.parametrize("log_ratio", [-0.3, 0.0, 0.2, 1.0])
+def test_random_pairs_stay_below_the_antipodal_pair(log_ratio):
+    rng = np.random.default_rng(7)
+    for _ in range(12):
+        rate, noise = rng.uniform(0.05, 1.0), rng.uniform(0.6, 1.2)
+        bound = float(AntipodalGaussianPair(noise, rate).delta(log_ratio))
+        angles, radii = rng.uniform(0.0, 2.0 * np.pi, 2), np.sqrt(rng.uniform(0.0, 1.0, 2))
+        first, second = ((r * np.cos(a), r * np.sin(a)) for r, a in zip(radii, angles, strict=True))
+        assert hockey_stick(first, second, rate, noise, log_ratio) <= bound + 3e-5
+
+
+@pytest.mark.parametrize("log_ratio", [-0.2, 0.0, 0.4])
+def test_delta_grows_with_the_angle_and_with_both_lengths(log_ratio):
+    turned = [hockey_stick((1.0, 0.0), (np.cos(a), np.sin(a)), 0.3, 0.8, log_ratio) for a in np.linspace(0.0, np.pi, 7)]
+    assert np.all(np.diff(turned) >= -1e-9)
+    longer = [hockey_stick((r, 0.0), (-1.0, 0.0), 0.3, 0.8, log_ratio) for r in np.linspace(0.0, 1.0, 5)]
+    further = [hockey_stick((1.0, 0.0), (-r, 0.0), 0.3, 0.8, log_ratio) for r in np.linspace(0.0, 1.0, 5)]
+    assert np.all(np.diff(longer) >= -1e-9)
+    assert np.all(np.diff(further) >= -1e-9)
+    assert turned[-1] == pytest.approx(float(AntipodalGaussianPair(0.8, 0.3).delta(log_ratio)), abs=3e-5)

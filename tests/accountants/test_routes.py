@@ -1,0 +1,94 @@
+"""What was asked on the way to a curve is told; mixtures of any shifts; estimates keep to enclosures."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from reticent.accountants import advantage, certified_advantage, compose
+from reticent.accountants.lattice import Lattice
+from reticent.errors import NumericalError
+from reticent.mechanisms import DPSGD, Laplace, Neighbouring
+from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
+
+ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
+
+
+def no_room(*_: object, **__: object) -> None:
+    raise NumericalError("no room on the grid")
+
+
+def test_every_route_is_told_with_its_width():
+    bounds, transform = compose(DPSGD(2.0, 0.05, 500), ADD).trace
+    assert (bounds.name, transform.name) == ("bounds", "transform")
+    assert transform.width < 1e-6 < bounds.width
+    assert transform.failure == bounds.failure == ""
+    nearly_atomic = compose(DPSGD(0.2, 1e-3, 20), ADD).trace
+    assert "too close to atomic" in nearly_atomic[1].failure
+    assert nearly_atomic[1].width == math.inf
+    assert "lattice of 65536 points" in [route.name for route in nearly_atomic]
+
+
+def test_a_route_that_fails_says_why(monkeypatch):
+    monkeypatch.setattr(Lattice, "answer", no_room)
+    compose.cache_clear()
+    bracket = compose(Laplace(2.0, 8), ADD)
+    assert [route.failure for route in bracket.trace if route.name.startswith("lattice")] == ["no room on the grid"] * 2
+    assert len(bracket.notes) == 1
+    assert "no room on the grid" in bracket.notes[0]
+    compose.cache_clear()
+
+
+def test_tails_that_are_left_out_are_told():
+    """Next to the smallest loss, 50 log(1 - rate), contours need ever more nodes."""
+    routes = compose(DPSGD(1.0, 0.02, 50), ADD).trace
+    assert routes[1].width < 1e-6
+    assert "thresholds -" in routes[1].failure
+    assert "nodes would be needed" in routes[1].failure
+
+
+@pytest.mark.parametrize("antipodal", [False, True])
+@pytest.mark.parametrize("noise", [0.6, 3.0])
+def test_mixtures_of_several_shifts(noise, antipodal):
+    """A whole user's four records, each drawn with probability 0.3, against densities of scipy."""
+    shifts = (1.0, 2.0, 3.0, 4.0)
+    pair = GaussianMixture(noise, tuple(binom.pmf(range(1, 5), 4, 0.3)), shifts, antipodal)
+    nodes = pair.around(9.0, 0.1 * noise)
+    chances = binom.pmf(range(5), 4, 0.3)
+    q = sum(w * norm.pdf(nodes.x, k, noise) for k, w in enumerate(chances))
+    p = (
+        sum(w * norm.pdf(nodes.x, -k, noise) for k, w in enumerate(chances))
+        if antipodal
+        else norm.pdf(nodes.x, 0, noise)
+    )
+    assert nodes.loss == pytest.approx(np.log(q / p), rel=1e-9, abs=1e-12)
+    assert nodes.tilted(1.0) == pytest.approx(q * nodes.dx, rel=1e-9, abs=1e-300)
+    assert [nodes.weight.sum(), nodes.tilted(1.0).sum()] == pytest.approx([1.0, 1.0], rel=1e-12, abs=0)
+
+
+def test_log_mixture_neither_cancels_nor_overflows():
+    tiny = log_mixture([1e-12], [np.array([1e-8])])
+    assert tiny == pytest.approx([1e-20], rel=1e-7, abs=0)
+    large = log_mixture([0.25, 0.25], [np.array([5000.0, -50.0]), np.array([4000.0, -60.0])])
+    assert large == pytest.approx([5000.0 + math.log(0.25), math.log(0.5)], rel=1e-14, abs=0)
+    sure = log_mixture([1.0], [np.array([-80.0, 0.0, 80.0])])
+    assert sure == pytest.approx([-80.0, 0.0, 80.0], rel=1e-14, abs=0)
+    nearly = log_mixture([1.0 - 1e-12], [np.array([-60.0])])
+    assert nearly == pytest.approx([math.log(1e-12)], rel=1e-5, abs=0)
+
+
+@pytest.mark.parametrize("relation", [ADD, REPLACE])
+@pytest.mark.parametrize(
+    "run",
+    [
+        (0.6, 0.01, 10),
+        (1.0, 1e-4, 1000),
+        pytest.param((0.5, 0.002, 60), marks=pytest.mark.slow),
+        pytest.param((0.4, 1e-4, 10_000), marks=pytest.mark.slow),
+    ],
+)
+def test_estimates_keep_their_accuracy_where_few_steps_matter(run, relation):
+    """Transforms of nearly atomic losses dip and come back: the last frequency alone says nothing."""
+    lower, upper = certified_advantage(*run, relation)
+    assert lower - 1e-6 <= advantage(*run, relation) <= upper + 1e-6

@@ -1,0 +1,191 @@
+"""Fixed-size and shuffled batches: what dominates, what some data set attains, and how epochs are counted.
+
+Theorems: ZHU2022:Proposition 30, ZHU2022:Theorem 11, DONG2022:Theorem 4.2, RETICENT:fixed-size-dominance.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from reticent.accountants import Composed, compose
+from reticent.adversaries import Attribute, Mixed, Relaxed, WorstCase
+from reticent.curves import GaussianTradeOff, Subsampled
+from reticent.errors import ParameterError
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import accountable, batches_per_epoch
+from reticent.risk import advantage, epsilon_at_delta
+
+ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+LOG_2 = math.log(2.0)
+
+
+def ends(run: Mechanism, relation: Neighbouring = ADD) -> tuple[float, float]:
+    bracket = compose(run, relation)
+    return advantage(bracket.optimistic), advantage(bracket.pessimistic)
+
+
+class TestCasesOfTheReferee:
+    def test_fifty_fixed_size_steps(self) -> None:
+        """It enclosed [.820489, .820489]; N(0) against .9 N(0) + .1 N(2), fifty times, has .687589."""
+        lower, upper = ends(DPSGD(1.0, 0.1, 50, sampler=Sampler.FIXED_SIZE))
+        poisson = Composed(DPSGD(0.5, 0.1, 50), ADD).advantage()  # the same pair in other units
+        assert lower == pytest.approx(poisson[0], rel=1e-7, abs=0)
+        assert upper == pytest.approx(poisson[1], rel=1e-7, abs=0)
+        assert upper <= 0.687590
+
+    def test_half_an_epoch_of_shuffled_batches(self) -> None:
+        """It had the lower end .9999994; whoever is in one of two batches shows with probability .5."""
+        run = DPSGD(0.1, 0.5, 1, sampler=Sampler.SHUFFLED)
+        assert ends(run) == (0.0, pytest.approx(0.9999994, rel=1e-7, abs=0))
+        for assessment in (WorstCase().assess(run), Relaxed().assess(run), Mixed().assess(run)):
+            assert assessment.measure(advantage).lower <= 0.5
+            assert assessment.mu().lower <= 1e-12
+
+    def test_epochs_of_a_loader_that_drops_the_last_batch(self) -> None:
+        """Rate .6, ten steps: one batch per epoch, so ten epochs where six were counted."""
+        run = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED)
+        assert accountable(run).steps == 10
+        assert ends(run)[1] == pytest.approx(advantage(GaussianTradeOff(math.sqrt(10) / 2)), rel=1e-12, abs=0)
+        kept = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED, batches_per_epoch=2)
+        assert accountable(kept).steps == 5
+        assert "10 counted (10 steps, 1 per epoch, as the loader may drop" in run.notes[0]
+        assert "5 counted (10 steps, 2 per epoch)" in kept.notes[0]
+
+    @pytest.mark.parametrize(
+        ("rate", "relation"),
+        [
+            *(pytest.param(0.2, relation, marks=pytest.mark.slow) for relation in Neighbouring),
+            *((1.0, relation) for relation in Neighbouring),
+        ],
+    )
+    @pytest.mark.parametrize("sampler", list(Sampler))
+    def test_relaxed_is_within_log_2_of_the_worst_case(self, relation, sampler, rate) -> None:
+        """Noise 4, ten full batches of fixed size: it said 2.649 beside 7.511 at delta 1e-5."""
+        run = DPSGD(4.0, rate, 10, sampler=sampler, num_parameters=1)
+        for delta in (1e-5, 1e-2):
+            relaxed, worst = (
+                who.assess(run, relation).measure(lambda curve, d=delta: epsilon_at_delta(curve, d)).value
+                for who in (Relaxed(), WorstCase())
+            )
+            assert worst - LOG_2 - 1e-6 <= relaxed <= worst + 1e-6
+
+
+def hockey_stick(q: np.ndarray, p: np.ndarray, slope: float, width: float) -> float:
+    return float(np.sum(np.maximum(q - slope * p, 0.0)) * width)
+
+
+def law(gradients: np.ndarray, size: int, noise: float, x: np.ndarray) -> np.ndarray:
+    """Density of the noisy sum of ``size`` of the ``gradients``, drawn without replacement."""
+    sums = np.array([sum(batch) for batch in combinations(gradients.tolist(), size)])
+    return norm.pdf(x[:, None], sums, noise).mean(axis=1)
+
+
+class TestFixedSize:
+    x = np.linspace(-12.0, 12.0, 24_001)
+
+    @pytest.mark.parametrize("seed", range(12))
+    def test_no_data_set_beats_the_pair_under_add_remove(self, seed: int) -> None:
+        """docs/sampling.md, all batches enumerated: both orders, thresholds of both signs."""
+        rng = np.random.default_rng(seed)
+        records, size = int(rng.integers(3, 7)), int(rng.integers(1, 3))
+        gradients = rng.uniform(-1.0, 1.0, records)
+        if seed % 2:  # near the worst: opposite to most of the others
+            gradients = np.append(1.0, rng.choice([-1.0, 1.0], records - 1, p=[0.85, 0.15]))
+        noise, width = float(rng.uniform(0.4, 1.5)), float(self.x[1] - self.x[0])
+        present, absent = (law(data, size, noise, self.x) for data in (gradients, gradients[1:]))
+        pair = Subsampled(GaussianTradeOff(2.0 / noise), size / records)
+        for slope in (0.2, 0.7, 0.95, 1.0, 1.05, 1.5, 4.0):
+            forth, back = (hockey_stick(*laws, slope, width) for laws in ((present, absent), (absent, present)))
+            assert forth <= float(pair.delta(math.log(slope))) + 1e-7
+            assert back <= float(pair.reversed.delta(math.log(slope))) + 1e-7
+
+    def test_opposite_gradients_attain_it(self) -> None:
+        gradients, noise = np.array([1.0, -1.0, -1.0, -1.0, -1.0]), 0.8
+        present, absent = (law(data, 2, noise, self.x) for data in (gradients, gradients[1:]))
+        pair = Subsampled(GaussianTradeOff(2.0 / noise), 0.4)
+        for slope in (0.7, 1.0, 1.5, 4.0):
+            found = hockey_stick(present, absent, slope, float(self.x[1] - self.x[0]))
+            assert found == pytest.approx(float(pair.delta(math.log(slope))), rel=1e-6, abs=0)
+
+    @pytest.mark.parametrize("relation", [REPLACE, ZERO])
+    def test_no_data_set_beats_one_step_of_the_other_relations(self, relation: Neighbouring) -> None:
+        rng, width = np.random.default_rng(5), float(self.x[1] - self.x[0])
+        for _ in range(6):
+            others, pair = rng.choice([-1.0, 0.0, 1.0], 3), rng.choice([-1.0, 1.0], 2)
+            pair = pair if relation is REPLACE else pair * [1.0, 0.0]
+            first, second = (law(np.append(others, target), 2, 0.9, self.x) for target in pair)
+            claimed = compose(DPSGD(0.9, 0.5, 1, sampler=Sampler.FIXED_SIZE), relation).pessimistic
+            for slope in (0.7, 1.0, 1.5, 4.0):
+                found = hockey_stick(first, second, slope, width)
+                assert found <= float(claimed.delta(math.log(slope))) + 1e-7
+
+    def test_the_lower_end_under_replacement_is_attained_and_no_more(self) -> None:
+        """Records -1 against +1 among others of -1: the ordered pair, every step in the same order."""
+        run = DPSGD(1.0, 0.1, 2, sampler=Sampler.FIXED_SIZE)
+        attained = compose(run, ADD)
+        lower, upper = ends(run, REPLACE)
+        assert lower == advantage(attained.optimistic)
+        assert upper > 1.05 * lower
+        assert ends(run, ZERO)[0] == pytest.approx(ends(DPSGD(1.0, 0.1, 2), ZERO)[0], rel=1e-9, abs=0)
+
+    def test_a_full_batch_without_the_target_does_not_exist(self) -> None:
+        run = DPSGD(1.5, 1.0, 3, sampler=Sampler.FIXED_SIZE)
+        assert ends(run) == (0.0, pytest.approx(advantage(GaussianTradeOff(2 * math.sqrt(3) / 1.5)), rel=1e-12, abs=0))
+        assert ends(run, REPLACE)[0] == ends(run, REPLACE)[1]
+
+    def test_without_noise_the_displaced_record_may_show_too(self) -> None:
+        """Zero-out: either value shows, so next to a noisy release the error pair shrinks towards the origin."""
+        shown = DPSGD(0.0, 0.3, 1, sampler=Sampler.FIXED_SIZE)
+        bracket = compose(Ledger((shown, Gaussian(1.0))), ZERO)
+        middle = float(GaussianTradeOff(1.0).beta(0.3085375387259869))
+        assert middle == pytest.approx(0.3085375387259869, rel=1e-12, abs=0)
+        assert float(bracket.pessimistic.beta(0.7 * middle)) == pytest.approx(0.7 * middle, rel=1e-5, abs=0)
+        assert advantage(bracket.optimistic) < advantage(bracket.pessimistic)
+
+
+class TestShuffled:
+    @pytest.mark.parametrize("drop_last", [True, False])
+    def test_a_record_is_seen_at_most_once_per_counted_epoch(self, drop_last: bool) -> None:
+        for records in range(1, 13):
+            for size in range(1, records + 1):
+                batches = records // size if drop_last else -(-records // size)
+                for steps in (1, 2, 7, 12):
+                    seen = math.ceil(steps / batches)
+                    blind = DPSGD(1.0, size / records, steps, sampler=Sampler.SHUFFLED)
+                    assert accountable(blind).steps >= seen
+                    known = DPSGD(1.0, size / records, steps, sampler=Sampler.SHUFFLED, batches_per_epoch=batches)
+                    assert accountable(known).steps == seen
+                    assert batches_per_epoch(blind) <= batches
+
+    def test_one_batch_per_epoch_is_exact(self) -> None:
+        run = DPSGD(2.0, 1.0, 7, sampler=Sampler.SHUFFLED)
+        assert compose(run, ADD) == compose(DPSGD(2.0, 1.0, 7), ADD)
+
+    def test_ledgers_lose_only_the_part_that_is_not_attained(self) -> None:
+        both = Ledger((DPSGD(2.0, 0.1, 40), DPSGD(2.0, 0.5, 4, sampler=Sampler.SHUFFLED)))
+        assert ends(both)[0] == pytest.approx(ends(DPSGD(2.0, 0.1, 40))[0], rel=1e-6, abs=0)
+        lower, upper = Composed(both, ADD).delta(0.5)
+        assert lower <= Composed(DPSGD(2.0, 0.1, 40), ADD).delta(0.5)[1] < upper
+
+    def test_the_attribute_adversary_counts_the_same_epochs(self) -> None:
+        run = DPSGD(2.0, 0.6, 10, sampler=Sampler.SHUFFLED)
+        result = Attribute(gradient_change=1.0).assess(run)
+        assert result.mu().value == pytest.approx(math.sqrt(10) / 2, rel=1e-12, abs=0)
+        assert result.measure(advantage).lower == 0.0
+
+    @pytest.mark.parametrize(
+        ("changes", "allowed"),
+        [
+            ({"batches_per_epoch": 3}, "1 / sample_rate, rounded"),
+            ({"batches_per_epoch": 0}, "whole number"),
+            ({"batches_per_epoch": 1, "sampler": Sampler.POISSON}, "left out unless batches are shuffled"),
+        ],
+    )
+    def test_impossible_epochs_are_refused(self, changes, allowed) -> None:
+        with pytest.raises(ParameterError, match=allowed):
+            DPSGD(**{"noise_multiplier": 1.0, "sample_rate": 0.6, "steps": 4, "sampler": Sampler.SHUFFLED} | changes)

@@ -1,0 +1,164 @@
+"""Exact curves of the membership game: Gaussian gradients, known spectra, the contour rule behind both.
+
+Theorems: LEEMANN2023:Theorem 5.1.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+
+from reticent.adversaries.game import gmip
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff, GradientSpectrum, SpectrumTradeOff
+from reticent.adversaries.game.stochastic import SusceptibilityLaw
+from reticent.curves import GaussianTradeOff
+from reticent.errors import ParameterError
+
+VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[2] / "golden" / "gmip.json").read_text())["vectors"]}
+
+
+def family(prefix: str) -> list:
+    return [pytest.param(v, id=k) for k, v in VECTORS.items() if k.startswith(prefix)]
+
+
+def isotropic(d: int, k: float) -> GradientSpectrum:
+    """Equal eigenvalues; only the ratios k_i matter without noise."""
+    values = np.full(d, 1e-3 / d)
+    return GradientSpectrum(values, values * (k / d))
+
+
+@pytest.mark.parametrize("vector", family("gauss_mip_tv"))
+def test_gaussian_gradients_advantage(vector):
+    p = vector["params"]
+    value = GaussianGradientTradeOff(p["d"], p["n_eff"]).delta(0.0)
+    assert value == pytest.approx(float(vector["value"]), rel=1e-11, abs=0)
+
+
+@pytest.mark.parametrize("vector", family("gauss_mip_tpr"))
+def test_gaussian_gradients_power(vector):
+    p = vector["params"]
+    value = GaussianGradientTradeOff(p["d"], p["n_eff"]).power(float(p["FPR"]))
+    assert value == pytest.approx(float(vector["value"]), rel=1e-7, abs=0)
+
+
+@pytest.mark.parametrize("vector", family("thm51"))
+def test_equal_spectrum_is_theorem_51(vector):
+    """LEEMANN2023:G5 and LEEMANN2023:G20: K is centred, H0 is the non-member."""
+    p = vector["params"]
+    curve = SpectrumTradeOff(isotropic(p["d"], float(p["K"])), float(p["n_eff"]))
+    assert curve.beta(float(p["alpha"])) == pytest.approx(float(vector["value"]), rel=1e-11, abs=0)
+
+
+def test_typical_susceptibility_is_optimistic_at_low_rates():
+    """LEEMANN2023:G2: even for Gaussian gradients the exact curve beats G_mu at K = d."""
+    small, large = GaussianGradientTradeOff(2, 5), GaussianGradientTradeOff(650, 500)
+    mu_small, mu_large = gmip.one_step_mu(2, 2, 5), gmip.one_step_mu(650, 650, 500)
+    assert small.power(1e-3) == pytest.approx(0.01028, rel=1e-3, abs=0)
+    assert GaussianTradeOff(mu_small).power(1e-3) == pytest.approx(0.00644, rel=1e-3, abs=0)
+    assert small.delta(0.0) == pytest.approx(0.2456, abs=5e-5)
+    assert GaussianTradeOff(mu_small).delta(0.0) == pytest.approx(0.2370, abs=5e-5)
+    assert large.power(1e-5) == pytest.approx(8.98e-4, rel=1e-3, abs=0)
+    assert GaussianTradeOff(mu_large).power(1e-5) == pytest.approx(8.88e-4, rel=1e-3, abs=0)
+
+
+@pytest.mark.parametrize(("d", "n"), [(10, 32), (20, 32), (650, 500)])
+def test_gaussian_gradients_are_the_stochastic_composition_of_theorem_51(d, n):
+    law = SusceptibilityLaw.gaussian_gradients(d, nodes=40)
+    mixed = law.compose(lambda k: SpectrumTradeOff(isotropic(d, k), n))
+    exact = GaussianGradientTradeOff(d, n)
+    ratio = np.array([-3.0, -0.5, 0.0, 0.3, 1.0, 2.5])
+    for a, b in zip(mixed.errors(ratio), exact.errors(ratio), strict=True):
+        assert np.allclose(np.exp(a), np.exp(b), rtol=0, atol=1e-6)
+
+
+def variance_gamma_tail(d: int, n: float, ratio: float) -> mpmath.mpf:
+    """log Q(L > l): under H1, L = drift + (r/2)(A - B) with A, B chi-square; one integral over B."""
+    with mpmath.workdps(30):
+        r = 1 / mpmath.sqrt(n)
+        x = (mpmath.mpf(ratio) + mpmath.mpf(d) / 2 * mpmath.log(1 - r * r)) * 2 / r
+
+        def term(b):
+            upper = mpmath.gammainc(mpmath.mpf(d) / 2, max(x + b, 0) / 2, mpmath.inf, regularized=True)
+            return upper * b ** (mpmath.mpf(d) / 2 - 1) * mpmath.exp(-b / 2)
+
+        norm = 2 ** (mpmath.mpf(d) / 2) * mpmath.gamma(mpmath.mpf(d) / 2)
+        kink = max(-x, mpmath.mpf(0))
+        points = sorted({kink, *(mpmath.mpf(p) for p in (0, 1, 3, 6, 10, 16, 25, 40, 70, 150, 300))})
+        return mpmath.log(mpmath.quad(term, points) / norm)
+
+
+@pytest.mark.parametrize(("d", "n"), [(2, 2.0), (4, 30.0), (20, 32.0)])
+@pytest.mark.parametrize("ratio", [0.2, 2.0, 40.0])
+def test_far_tail_against_mpmath(d, n, ratio):
+    exact = float(variance_gamma_tail(d, n, ratio))
+    assert GaussianGradientTradeOff(d, n).errors(ratio).tpr == pytest.approx(exact, rel=1e-9, abs=1e-11)
+
+
+def test_rates_are_consistent_and_finite_to_1e_300():
+    curve = GaussianGradientTradeOff(650, 500)
+    ratio = np.linspace(-40, 40, 33)
+    rates = curve.errors(ratio)
+    assert np.all(np.diff(rates.fpr) < 0)
+    assert np.all(rates.tpr <= 0)
+    assert np.allclose(np.logaddexp(rates.fpr, rates.tnr), 0.0, atol=1e-12)
+    assert np.isfinite(curve.log_power(-690.0))
+    assert curve.log_power(-690.0) > -690.0
+    # dQ = e^L dP: the tail of Q is at least e^l times that of P.
+    assert np.all(rates.tpr >= ratio + rates.fpr - 1e-12)
+
+
+def test_spectrum_against_simulation():
+    rng = np.random.default_rng(11)
+    values = rng.dirichlet(np.ones(12))
+    curve = SpectrumTradeOff(GradientSpectrum(values), 20, 1.5)
+    size, k = 20 + 1.5**2 / values, np.ones(12)
+    absent = rng.noncentral_chisquare(1, size * k, (60_000, 12))
+    present = (size - 1) / size * rng.noncentral_chisquare(1, (size - 1) * k, (60_000, 12))
+    for ratio in (-1.0, 0.0, 0.5, 1.0):
+        rates = curve.errors(ratio)
+        for w, rate in ((absent, rates.fpr), (present, rates.tpr)):
+            score = np.sum(0.5 * np.log(size / (size - 1)) + k / 2 - w / (2 * (size - 1)), axis=1)
+            share = float(np.exp(rate))
+            assert abs(np.mean(score > ratio) - share) < 4.5 * (share * (1 - share) / 60_000) ** 0.5
+
+
+def test_spectrum_noise_is_least_and_below_harmonic():
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        values = rng.dirichlet(np.ones(8)) * rng.uniform(0.2, 1.0)
+        deviations = rng.dirichlet(np.ones(8)) * rng.uniform(0.1, 4.0)
+        spectrum, n, mu = GradientSpectrum(values, deviations), float(rng.uniform(2, 500)), float(rng.uniform(0.05, 2))
+        noise = spectrum.noise(mu, n)
+        assert spectrum.mu(n, noise) <= mu
+        assert noise <= gmip.harmonic_noise(mu, n, spectrum.susceptibility) * (1 + 1e-12) + 1e-12
+        if noise > 0.0:
+            assert spectrum.mu(n, noise * (1 - 1e-9)) > mu
+
+
+def test_average_record_has_the_mean_of_mu_square():
+    rng = np.random.default_rng(4)
+    values = rng.dirichlet(np.ones(6))
+    records = rng.normal(size=(200_000, 6)) * np.sqrt(values)
+    each = np.sum(records**2 / (10 * values + 4.0), axis=1)
+    assert GradientSpectrum(values).mu(10, 2.0) ** 2 == pytest.approx(each.mean(), rel=0.01, abs=0)
+    assert GradientSpectrum(values).susceptibility == pytest.approx(6.0, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("values", "deviations", "name"),
+    [([0.5, 0.0], None, "eigenvalues"), ([2.0], None, "eigenvalues"), ([0.5], [5.0], "deviations")],
+)
+def test_bad_spectra_are_named(values, deviations, name):
+    with pytest.raises(ParameterError, match=name):
+        GradientSpectrum(np.array(values), None if deviations is None else np.array(deviations))
+
+
+def test_one_record_is_no_batch():
+    with pytest.raises(ParameterError, match="effective_batch"):
+        GaussianGradientTradeOff(3, 1.0)
+    with pytest.raises(ParameterError, match="batch_size"):
+        SpectrumTradeOff(isotropic(3, 3.0), 1.0)

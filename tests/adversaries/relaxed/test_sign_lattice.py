@@ -1,0 +1,107 @@
+"""The common-sign adversary on the lattice: kept masses, brute force over two steps, the Fourier route, Monte Carlo."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.adversaries.relaxed.sign import common_sign, join, lattice, transform
+from reticent.adversaries.relaxed.sign.noise import GaussianSign
+from reticent.curves import RelaxedGaussianTradeOff, Subsampled
+from reticent.errors import NumericalError
+from reticent.mechanisms import DPSGD
+
+GROUPS = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"]
+FEW = [DPSGD(1.0, 0.3, 2), DPSGD(4.0, 64 / 455, 30), DPSGD(0.3, 0.01, 10), DPSGD(2.0, 0.5, 3)]
+EPSILONS = np.array([0.0, 0.05, 0.2, 0.5, 1.0, 2.0])
+
+
+def brute_force(run: DPSGD, epsilon: float, nodes: int = 2001) -> float:
+    """delta_add of two steps: the double integral of (LR - e^epsilon)_+ by the trapezoid rule."""
+    mu, p = 1.0 / run.noise_multiplier, run.sample_rate
+    y = np.linspace(-10.0 - 2 * mu, 10.0 + 2 * mu, nodes)
+    weight = np.exp(-0.5 * y * y) * (y[1] - y[0]) / math.sqrt(2.0 * math.pi)
+    up, down = (1.0 - p + p * np.exp(s * mu * y - 0.5 * mu * mu) for s in (1.0, -1.0))
+    ratio = 0.5 * (np.multiply.outer(up, up) + np.multiply.outer(down, down))
+    return float(weight @ np.maximum(ratio - math.exp(epsilon), 0.0) @ weight)
+
+
+@pytest.mark.parametrize("run", [*FEW[:2], *(pytest.param(run, marks=pytest.mark.slow) for run in FEW[2:])], ids=str)
+@pytest.mark.parametrize("side", ["connected", "labelled"])
+def test_one_step_keeps_all_three_masses(run: DPSGD, side: str) -> None:
+    """Absent, present with + and (by symmetry) present with -: else the lattice experiment proves nothing."""
+    plan = lattice._plan([(GaussianSign(run.sample_rate, 1.0 / run.noise_multiplier), run.steps)], 2**16)
+    kind = plan.kinds[0]
+    law = lattice._connected(plan, kind) if side == "connected" else lattice._labelled(plan, kind)[0]
+    a, b = plan.a.pitch * law.i, kind.centre + plan.b.pitch * law.j
+    assert law.absent.sum() == pytest.approx(1.0, rel=1e-13, abs=0)
+    assert law.present.sum() == pytest.approx(1.0, rel=1e-12, abs=0)
+    if side == "connected":
+        for sign in (1.0, -1.0):
+            assert float(law.absent @ np.exp(b + sign * a)) == pytest.approx(1.0, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("entry", [e for e in GROUPS["L_two_fold"] if "common" in e["quantity"]], ids=lambda e: e["id"])
+def test_two_steps_are_tight(entry: dict) -> None:
+    epsilon, truth = float(entry["params"]["eps"]), float(entry["value"])
+    bracket = common_sign(DPSGD(1.0 / float(entry["params"]["mu"]), float(entry["params"]["p"]), 2))
+    ends = bracket.optimistic, bracket.pessimistic
+    if "rem" in entry["quantity"].split("(")[0]:
+        ends = ends[0].reversed, ends[1].reversed
+    lower, upper = (float(curve.delta(epsilon)) for curve in ends)
+    assert lower <= truth <= upper
+    assert upper / lower - 1.0 <= 2e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", [DPSGD(0.5, 0.1, 2), DPSGD(3.0, 0.6, 2)], ids=str)
+def test_two_steps_by_brute_force(run: DPSGD) -> None:
+    bracket = common_sign(run)
+    for epsilon in (0.0, 0.1, 0.4):
+        truth = brute_force(run, epsilon)
+        lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
+        assert lower * (1 - 4e-5) <= truth <= upper * (1 + 4e-5)  # the rule's own error
+        assert upper / lower - 1.0 <= 5e-3
+
+
+@pytest.mark.slow  # by default with two kinds of steps, in test_sign_schedules.py
+def test_both_routes_agree() -> None:
+    """A hundred steps are within reach of both; they share no code."""
+    kinds = [(GaussianSign(0.2, 1.0 / 6.0), 100)]
+    bounds = join._fourier(kinds, transform.enclose)
+    assert bounds is not None
+    fourier, latticed = bounds.sides(), join.latticed(kinds)
+    for one, other in ((fourier, latticed), (latticed, fourier)):
+        assert np.all(one.below.delta(EPSILONS) <= other.above.delta(EPSILONS) + 1e-12)
+        assert np.all(one.below.reversed.delta(EPSILONS) <= other.above.reversed.delta(EPSILONS) + 1e-12)
+    assert float(latticed.above.delta(0.2) / latticed.below.delta(0.2)) <= 1.01
+
+
+@pytest.mark.parametrize("run", FEW[1:], ids=str)
+@pytest.mark.slow  # by default on three kinds of steps, in test_sign_schedules.py
+def test_monte_carlo_agrees_and_the_bracket_is_narrow(run: DPSGD) -> None:
+    rng, draws, epsilon = np.random.default_rng(5), 60_000, 0.05
+    mu, p = 1.0 / run.noise_multiplier, run.sample_rate
+    y = rng.standard_normal((run.steps, draws)) + mu * (rng.random((run.steps, draws)) < p)
+    up, down = (np.log1p(p * np.expm1(s * mu * y - 0.5 * mu * mu)).sum(axis=0) for s in (1.0, -1.0))
+    gain = np.maximum(-np.expm1(epsilon - np.logaddexp(up, down) + math.log(2.0)), 0.0)
+    mean, error = float(gain.mean()), float(gain.std() / math.sqrt(draws))
+    bracket = common_sign(run)
+    lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
+    assert lower - 5 * error <= mean <= upper + 5 * error
+    assert upper / lower - 1.0 <= 5e-3
+
+
+def test_a_forgotten_count_is_caught() -> None:
+    """What one step of the closed form tells lies below all that two steps are enclosed in."""
+    once = float(Subsampled(RelaxedGaussianTradeOff(1.0, 1), 0.3).delta(0.1))
+    assert once < 0.9 * float(common_sign(FEW[0]).optimistic.delta(0.1))
+
+
+def test_too_many_steps_are_refused() -> None:
+    with pytest.raises(NumericalError, match="points would be needed"):
+        lattice.enclose([(GaussianSign(1e-5, 1.0), 10**6)], 100)

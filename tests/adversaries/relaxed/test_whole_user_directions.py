@@ -1,0 +1,261 @@
+"""All records of one person in d dimensions: whatever their directions, against oracles that share no code with it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import i0e
+from scipy.stats import binom, norm
+
+from reticent.accountants import compose
+from reticent.adversaries import Relaxed
+from reticent.adversaries.relaxed.dimension import relaxed_in, relaxed_replace, second_moment, whole_user
+from reticent.adversaries.relaxed.dimension import tests_from_below as attacks
+from reticent.adversaries.relaxed.sign import relaxed_dpsgd
+from reticent.mechanisms import DPSGD, Neighbouring
+from reticent.risk import advantage
+from tests.adversaries.relaxed.two_steps import exact_deltas
+
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
+THRESHOLDS = np.array([0.0, 0.05, 0.3, 1.0])
+
+
+def person(noise: float, rate: float, steps: int, records: int) -> DPSGD:
+    return DPSGD(noise, rate, steps, records_per_user=records)
+
+
+def exact_chi_square(noise: float, rate: float, steps: int, dimension: int, records: int, order: float) -> mpmath.mpf:
+    """The sum over the law of N = sum J_t J'_t, in 30 digits."""
+    with mpmath.workdps(30):
+        p = mpmath.mpf(rate)
+        weight = [mpmath.binomial(records, j) * p**j * (1 - p) ** (records - j) for j in range(records + 1)]
+        law = Counter({0: mpmath.mpf(1)})
+        for _ in range(steps):
+            grown: Counter = Counter()
+            for (n, mass), j, k in itertools.product(law.items(), range(records + 1), range(records + 1)):
+                grown[n + j * k] += mass * weight[j] * weight[k]
+            law = grown
+        scale = (order - 1) / mpmath.mpf(noise) ** 2
+        half = mpmath.mpf(dimension) / 2
+        return mpmath.fsum(m * (mpmath.hyp0f1(half, (n * scale) ** 2 / 4) - 1) for n, m in law.items())
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "dimension", "records"),
+    [(2.0, 0.3, 3, 2, 3), (6.0, 0.2, 4, 30, 4), (1.0, 0.02, 5, 3, 2), (30.0, 0.9, 2, 5000, 7), (0.8, 0.1, 3, 700, 3)],
+)
+@pytest.mark.parametrize("order", [2.0, 4.5])
+def test_second_moment_is_an_upper_bound_and_tight(noise, rate, steps, dimension, records, order) -> None:
+    exact = float(mpmath.log(exact_chi_square(noise, rate, steps, dimension, records, order)))
+    case = noise, rate, steps, dimension, records, order
+    assert exact <= whole_user.log_chi_square(*case) <= exact + 1e-4
+    assert whole_user.log_chi_square(*case) <= whole_user.log_chi_square(*case, 60) <= exact + 0.2
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "dimension"),
+    [(6.0, 0.2, 100, 30), (1.1, 256 / 60000, 14000, 26010), (1.5, 0.0625, 2940, 10**7), (3.0, 0.95, 30, 2)],
+)
+def test_one_record_has_the_second_moment_that_it_had(noise, rate, steps, dimension) -> None:
+    known = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
+    assert known - 1e-9 <= whole_user.log_chi_square(noise, rate, steps, dimension, 1) <= known + 3e-6
+
+
+def test_counts_in_blocks_cost_little_and_tails_that_underflow_are_bounded() -> None:
+    case = 400.0, 0.1, 50, 3, 2000
+    fine = whole_user.log_chi_square(*case, cells=200)
+    blocks, whole_user._COUNTS = whole_user._COUNTS, 20
+    try:
+        rough = whole_user.log_chi_square(*case, cells=200)
+    finally:
+        whole_user._COUNTS = blocks
+    assert fine <= rough <= fine + 0.5
+    # In 1e6 dimensions the cells of <u, u'>^2 near 1 have no mass that a double can hold, and carry the moment.
+    top = whole_user.log_chi_square(0.02, 0.9, 3000, 10**6, 2)
+    assert top >= 3000 * 4 * 0.8 / 0.02**2 - 0.5 * 10**6 * math.log(10**6)
+
+
+# Directions of several records, by their joint law.
+
+
+def directions(kind: str, rng: np.random.Generator, shape: tuple[int, int, int], d: int) -> np.ndarray:
+    """Unit vectors of shape (draws, steps, records, d), each of them uniform on its own."""
+    draws, steps, records = shape
+    free = rng.normal(size=(draws, steps, records, d))
+    free /= np.linalg.norm(free, axis=3, keepdims=True)
+    one = np.broadcast_to(free[:, :1, :1], free.shape)
+    match kind:
+        case "one direction":
+            return one
+        case "opposite":
+            return one * np.where(np.arange(records) % 2, -1.0, 1.0)[:, None]
+        case "records differ":
+            return np.broadcast_to(free[:, :1], free.shape)
+        case "steps differ":
+            return free
+        case "mirrored":  # their sum lies on a line that is known
+            return np.where((np.arange(d) > 0) & (np.arange(records) % 2 == 1)[:, None], -one, one)
+        case _:  # a turn by a fixed angle from record to record
+            turn, angles = one.copy(), 0.7 * np.arange(records)
+            turn[..., 0] = np.cos(angles) * one[..., 0] - np.sin(angles) * one[..., 1]
+            turn[..., 1] = np.sin(angles) * one[..., 0] + np.cos(angles) * one[..., 1]
+            return turn
+
+
+KINDS = ("one direction", "opposite", "records differ", "steps differ", "mirrored", "turned")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("noise", "rate", "dimension"), [(2.0, 0.5, 3), pytest.param(1.5, 0.2, 2, marks=pytest.mark.slow)]
+)
+def test_no_joint_law_of_directions_has_a_larger_second_moment(kind, noise, rate, dimension) -> None:
+    rng, shape = np.random.default_rng(6), (25_000, 3, 2)
+    one, other = (
+        np.einsum("ntj,ntjd->ntd", rng.random(shape) < rate, directions(kind, rng, shape, dimension)) for _ in range(2)
+    )
+    terms = np.expm1(np.einsum("ntd,ntd->n", one, other) / noise**2)
+    error = terms.std() / math.sqrt(len(terms))
+    most = math.exp(whole_user.log_chi_square(noise, rate, shape[1], dimension, shape[2]))
+    assert terms.mean() <= most + 4.0 * error
+    if kind == "one direction":
+        assert terms.mean() >= most - 4.0 * error
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("angle", [0.0, 1.0, 0.5 * np.pi, np.pi])
+def test_one_step_of_two_records_by_quadrature(dimension: int, angle: float) -> None:
+    noise, rate = 1.0, 0.3
+    r = np.linspace(0.0, 14.0, 20_001)[1:]
+    mass = r ** (dimension - 1) * np.exp(-0.5 * r * r)
+    mass = mass / mass.sum()
+
+    def ratio(length: float) -> np.ndarray:
+        z = np.maximum(r * length / noise, 1e-9)
+        mean = i0e(z) * np.exp(z) if dimension == 2 else np.sinh(z) / z
+        return mean * np.exp(-0.5 * (length / noise) ** 2)
+
+    both = ratio(2.0 * math.cos(0.5 * angle))
+    lr = (1 - rate) ** 2 + 2 * rate * (1 - rate) * ratio(1.0) + rate**2 * both
+    grown = np.exp(THRESHOLDS)[:, None]
+    add, remove = np.maximum(lr - grown, 0.0) @ mass, np.maximum(1.0 - grown * lr, 0.0) @ mass
+    curves = relaxed_in(person(noise, rate, 1, 2), dimension)
+    truth = np.maximum(add, remove)
+    assert np.all(curves.pessimistic.delta(THRESHOLDS) >= truth * (1.0 - 1e-6))
+    if angle == 0.0:
+        assert np.all(curves.optimistic.delta(THRESHOLDS) <= truth * (1.0 + 1e-6) + 1e-12)
+        assert curves.pessimistic.delta(0.0) <= 1.7 * truth[0]
+        assert curves.optimistic.delta(0.0) >= 0.9 * truth[0]
+
+
+@pytest.mark.parametrize("dimension", [pytest.param(2, marks=pytest.mark.slow), 3])
+def test_two_steps_of_two_records_by_quadrature(dimension: int) -> None:
+    noise, rate = 1.5, 0.3
+    deltas = exact_deltas(noise, rate, dimension, THRESHOLDS, records=2)
+    norms = {q: whole_user.log_chi_square(noise, rate, 2, dimension, 2, q) for q in second_moment.ORDERS}
+    for bound, exact in zip(second_moment.log_deltas(norms, THRESHOLDS), deltas, strict=True):
+        assert np.all(np.exp(bound) >= exact * (1.0 - 1e-4))
+    curves, truth = relaxed_in(person(noise, rate, 2, 2), dimension), np.maximum(*deltas)
+    assert np.all(curves.pessimistic.delta(THRESHOLDS) >= truth * (1.0 - 1e-4))
+    assert np.all(curves.optimistic.delta(THRESHOLDS) <= truth * (1.0 + 1e-4) + 1e-9)
+    assert curves.pessimistic.delta(0.0) <= 1.7 * curves.optimistic.delta(0.0)
+
+
+def test_three_steps_by_monte_carlo() -> None:
+    noise, rate, steps, records, d, n = 2.0, 0.2, 3, 3, 3, 40_000
+    y = np.random.default_rng(12).normal(size=(n, steps, d))
+    lr = np.zeros(n)
+    for counts in itertools.product(range(records + 1), repeat=steps):
+        z = np.linalg.norm(np.einsum("t,ntd->nd", np.array(counts, dtype=float), y), axis=1) / noise + 1e-9
+        square = sum(j * j for j in counts)
+        lr += np.prod(binom.pmf(counts, records, rate)) * np.sinh(z) / z * math.exp(-0.5 * square / noise**2)
+    assert lr.mean() == pytest.approx(1.0, abs=4.0 * lr.std() / math.sqrt(n))
+    grown = np.exp(THRESHOLDS)
+    terms = [np.maximum(lr[:, None] - grown, 0.0), np.maximum(1.0 - grown * lr[:, None], 0.0)]
+    lead = terms[0] if terms[0][:, 1].mean() >= terms[1][:, 1].mean() else terms[1]
+    truth, error = lead.mean(axis=0), lead.std(axis=0) / math.sqrt(n)
+    curves = relaxed_in(person(noise, rate, steps, records), d)
+    assert np.all(curves.pessimistic.delta(THRESHOLDS) >= truth - 4.0 * error)
+    assert np.all(curves.optimistic.delta(THRESHOLDS) <= truth + 4.0 * error)
+    assert curves.pessimistic.delta(0.0) <= 1.5 * truth[0]
+
+
+def test_attackers_of_a_person_reach_what_is_stated() -> None:
+    noise, rate, steps, d, records, n = 2.0, 0.15, 10, 6, 3, 30_000
+    fpr, power = attacks.error_rates(noise, rate, steps, d, records=records)
+    rng = np.random.default_rng(7)
+    noise_only, noisy = (rng.normal(size=(n, steps, d)) for _ in range(2))
+    noisy[:, :, 0] += rng.binomial(records, rate, (n, steps)) / noise
+    pairs = [(y, np.sum(y * y, axis=2)) for y in (noise_only, noisy)]
+    statistics = [(np.sum(y.sum(1) ** 2, axis=1) / steps, square.sum(1), square.max(1)) for y, square in pairs]
+    scale = attacks._direction(rate, steps * records)
+    forms = [(b + scale * (total - b), b, total, loudest) for b, total, loudest in statistics]
+    best = [np.max(np.mean(h1 > (levels := np.quantile(h0, np.linspace(0.3, 0.999, 400)))[:, None], axis=1)
+                   - np.mean(h0 > levels[:, None], axis=1)) for h0, h1 in zip(*forms, strict=True)]  # fmt: skip
+    stated = [np.max(part) for part in np.split(power - fpr, 4)]
+    for reached, claimed, short in zip(best, stated, (0.05, 0.025, 0.1, 0.025), strict=True):
+        assert reached - short <= claimed <= reached + 0.014
+
+
+def test_counts_spread_evenly_have_the_least_squares() -> None:
+    for steps, most in ((3, 2), (4, 3)):
+        least: dict[int, int] = {}
+        for counts in itertools.product(range(most + 1), repeat=steps):
+            total = sum(counts)
+            least[total] = min(least.get(total, 10**9), sum(j * j for j in counts))
+        for total, square in least.items():
+            assert attacks._least_squares(np.array([total]), steps)[0] == square
+
+
+# What it means.
+
+
+def test_who_knows_the_direction_of_one_record_is_not_covered() -> None:
+    noise, rate, steps, d = 2.0, 0.2, 40, 1000
+    number = advantage(relaxed_in(person(noise, rate, steps, 2), d).pessimistic)
+    level = np.linspace(0.0, 40.0, 400)[:, None]
+    count, spread = np.arange(steps + 1), noise * math.sqrt(steps)  # the other record is orthogonal to the known one
+    power = norm.sf((level - count) / spread) @ binom.pmf(count, steps, rate)
+    assert np.max(power - norm.sf(level[:, 0] / spread)) > 5.0 * number
+
+
+def test_more_records_show_more_and_more_dimensions_less() -> None:
+    seen = [whole_user.log_chi_square(6.0, 0.2, 100, d, k) for k, d in ((1, 30), (2, 30), (4, 30), (4, 300), (4, 2))]
+    assert seen[0] < seen[1] < seen[2]
+    assert seen[3] < seen[2] < seen[4]
+
+
+def test_the_two_ends_are_close_and_never_above_the_worst_case() -> None:
+    run = person(6.0, 0.2, 50, 2)
+    curves, worst = relaxed_in(run, 30), compose(run, Neighbouring.ADD_REMOVE).pessimistic
+    assert advantage(curves.pessimistic) <= 1.15 * advantage(curves.optimistic)
+    alpha = np.geomspace(1e-9, 0.9, 30)
+    assert np.all(curves.pessimistic.beta(alpha) >= worst.beta(alpha) * (1.0 - 1e-9))
+
+
+def test_one_dimension_is_the_common_sign_and_almost_no_noise_the_worst_case() -> None:
+    run = person(1.2, 0.3, 1, 3)
+    assert relaxed_in(run, 1) is relaxed_dpsgd(run)
+    loud = person(1e-4, 0.1, 2, 2)
+    assert advantage(relaxed_in(loud, 40).pessimistic) == advantage(compose(loud, Neighbouring.ADD_REMOVE).pessimistic)
+
+
+def test_the_number_says_what_it_stands_on() -> None:
+    run = person(6.0, 0.2, 50, 2)
+    stated = Relaxed(dimension=30).assess(run)
+    assert stated.curve is relaxed_in(run, 30).pessimistic
+    assert stated.measure(advantage).lower > 0.0
+    notes = " ".join(stated.notes)
+    assert "may differ" in notes
+    assert "one and the same direction" not in notes
+    assert {"RETICENT:whole-user-directions", "RETICENT:whole-user-dominance"} <= set(stated.theorems)
+    assert "RETICENT:told-mask" not in stated.theorems
+    both = Relaxed(dimension=30).assess(run, Neighbouring.REPLACE)
+    assert advantage(both.curve) == advantage(relaxed_replace(run, 30).pessimistic)
+    assert advantage(both.curve) <= 2.0 * advantage(stated.curve) * (1.0 + 1e-9)

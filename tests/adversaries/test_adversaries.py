@@ -1,0 +1,286 @@
+"""What holds for every adversary: claims, enclosures, theorem keys, and never above the worst case."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reticent.adversaries import (
+    Adversary,
+    Attribute,
+    Claim,
+    Membership,
+    MembershipGame,
+    Method,
+    Mixed,
+    Relaxed,
+    WorstCase,
+    assess,
+    assess_answerable,
+    check_dominance,
+)
+from reticent.curves import GaussianTradeOff
+from reticent.curves.enclosure import Enclosure
+from reticent.errors import DominanceError, ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.proofs import Proof
+from reticent.proofs.references import PAPERS, THEOREMS, cite
+from reticent.risk import advantage, bayes_security, delta_at_epsilon, epsilon_at_delta
+
+pytestmark = pytest.mark.usefixtures("coarse_signs")
+
+ADVERSARIES: list[Adversary] = [
+    WorstCase(),
+    Relaxed(),
+    Membership(),
+    MembershipGame(),
+    Mixed(0.3),
+    Attribute(gradient_change=0.4),
+]
+MECHANISMS: list[Mechanism] = [
+    Gaussian(2.0),
+    Gaussian(5.0, releases=10, dimension=30),
+    Laplace(1.5),
+    DPSGD(1.1, 0.01, 300, num_parameters=1000, batch_size=64),
+    DPSGD(1.5, 1.0, 5, num_parameters=50, batch_size=100),
+    DPSGD(4.0, 0.05, 40, num_parameters=50, batch_size=100, sampler=Sampler.SHUFFLED),
+]
+EPSILONS = np.array([-4.0, -1.0, 0.0, 0.2, 1.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "neighbouring",  # a record that is zeroed out has the parts of one that is added
+    [*list(Neighbouring)[:2], pytest.param(Neighbouring.ZERO_OUT, marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
+def test_every_adversary_stays_below_the_worst_case_and_encloses(mechanism, neighbouring) -> None:
+    results, skipped = assess_answerable(mechanism, ADVERSARIES, neighbouring)
+    assert "worst-case" not in skipped
+    for result in results:
+        cite(*result.theorems)
+        assert all(THEOREMS[key].holds for key in result.theorems)
+        interval = result.measure(advantage)
+        assert 0.0 <= interval.lower <= interval.upper <= 1.0
+        if result.claim is Claim.BOUND:
+            assert interval.value >= interval.lower
+        security = result.measure(bayes_security)
+        assert security.lower <= security.upper
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.name)
+def test_each_adversary_says_what_it_knows(adversary: Adversary) -> None:
+    for text in (adversary.knows, adversary.infers):
+        assert len(text) > 10
+        assert not text.endswith(".")
+    assert "Claim:" in (type(adversary).__doc__ or "")
+    assert "Knows:" in (type(adversary).__doc__ or "")
+
+
+def test_the_worst_case_is_always_beside_the_others() -> None:
+    names = [(r.adversary.name, r.neighbouring) for r in assess(Gaussian(2.0), [Relaxed()])]
+    assert names == [("relaxed", Neighbouring.ADD_REMOVE), ("worst-case", Neighbouring.ADD_REMOVE)]
+
+
+def test_the_worst_case_of_each_relation_in_use_is_beside_the_others() -> None:
+    run = DPSGD(1.1, 0.01, 300)
+    names = {(r.adversary.name, r.neighbouring) for r in assess(run, [Attribute(gradient_change=0.4)])}
+    assert ("worst-case", Neighbouring.REPLACE) in names
+
+
+def test_each_relation_cites_its_own_theorem() -> None:
+    added, replaced = "ZHU2022:Proposition 30", "RETICENT:replace-dominance"
+    for relation, own, other in (
+        (Neighbouring.ADD_REMOVE, added, replaced),
+        (Neighbouring.ZERO_OUT, added, replaced),
+        (Neighbouring.REPLACE, replaced, added),
+    ):
+        theorems = WorstCase().assess(DPSGD(1.0, 0.1, 1), relation).theorems
+        assert own in theorems
+        assert other not in theorems
+
+
+def test_a_curve_stronger_than_the_worst_case_is_an_error() -> None:
+    worst = WorstCase().assess(Gaussian(2.0))
+    forged = replace(worst, adversary=Relaxed(), proofs=(Proof(Enclosure.exact(GaussianTradeOff(0.51))),))
+    with pytest.raises(DominanceError, match="relaxed"):
+        check_dominance(forged, worst)
+
+
+@given(st.floats(0.2, 8.0), st.integers(1, 20), st.sampled_from(list(Neighbouring)))
+@settings(deadline=None, max_examples=12, derandomize=True)
+def test_relaxed_scalar_gaussian_gains_at_most_log_two(sigma: float, releases: int, neighbouring) -> None:
+    mechanism = Gaussian(sigma, releases)
+    relaxed = Relaxed().assess(mechanism, neighbouring).curve
+    worst = WorstCase().assess(mechanism, neighbouring).curve
+    for delta in (1e-2, 1e-5, 1e-9):
+        gain = epsilon_at_delta(worst, delta) - epsilon_at_delta(relaxed, delta)
+        assert -1e-9 <= gain <= math.log(2.0) + 1e-9
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 4.0])
+def test_relaxed_laplace_gains_at_most_log_two(scale: float) -> None:
+    relaxed, worst = Relaxed().assess(Laplace(scale)).curve, WorstCase().assess(Laplace(scale)).curve
+    for delta in (1e-2, 1e-5):
+        gain = epsilon_at_delta(worst, delta) - epsilon_at_delta(relaxed, delta)
+        assert -1e-9 <= gain <= math.log(2.0) + 1e-9
+
+
+def test_relaxed_results_say_what_they_mean() -> None:
+    for mechanism in MECHANISMS:
+        notes = " ".join(Relaxed().assess(mechanism).notes)
+        assert "a record whose direction can be guessed gets no relief" in notes
+        one_dimension = getattr(mechanism, "dimension", 1) == 1 and "the answer is the worst case" not in notes
+        assert ("log 2" in notes) == one_dimension
+
+
+def test_relaxed_gaussian_reproduces_the_confirmed_figures_of_the_papers() -> None:
+    # KAISSIS2022, Figures 3, 8, 9 and 10 as recomputed; KAISSIS2022:G1, KAISSIS2022:G3, KAISSIS2022:G4.
+    def epsilon(lam: float, dimension: int, delta: float) -> float:
+        return epsilon_at_delta(Relaxed().assess(Gaussian(1 / math.sqrt(lam), 1, dimension)).curve, delta)
+
+    assert epsilon(1.0, 1, 1e-4) == pytest.approx(3.111439, rel=1e-6, abs=0)
+    assert epsilon(1.0, 30, 1e-4) == pytest.approx(0.461223, rel=1e-5, abs=0)
+    assert epsilon(70 / 36, 1, 1e-2) == pytest.approx(2.943660, rel=1e-6, abs=0)
+    assert epsilon(50 / 12.25, 50, 1e-2) == pytest.approx(0.759890, rel=1e-5, abs=0)
+    # Printed for Delta/sigma = 0.5; it belongs to 0.3 (KAISSIS2022:G1).
+    assert epsilon(0.3**2, 1, 1e-4) == pytest.approx(0.376756, rel=1e-5, abs=0)
+    assert epsilon(0.5**2, 1, 1e-4) == pytest.approx(1.027939, rel=1e-6, abs=0)
+
+
+def test_worst_case_figures_printed_wrongly() -> None:
+    def epsilon(lam: float, delta: float) -> float:
+        return epsilon_at_delta(WorstCase().assess(Gaussian(1 / math.sqrt(lam))).curve, delta)
+
+    assert epsilon(70 / 36, 1e-2) == pytest.approx(3.636734, rel=1e-6, abs=0)  # printed 3.63 (KAISSIS2022:G3)
+    assert epsilon(50 / 12.25, 1e-2) == pytest.approx(6.083892, rel=1e-6, abs=0)  # printed 6.01 (KAISSIS2022:G4)
+
+
+def test_figure_four_of_the_glrt_paper_has_no_epsilon_to_plot() -> None:
+    # KAISSIS2022:G2: at delta = 0.1 epsilon is 0 for every d >= 7.
+    curves = {d: Relaxed().assess(Gaussian(1.0, 1, d)).curve for d in (1, 2, 5, 7, 10, 500)}
+    values = {d: epsilon_at_delta(curve, 0.1) for d, curve in curves.items()}
+    assert values[1] == pytest.approx(0.4923, rel=1e-3, abs=0)
+    assert values[5] == pytest.approx(0.0390, rel=2e-3, abs=0)
+    assert values[7] == values[10] == values[500] == 0.0
+
+
+def test_composition_of_relaxed_releases_uses_optimal_weights_not_lemma_8() -> None:
+    # KAISSIS2023:R1: the published unweighted mean makes a second release look like protection.
+    single = advantage(Relaxed().assess(Gaussian(1.0, 1, 3)).curve)
+    double = advantage(Relaxed().assess(Gaussian(1.0, 2, 3)).curve)
+    assert double > single
+
+
+def test_a_ledger_along_one_direction_adds_noncentralities() -> None:
+    # Vector I_composition-001: Delta = 1 and 1, noise 1 and 2, d = 3, power at alpha = .01 with lam = 1.25.
+    ledger = Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 3)))
+    relaxed = Relaxed().assess(ledger)
+    assert relaxed.claim is Claim.CONDITIONAL  # later queries may react
+    one_way = relaxed.curve
+    assert float(one_way.power(0.01)) == pytest.approx(0.040584471799294388048, rel=1e-9, abs=0)
+    mixed_dimensions = Relaxed().assess(Ledger((Gaussian(1.0, 1, 3), Gaussian(2.0, 1, 4))))
+    assert "worst case" in " ".join(mixed_dimensions.notes)
+
+
+def test_mixed_lies_between_its_types_and_is_linear_in_delta() -> None:
+    mechanism = Gaussian(0.8, 1, 5)
+    relaxed, worst = Relaxed().assess(mechanism).curve, WorstCase().assess(mechanism).curve
+    for weight in (0.0, 0.25, 1.0):
+        mixed = Mixed(weight).assess(mechanism).curve
+        expected = weight * relaxed.delta(EPSILONS) + (1 - weight) * worst.delta(EPSILONS)
+        assert mixed.delta(EPSILONS) == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+def test_mixed_at_one_common_level_is_optimistic() -> None:
+    # w J(a) + (1 - w) f(a) at one level overstates beta; equal slopes are the public coin.
+    mechanism = Gaussian(0.8, 1, 5)
+    relaxed, worst = Relaxed().assess(mechanism).curve, WorstCase().assess(mechanism).curve
+    mixed = Mixed(0.5).assess(mechanism).curve
+    alphas = np.array([0.01, 0.1, 0.3])
+    assert np.all(mixed.beta(alphas) < 0.5 * relaxed.beta(alphas) + 0.5 * worst.beta(alphas))
+
+
+def test_reconstruction_needs_the_worst_case_curve() -> None:
+    # KAISSIS2023:R10: for the prior +-1 and mu = 1 the sign attack succeeds with Phi(1) = .8413 > 1 - J(1/2).
+    relaxed = Relaxed().assess(Gaussian(1.0)).curve
+    worst = WorstCase().assess(Gaussian(1.0)).curve
+    assert float(relaxed.power(0.5)) == pytest.approx(0.70674369061523615867, rel=1e-10, abs=0)
+    assert float(worst.power(0.5)) == pytest.approx(0.84134474606854294859, rel=1e-12, abs=0)
+
+
+class TestMembership:
+    run = DPSGD(1.0, 0.001, 50_000)
+
+    def test_published_is_unsafe_and_only_available_by_name(self) -> None:
+        exact = Membership().assess(self.run, Neighbouring.REPLACE)
+        published = Membership().assess(self.run, Neighbouring.REPLACE, Method.PUBLISHED)
+        interval = published.measure(bayes_security)
+        assert interval.value == pytest.approx(0.823063273758121476, rel=1e-9, abs=0)  # vector cor7_sub
+        assert interval.value > interval.upper  # CHERUBIN2024:B1: claims more security than there is
+        assert published.claim is Claim.ESTIMATE
+        assert exact.claim is Claim.BOUND
+        assert not any(THEOREMS[key].holds is False for key in exact.theorems)
+
+    @pytest.mark.parametrize("neighbouring", [Neighbouring.ADD_REMOVE, Neighbouring.REPLACE])
+    def test_proven_encloses_the_exact_value(self, neighbouring) -> None:
+        proven = Membership().assess(self.run, neighbouring, Method.PROVEN).measure(advantage)
+        assert proven.value >= proven.upper
+        assert proven.value <= 1.3 * proven.upper  # at most 25.4 % too large
+
+    def test_equation_4_misses_its_target(self) -> None:
+        # CHERUBIN2024:B3: p = 0.00035 sigma is said to give Bayes security 0.98 at T = 5000.
+        for sigma, right in ((1.0, 0.97834), (0.7, 0.97301), (0.5, 0.95393), (2.0, 0.97990)):
+            p = 0.00035452790053356037 * sigma
+            exact = Membership().assess(DPSGD(sigma, p, 5000), Neighbouring.REPLACE).measure(bayes_security)
+            assert exact.value == pytest.approx(right, rel=2e-5, abs=0)
+
+    def test_relations_must_not_be_mixed(self) -> None:
+        # CHERUBIN2024:B20: the Adult run has .8996 under replacement, .9487 under add/remove.
+        run = DPSGD(3.51, 256 / 26112, 2040)
+        replace_ = Membership().assess(run, Neighbouring.REPLACE).measure(bayes_security).value
+        add = Membership().assess(run, Neighbouring.ADD_REMOVE).measure(bayes_security).value
+        assert replace_ == pytest.approx(0.8996, rel=1e-4, abs=0)
+        assert add == pytest.approx(0.9487, rel=1e-4, abs=0)
+
+    def test_closed_forms_refuse_what_they_do_not_describe(self) -> None:
+        with pytest.raises(UnsupportedError, match="Poisson"):
+            Membership().assess(Gaussian(1.0), Neighbouring.REPLACE, Method.CLT)
+
+
+def test_inputs_that_are_missing_are_named() -> None:
+    run = DPSGD(1.1, 0.01, 300)
+    with pytest.raises(ParameterError, match="gradient_change"):
+        Attribute().assess(run)
+    with pytest.raises(ParameterError, match="batch_size"):
+        MembershipGame().assess(run)
+    _, skipped = assess_answerable(run, [Attribute(), MembershipGame()])
+    assert set(skipped) == {"attribute", "membership-game"}
+
+
+def test_no_noise_is_no_privacy() -> None:
+    for mechanism in (Gaussian(0.0), Laplace(0.0), DPSGD(0.0, 1.0, 3)):
+        assert WorstCase().assess(mechanism).measure(advantage).value == 1.0
+        assert math.isinf(epsilon_at_delta(WorstCase().assess(mechanism).curve, 1e-5))
+        assert delta_at_epsilon(WorstCase().assess(mechanism).curve, 5.0) == 1.0
+
+
+def test_every_theorem_has_its_paper() -> None:
+    for key in THEOREMS:
+        assert key.partition(":")[0] in PAPERS
+    with pytest.raises(ParameterError, match="theorem"):
+        cite("DONG2022:Theorem 99")
+
+
+@pytest.mark.parametrize("method", [Method.EXACT, Method.PUBLISHED])
+def test_a_number_without_an_enclosure_does_not_look_enclosed(method: Method) -> None:
+    one_pass = DPSGD(1.0, 1.0, 1, num_parameters=10, batch_size=100)
+    result = MembershipGame().assess(one_pass, Neighbouring.REPLACE, method)
+    interval = result.measure(advantage)
+    assert result.claim is Claim.ESTIMATE
+    assert 0.0 < interval.value < 1.0
+    assert (interval.lower, interval.upper) == (-math.inf, math.inf)

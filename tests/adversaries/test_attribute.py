@@ -1,0 +1,434 @@
+"""Attribute inference: formulas against vectors, mpmath and brute search; the attack never beats the bound."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import erf, expit
+from scipy.stats import binom
+
+from reticent.adversaries._envelope import (
+    AffinityTradeOff,
+    gaussian_log_delta,
+    revealed_mask_log_delta,
+    tangent_envelope,
+    total_square_log_delta,
+)
+from reticent.adversaries.attribute import (
+    Attribute,
+    Scope,
+    SensitivityRecord,
+    log_affinity,
+    mask_term,
+    success_at_prior,
+    worst_mask_term,
+)
+from reticent.adversaries.base import Adversary, Claim, Method
+from reticent.adversaries.side_by_side import assess, check_dominance
+from reticent.adversaries.worst_case import WorstCase
+from reticent.attacks.attribute_simulation import PairTrace, published_advantage, simulate
+from reticent.curves import GaussianTradeOff
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, Neighbouring, Sampler
+from reticent.proofs.references import THEOREMS
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "attribute.json").read_text())
+GRID = [(3.5151, 1 / 102, 3060), (1.0, 0.01, 1000), (0.7, 1e-3, 3000), (2.0, 0.5, 50)]
+
+
+def _advantage(change, noise, rate, steps, method=Method.PROVEN, **settings) -> float:
+    mechanism = DPSGD(noise, rate, steps, **settings)
+    return float(Attribute(change).assess(mechanism, method=method).curve.delta(0.0))
+
+
+# --- formulas ------------------------------------------------------------------------------------
+
+
+def test_mask_term_and_corollary_10_against_the_vectors():
+    for entry in GOLDEN["mask_term"]:
+        a, b, dot = (float(entry[k]) for k in ("norm_a", "norm_b", "dot"))
+        value = float(entry["p"]) ** 2 * mask_term(a, b, math.sqrt(a * a + b * b - 2 * dot), float(entry["sigma"]))
+        assert float(value) == pytest.approx(float(entry["value"]), rel=1e-12, abs=0)
+    ten = GOLDEN["corollary_10"]
+    beta = 1 - _advantage(ten["change"], ten["sigma"], ten["p"], ten["steps"], Method.PUBLISHED, max_grad_norm=ten["C"])
+    assert beta == pytest.approx(float(ten["value"]), rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 5.0, 200.0])
+def test_mask_term_keeps_relative_accuracy(noise):
+    with mpmath.workdps(60):
+        for a, b, r in [(1, 1, 1e-9), (1, 1 - 1e-8, 1e-8), (0.3, 0.2, 0.4), (1, 1, 2), (0.5, 0, 0.5)]:
+            s = 1 / mpmath.mpf(noise) ** 2
+            a_, b_, r_ = (mpmath.mpf(float(v)) for v in (a, b, r))
+            dot = (a_**2 + b_**2 - r_**2) / 2
+            exact = mpmath.exp(s * a_**2) + mpmath.exp(s * b_**2) - 2 * mpmath.exp(s * dot)
+            assert float(mask_term(a, b, r, noise)) == pytest.approx(float(exact), rel=1e-7, abs=0)
+
+
+@pytest.mark.parametrize("noise", [0.4, 1.0, 3.5])
+def test_worst_mask_term_is_the_largest(noise):
+    rng = np.random.default_rng(1)
+    g, h = (_in_the_ball(rng, 100_000) for _ in range(2))
+    near = g + rng.uniform(0, 2, (len(g), 1)) ** 3 * h
+    near /= np.maximum(1.0, np.linalg.norm(near, axis=1, keepdims=True))
+    distance = np.linalg.norm(g - near, axis=1)
+    terms = mask_term(np.linalg.norm(g, axis=1), np.linalg.norm(near, axis=1), distance, noise)
+    ratio = terms / worst_mask_term(distance, noise)
+    assert np.max(ratio) <= 1 + 1e-6
+    assert np.max(ratio[distance < 0.1]) > 0.9
+    assert np.max(ratio[distance > 1.5]) > 0.9
+    assert worst_mask_term(2.0, noise) == pytest.approx(4 * math.sinh(noise**-2), rel=1e-12, abs=0)
+
+
+def _in_the_ball(rng, count):
+    g = rng.normal(size=(count, 2))
+    return g / np.linalg.norm(g, axis=1, keepdims=True) * rng.random((count, 1)) ** 0.1
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.01), (0.7, 0.1), (3.0, 0.4), (1.0, 1e-4)])
+def test_log_affinity_is_below_the_integral(noise, rate):
+    """int sqrt(PQ) in two dimensions, on a grid, for random pairs."""
+    rng = np.random.default_rng(2)
+    x = np.linspace(-1 - 9 * noise, 1 + 9 * noise, 601)
+    xx, yy = np.meshgrid(x, x)
+    cell = (x[1] - x[0]) ** 2 / (2 * math.pi * noise**2)
+
+    def density(g):
+        at = [np.exp(-((xx - m[0]) ** 2 + (yy - m[1]) ** 2) / (2 * noise**2)) for m in ((0, 0), g)]
+        return (1 - rate) * at[0] + rate * at[1]
+
+    for g, h in zip(_in_the_ball(rng, 4), _in_the_ball(rng, 4), strict=True):
+        p, q = density(g), density(h)
+        missing = 0.5 * np.sum((np.sqrt(p) - np.sqrt(q)) ** 2) * cell
+        f = float(mask_term(np.linalg.norm(g), np.linalg.norm(h), np.linalg.norm(g - h), noise))
+        assert math.log1p(-missing) >= log_affinity(f, f, rate)
+        if rate <= 0.01 and noise >= 1.0:
+            assert missing == pytest.approx(-log_affinity(f, f, rate), rel=0.1, abs=0)
+        # Several steps at once, known only by their sum and maximum, are never better.
+        assert log_affinity(3.5 * f, f, rate) <= 3.5 * log_affinity(f, f, rate) * (1 - 1e-12)
+
+
+# --- curves --------------------------------------------------------------------------------------
+
+
+def test_affinity_curve():
+    curve = AffinityTradeOff(math.log(0.9))
+    alpha = np.array([1e-9, 1e-4, 0.01, 0.1, 0.3, 0.6, 0.8])
+    exact = np.sin(math.asin(0.9) - np.arcsin(np.sqrt(alpha))) ** 2
+    np.testing.assert_allclose(curve.beta(alpha), exact, rtol=1e-12)
+    assert float(curve.delta(0.0)) == pytest.approx(math.sqrt(1 - 0.81), rel=1e-14, abs=0)
+    fine = np.linspace(0, 0.81, 400_001)
+    line = np.sin(math.asin(0.9) - np.arcsin(np.sqrt(fine))) ** 2
+    for e in (-2.0, -0.5, 0.3, 2.0):
+        assert float(curve.delta(e)) == pytest.approx(float(np.max(1 - line - math.exp(e) * fine)), rel=1e-6, abs=0)
+    tiny = AffinityTradeOff(-1e-14)
+    assert float(tiny.delta(0.0)) == pytest.approx(math.sqrt(2e-14), rel=1e-6, abs=0)
+    assert float(AffinityTradeOff(-math.inf).delta(0.0)) == 1.0
+    assert float(AffinityTradeOff(0.0).delta(0.0)) == 0.0
+
+
+def test_no_pair_beats_the_affinity_curve():
+    """Gaussian and Bernoulli pairs with the same affinity are weaker everywhere."""
+    alpha = np.array([1e-8, 1e-3, 0.05, 0.3, 0.7])
+    for mu in (0.01, 0.5, 3.0):
+        bound = AffinityTradeOff(-(mu**2) / 8)
+        assert np.all(bound.beta(alpha) <= GaussianTradeOff(mu).beta(alpha) + 1e-15)
+
+
+def test_envelope_follows_the_best_bound():
+    gauss, affinity = GaussianTradeOff(0.3), AffinityTradeOff(math.log(0.995))
+    curve = tangent_envelope([gauss.log_delta, affinity.log_delta])
+    alpha = np.array([1e-12, 1e-8, 1e-4, 0.01, 0.1, 0.4, 0.8, 0.99])
+    best = np.maximum(gauss.beta(alpha), affinity.beta(alpha))
+    assert np.all(curve.beta(alpha) <= best * (1 + 1e-12))
+    np.testing.assert_allclose(curve.beta(alpha), best, rtol=1e-3)
+    power = np.minimum(gauss.power(alpha), affinity.power(alpha))
+    assert np.all(curve.power(alpha) >= power * (1 - 1e-12))
+    np.testing.assert_allclose(curve.power(alpha), power, rtol=1e-3)
+    # Thresholds, rates and delta are one curve.
+    ratio = np.array([-3.0, -0.2, 0.0, 0.1, 1.0, 5.0])
+    rates = curve.errors(ratio)
+    np.testing.assert_allclose(np.exp(rates.fpr) + np.exp(rates.tnr), 1.0, rtol=1e-12)
+    implied = np.exp(rates.tpr) - np.exp(ratio + rates.fpr)
+    np.testing.assert_allclose(curve.delta(ratio), implied, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(np.exp(rates.fnr), curve.beta(np.exp(rates.fpr)), rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize(("steps", "rate", "unit"), [(50, 0.1, 0.3), (3000, 0.01, 0.05), (20_000, 0.2, 0.002)])
+def test_revealed_mask_is_above_the_expectation_and_close(steps, rate, unit):
+    counts = np.arange(steps + 1)
+    exact = float(np.sum(binom.pmf(counts, steps, rate) * erf(unit * np.sqrt(counts) / (2 * math.sqrt(2)))))
+    bound = math.exp(float(revealed_mask_log_delta(unit, steps, rate)(np.array([0.0]))[0]))
+    assert exact * (1 - 1e-12) <= bound <= exact * 1.01
+
+
+def test_quick_gaussian_delta_is_rounded_up():
+    sizes = np.concatenate([[0.0], np.geomspace(1e-7, 600.0, 300)])
+    for mu in (1e-6, 1e-3, 0.05, 1.0, 8.0, 30.0):
+        exact, quick = GaussianTradeOff(mu).log_delta(sizes), gaussian_log_delta(mu)(sizes)
+        seen = exact > -200.0
+        assert np.all(quick[seen] >= exact[seen] - 1e-12 * (1.0 + np.abs(exact[seen])))
+        near = sizes <= 6 * mu
+        np.testing.assert_allclose(quick[near], exact[near], atol=1e-6)
+
+
+def test_known_total_bounds_every_way_to_spread_it():
+    rng = np.random.default_rng(4)
+    sizes = np.array([0.0, 0.3, 1.0, 3.0])
+    for spread in (np.full(40, 0.1), np.array([4.0]), rng.dirichlet(np.full(40, 0.1)) * 4.0):
+        masks = rng.random((1000, len(spread))) < 0.1
+        mus = 0.7 * np.sqrt(masks @ spread)
+        mean = np.mean([np.exp(gaussian_log_delta(m)(sizes)) for m in mus], axis=0)
+        bound = np.exp(total_square_log_delta(0.7, 4.0, 0.1)(sizes))
+        assert np.all(mean <= bound * 1.03 + 6e-3)
+
+
+# --- the adversary -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), GRID)
+@pytest.mark.parametrize("change", [0.01, *(pytest.param(c, marks=pytest.mark.slow) for c in (0.3, 1.0, 2.0))])
+def test_bound_lies_between_an_instance_and_the_worst_case(noise, rate, steps, change):
+    mechanism = DPSGD(noise, rate, steps)
+    answer = Attribute(change).assess(mechanism)
+    worst = WorstCase().assess(mechanism, Neighbouring.REPLACE)
+    assert answer.claim is (Claim.BOUND if change >= 2.0 else Claim.CONDITIONAL)
+    assert answer.data_dependent
+    assert answer.neighbouring is Neighbouring.REPLACE
+    check_dominance(answer, worst)
+    alpha = np.array([1e-9, 1e-6, 1e-3, 0.05, 0.5])
+    assert np.all(answer.curve.power(alpha) <= worst.curve.power(alpha) * (1 + 1e-3))
+    assert np.all(answer.curve.power(alpha) >= answer.truth.optimistic.power(alpha) * (1 - 1e-9))
+    assert set(answer.theorems) <= set(THEOREMS)
+    assert all(THEOREMS[key].holds for key in answer.theorems)
+
+
+def test_full_change_is_membership_and_no_change_is_nothing():
+    """At R = 2C the truth is the worst case: less may not be claimed, nor more stated."""
+    for noise, rate, steps in GRID:
+        worst = float(WorstCase().assess(DPSGD(noise, rate, steps), Neighbouring.REPLACE).curve.delta(0.0))
+        assert _advantage(2.0, noise, rate, steps) == pytest.approx(worst, rel=1e-6, abs=0)
+        assert _advantage(7.0, noise, rate, steps) == pytest.approx(worst, rel=1e-6, abs=0)
+        assert _advantage(0.0, noise, rate, steps) == 0.0
+
+
+def test_corollary_10_is_reproduced():
+    assert _advantage(0.2, 1.8, 1 / 347, 10410, Method.PUBLISHED) == pytest.approx(0.01303, abs=5e-6)
+
+
+@pytest.mark.slow
+def test_risk_grows_with_change_and_rate_and_falls_with_noise():
+    changes = [_advantage(r, 1.2, 0.01, 100) for r in (0.01, 0.3, 1.9)]
+    noises = [_advantage(0.3, s, 0.01, 100) for s in (0.5, 1.2)]
+    rates = [_advantage(0.3, 1.2, p, 100) for p in (1e-4, 1e-2)]
+    assert changes == sorted(changes)
+    assert noises == sorted(noises, reverse=True)
+    assert rates == sorted(rates)
+
+
+def test_units_are_those_of_the_clip_norm():
+    assert _advantage(0.15, 1.2, 0.01, 500, max_grad_norm=0.5) == _advantage(0.3, 1.2, 0.01, 500)
+
+
+def test_full_participation_is_gaussian_and_exact():
+    assert _advantage(0.1, 2.0, 1.0, 50) == pytest.approx(
+        float(erf(0.1 * math.sqrt(50) / (2 * math.sqrt(2) * 2.0))), rel=1e-12, abs=0
+    )
+    plain = Attribute(0.1).assess(Gaussian(2.0, releases=50)).curve.delta(0.0)
+    assert float(plain) == pytest.approx(_advantage(0.1, 2.0, 1.0, 50), rel=1e-12, abs=0)
+
+
+def test_other_samplers_get_only_what_is_proven_for_them():
+    poisson = _advantage(0.2, 1.5, 0.02, 500)
+    shuffled = _advantage(0.2, 1.5, 0.02, 500, sampler=Sampler.SHUFFLED, batch_size=20, dataset_size=1000)
+    fixed = _advantage(0.2, 1.5, 0.02, 500, sampler=Sampler.FIXED_SIZE, batch_size=20, dataset_size=1000)
+    assert shuffled == pytest.approx(float(erf(0.2 * math.sqrt(10) / (2 * math.sqrt(2) * 1.5))), rel=1e-9, abs=0)
+    assert poisson < fixed <= shuffled * 1.01
+
+
+def test_ledgers_compose():
+    one, two = DPSGD(1.5, 0.01, 300), DPSGD(1.0, 0.005, 200)
+    both = float(Attribute(0.2).assess(Ledger((one, two))).curve.delta(0.0))
+    assert both >= max(_advantage(0.2, 1.5, 0.01, 300), _advantage(0.2, 1.0, 0.005, 200))
+    halves = Attribute(0.2).assess(Ledger((DPSGD(1.5, 0.01, 150), DPSGD(1.5, 0.01, 150)))).curve.delta(0.0)
+    assert float(halves) == pytest.approx(_advantage(0.2, 1.5, 0.01, 300), rel=1e-6, abs=0)
+
+
+def test_no_noise_shows_everything_that_was_sampled():
+    assert _advantage(0.2, 0.0, 0.01, 50) == pytest.approx(1 - 0.99**50, rel=1e-6, abs=0)
+
+
+def test_refusals():
+    assert isinstance(Attribute(0.1), Adversary)
+    with pytest.raises(ParameterError, match="gradient_change must be given"):
+        Attribute().assess(DPSGD(1.0, 0.1, 10))
+    with pytest.raises(ParameterError, match="gradient_change"):
+        Attribute(-0.1)
+    with pytest.raises(ParameterError, match="gradient_change"):
+        Attribute(float("nan"))
+    with pytest.raises(UnsupportedError, match="Gaussian noise"):
+        Attribute(0.1).assess(Laplace(1.0))
+    record = SensitivityRecord(10, Scope.AUDIT_SET, 0.1, 0.1, 0.02, None, 1.0)
+    with pytest.raises(ParameterError, match="steps"):
+        Attribute(record).assess(DPSGD(1.0, 0.1, 11))
+    with pytest.raises(ParameterError, match="noise_multiplier"):
+        Attribute(record).assess(DPSGD(1.1, 0.1, 10))
+    with pytest.raises(UnsupportedError, match="not recorded"):
+        Attribute(record).assess(DPSGD(1.0, 0.1, 10), method=Method.PUBLISHED)
+    with pytest.raises(ParameterError, match="budget"):
+        SensitivityRecord(10, Scope.AUDIT_SET, 0.1, 0.1, 0.02, None, 1.0, budget=0.05)
+
+
+def test_exact_answers_with_proven_and_says_so_only_where_somebody_asked():
+    run = DPSGD(1.0, 0.01, 100)
+    asked, _ = assess(run, [Attribute(0.3)], method=Method.EXACT)
+    unasked, _ = assess(run, [Attribute(0.3)])
+    assert asked.method is unasked.method is Method.PROVEN
+    assert asked.notes == ("Method exact is not known here: proven instead.", *unasked.notes)
+    assert any("do not publish" in note for note in unasked.notes)
+
+
+def test_constant_record_agrees_with_constant_change():
+    """A record of the same pair in every step is never stronger than the constant bound says, and close."""
+    noise, rate, steps, r = 1.2, 0.01, 500, 0.3
+    f = float(worst_mask_term(r, noise))
+    record = SensitivityRecord(steps, Scope.WHOLE_DATA, steps * r * r, steps * f, f, None, noise)
+    value = float(Attribute(record).assess(DPSGD(noise, rate, steps)).curve.delta(0.0))
+    assert value == pytest.approx(_advantage(r, noise, rate, steps), rel=1e-6, abs=0)
+    filtered = SensitivityRecord(steps, Scope.WHOLE_DATA, steps * r * r, 0.9 * steps * f, f, None, noise, steps * f)
+    guaranteed = Attribute(filtered).assess(DPSGD(noise, rate, steps))
+    assert guaranteed.claim is Claim.BOUND
+    assert value <= float(guaranteed.curve.delta(0.0)) <= value * 1.02
+
+
+def test_success_at_a_prior():
+    """1 - beta (1 - guess): the paper's V = 1 - beta/2 at two equal values (CHERUBIN2024:B17: .93 gives 53.5%)."""
+    assert success_at_prior(0.93, 0.5) == pytest.approx(0.535, rel=1e-12, abs=0)
+    assert success_at_prior(1.0, 1 / 74) == pytest.approx(1 / 74, rel=1e-12, abs=0)
+    assert success_at_prior(0.0, 0.3) == 1.0
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        channel, prior = rng.dirichlet(np.ones(6), size=4), rng.dirichlet(np.ones(4))
+        tv = max(0.5 * np.abs(a - b).sum() for a in channel for b in channel)
+        best = float((prior[:, None] * channel).max(0).sum())
+        assert best <= success_at_prior(1 - tv, float(prior.max())) + 1e-12
+
+
+# --- errata --------------------------------------------------------------------------------------
+
+
+def test_erratum_b4_batch_maxima_count_the_sampling_twice():
+    """One record with R_t = 2C, others 0 (p .01, T 2000, sigma 3.5): printed .0101, right .1017."""
+    noise, rate, steps = 3.5, 0.01, 2000
+    mechanism = DPSGD(noise, rate, steps)
+    printed = SensitivityRecord(
+        steps, Scope.SAMPLED_BATCH, 4 * rate * steps, 0.0, 0.0, 4 * rate * steps, noise
+    )  # the batch maximum is 2C only in the 20 steps that drew it
+    stated = float(Attribute(printed).assess(mechanism, method=Method.PUBLISHED).curve.delta(0.0))
+    assert stated == pytest.approx(0.0101, abs=1e-4)
+    f = float(worst_mask_term(2.0, noise))
+    right = SensitivityRecord(steps, Scope.WHOLE_DATA, 4.0 * steps, f * steps, f, 4 * rate * steps, noise)
+    theorem_6 = float(erf(rate * 2 * math.sqrt(steps) / (2 * math.sqrt(2) * noise)))
+    assert theorem_6 == pytest.approx(0.1017, abs=5e-5)
+    attack, error = simulate(
+        PairTrace.constant(steps, 1.0, 1.0, 2.0), noise, rate, 1000, np.random.default_rng(0)
+    ).advantage()
+    bound = float(Attribute(right).assess(mechanism).curve.delta(0.0))
+    assert attack - 5 * error > 5 * stated
+    assert attack == pytest.approx(theorem_6, abs=5 * error + 1e-3)
+    assert attack <= bound + 3 * error
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "change", "printed", "right", "runs"),
+    [pytest.param(1.8, 1 / 347, 10410, 0.2, 0.01303, 0.01648, 700, marks=pytest.mark.slow),
+     (0.8, 0.02, 300, 0.2, None, None, 4000),
+     pytest.param(1.0, 1 / 347, 3470, 0.1, None, None, 1500, marks=pytest.mark.slow),
+     pytest.param(1.0, 0.01, 1000, 0.5, None, None, 2000, marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_erratum_b5_the_shared_component_shows_the_sampling(noise, rate, steps, change, printed, right, runs):
+    """Radial pair: the attack exceeds Corollary 10, and stays below the proven bound."""
+    trace = PairTrace.constant(steps, 1.0, 1.0 - change, change)
+    stated = _advantage(change, noise, rate, steps, Method.PUBLISHED)
+    assert stated == pytest.approx(published_advantage(trace, noise, rate), rel=1e-12, abs=0)
+    if printed is not None:
+        assert stated == pytest.approx(printed, abs=5e-6)
+    attack, error = simulate(trace, noise, rate, runs, np.random.default_rng(1)).advantage()
+    if right is not None:
+        assert attack == pytest.approx(right, abs=4 * error)
+    assert attack - 4 * error > stated
+    assert attack <= _advantage(change, noise, rate, steps) + 3 * error
+    limit = _advantage(change, noise, rate, steps, Method.CLT)
+    if rate * math.exp(2 / noise**2) < 0.1:
+        assert attack == pytest.approx(limit, rel=0.08, abs=4 * error)
+
+
+def test_erratum_b5_factor():
+    """mu is larger than printed by e^{s/2} sqrt(1 + s): 1.08 at 3.51, 1.34 at 1.8, 2.33 at 1."""
+    for noise, factor in [(3.51, 1.08), (1.8, 1.34), (1.0, 2.33)]:
+        r = 1e-3
+        assert math.sqrt(float(worst_mask_term(r, noise))) / (r / noise) == pytest.approx(factor, abs=6e-3)
+
+
+def test_erratum_b17_and_b11():
+    """V = 1 - beta/2 and TPR = FPR + 1 - beta for every prior: .93 gives 17% at 10%, not 16%."""
+    assert pytest.approx(0.17, rel=1e-12, abs=0) == 0.1 + 1 - 0.93
+    curve = AffinityTradeOff(0.5 * math.log1p(-(0.07**2)))
+    assert float(curve.delta(0.0)) == pytest.approx(0.07, rel=1e-12, abs=0)
+    assert float(curve.power(0.1)) <= 0.17 + 1e-12
+
+
+# --- closed loop ---------------------------------------------------------------------------------
+
+
+def test_attack_on_real_adaptive_runs_never_beats_the_bound():
+    """2,000 complete DP-SGD runs of logistic regression for each value, weights moving by the noisy sums.
+
+    The attacker gets the other records and their masks, both completions, every released sum. Nothing of
+    the library is used but the bound.
+    """
+    rng = np.random.default_rng(9)
+    runs, steps, noise, rate, clip = 2000, 60, 0.8, 0.1, 0.5
+    x, y = rng.normal(size=(20, 4)), rng.integers(0, 2, 20)
+    target, label = np.array([1.5, 0.4, -0.3, 1.0]), 1.0
+    values = (0.0, 0.8)
+
+    def gradients(w, row, truth):
+        g = (expit(w @ row) - truth)[:, None] * row
+        return g / np.maximum(1.0, np.linalg.norm(g, axis=1, keepdims=True) / clip)
+
+    scores, largest, batch_square = [], 0.0, []
+    for truth in (0, 1):
+        w, score, square = np.zeros((runs, 4)), np.zeros(runs), np.zeros(runs)
+        for _ in range(steps):
+            pair = []
+            for value in values:
+                row = target.copy()
+                row[1] = value
+                pair.append(gradients(w, row, label))
+            change = np.linalg.norm(pair[0] - pair[1], axis=1)
+            largest = max(largest, float(change.max()))
+            others = sum(np.where(rng.random((runs, 1)) < rate, gradients(w, x[i], y[i]), 0.0) for i in range(len(x)))
+            mask = rng.random((runs, 1)) < rate
+            square += np.where(mask[:, 0], change, 0.0) ** 2
+            released = others + np.where(mask, pair[truth], 0.0) + noise * clip * rng.normal(size=(runs, 4))
+            residual = released - others
+            logs = [
+                np.log1p(rate * np.expm1(((residual * g).sum(1) - 0.5 * (g * g).sum(1)) / (noise * clip) ** 2))
+                for g in pair
+            ]
+            score += logs[1] - logs[0]
+            w = w - 0.2 * released
+        scores.append(score)
+        batch_square.append(square)
+    from_a, from_b = -np.expm1(np.minimum(scores[0], 0)), -np.expm1(np.minimum(-scores[1], 0))
+    attack = float(from_a.mean() + from_b.mean()) / 2
+    error = math.sqrt(from_a.var() / runs + from_b.var() / runs) / 2
+    bound = _advantage(largest, noise, rate, steps, max_grad_norm=clip)
+    published = float(np.mean(erf(rate * np.sqrt(np.concatenate(batch_square)) / (2 * math.sqrt(2) * noise * clip))))
+    assert published + 4 * error < attack <= bound + 3 * error

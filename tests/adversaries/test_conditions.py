@@ -1,0 +1,255 @@
+"""Which conditions each answer of the attackers rests on, and so what it may be called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reticent.adversaries import Attribute, Membership, Mixed, Relaxed, WorstCase, assess
+from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.adversaries.seen import assess_seen
+from reticent.errors import ParameterError
+from reticent.mechanisms import (
+    DPSGD,
+    Gaussian,
+    Laplace,
+    Ledger,
+    MatrixMechanism,
+    Neighbouring,
+    RandomisedResponse,
+    Sampler,
+)
+from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
+from reticent.proofs import Claim, Status
+from reticent.risk import advantage
+
+RUN = DPSGD(2.0, 0.05, 40)
+MECHANISMS = [
+    RUN,
+    DPSGD(2.0, 0.05, 40, sampler=Sampler.SHUFFLED),
+    DPSGD(2.0, 0.05, 40, sampler=Sampler.FIXED_SIZE),
+    DPSGD(2.0, 0.05, 40, records_per_user=2),
+    Gaussian(2.0, 3, 5),
+    Laplace(2.0),
+    RandomisedResponse(0.25),
+    MatrixMechanism(2.0, 8, "prefix"),
+    Ledger((RUN, Gaussian(2.0))),
+]
+
+
+class Saw:
+    """A ledger that saw one model."""
+
+    def __init__(self, form: GradientsRecord, **statuses: Status) -> None:
+        self.gradients, self._statuses = form, {key.replace("_", "-"): status for key, status in statuses.items()}
+
+    def vouches(self) -> dict[str, Status]:
+        return self._statuses
+
+
+HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same")
+LINE = GradientsRecord(kind=Gradients.ONE_DIRECTION, dimension=20, features="same")
+FIXED = GradientsRecord(kind=Gradients.FIXED, dimension=20, features="same", normalised=True)
+NETWORK = GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.NETWORK)
+
+
+def keys_of(assessment) -> dict[str, Status]:
+    return {one.key: one.status for one in assessment.conditions}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
+def test_the_worst_case_is_a_bound_whose_general_conditions_are_named(mechanism) -> None:
+    found = WorstCase().assess(mechanism)
+    assert found.claim is Claim.BOUND
+    assert "used-once" in keys_of(found) or isinstance(mechanism, Ledger)
+    assert "unpredictable-noise" in keys_of(found)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "hidden"),
+    [
+        (RUN, True),
+        (DPSGD(2.0, 1.0, 40), False),
+        (DPSGD(2.0, 0.05, 40, sampler=Sampler.SHUFFLED), False),  # holds given the permutation
+        (DPSGD(2.0, 0.05, 40, sampler=Sampler.FIXED_SIZE), True),
+        (Laplace(2.0, 1, 0.5), True),
+        (MatrixMechanism(2.0, 8, separation=4, sample_rate=0.1), True),
+        (Gaussian(2.0), False),
+        (Ledger((Gaussian(2.0), RUN)), True),
+    ],
+)
+def test_draws_have_to_stay_hidden_where_they_amplify_and_the_attacker_says_so(mechanism, hidden) -> None:
+    found = WorstCase().assess(mechanism)
+    assert ("hidden-draws" in keys_of(found)) == hidden
+    assert ("which records each step drew" in found.lacks) == hidden
+
+
+@pytest.mark.parametrize("adversary", [Relaxed(), Relaxed(30), Mixed(0.5), Mixed(0.5, 30)])
+def test_the_relaxed_attacker_on_training_is_conditional_until_somebody_checks_the_gradients(adversary) -> None:
+    for run in (RUN, DPSGD(2.0, 1.0, 40), Ledger((RUN, DPSGD(3.0, 0.05, 40)))):
+        found = adversary.assess(run)
+        assert found.claim is Claim.CONDITIONAL
+        assert keys_of(found)["fixed-length"] is Status.ASSUMED
+        assert found.vouched({"fixed-length": Status.DECLARED}).claim is Claim.CONDITIONAL
+        assert found.vouched({"fixed-length": Status.CHECKED}).claim is Claim.BOUND
+
+
+def test_whoever_says_fixed_declares_it() -> None:
+    found = Relaxed(gradients=Gradients.FIXED).assess(RUN)
+    assert keys_of(found)["fixed-length"] is Status.DECLARED
+    assert found.claim is Claim.CONDITIONAL
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim"),
+    [
+        (Gaussian(2.0, 1, 5), Claim.BOUND),
+        (Gaussian(2.0, 2, 5), Claim.CONDITIONAL),  # a later query may react to an earlier answer
+        (Laplace(2.0), Claim.BOUND),
+        (Laplace(2.0, 3), Claim.CONDITIONAL),
+        (MatrixMechanism(2.0, 8, "prefix"), Claim.CONDITIONAL),
+        (DPSGD(2.0, 0.05, 40, sampler=Sampler.FIXED_SIZE), Claim.BOUND),  # it is the worst case
+    ],
+)
+def test_one_release_of_a_fixed_query_needs_no_condition(mechanism, claim) -> None:
+    assert Relaxed().assess(mechanism).claim is claim
+
+
+@pytest.mark.parametrize("dimension", [1, 30])
+def test_directions_of_a_person_are_a_condition_of_their_own(dimension) -> None:
+    found = Relaxed(dimension).assess(DPSGD(2.0, 0.05, 40, records_per_user=2))
+    key = "one-direction-per-person" if dimension == 1 else "independent-directions"
+    assert key in keys_of(found)
+    assert found.vouched({"fixed-length": Status.CHECKED}).claim is Claim.CONDITIONAL
+
+
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD, Gradients.ANY])
+@pytest.mark.parametrize("between", Neighbouring)
+def test_gradients_that_may_react_need_no_condition_on_data(kind, between) -> None:
+    found = Relaxed(30, gradients=kind).assess(RUN, between)
+    assert found.claim is Claim.BOUND
+    assert "fixed-length" not in keys_of(found)
+    if kind is not Gradients.ANY:
+        assert keys_of(found)[kind.value] is Status.DECLARED
+        assert keys_of(found)["same-features"] is Status.DECLARED
+
+
+def test_a_share_that_everybody_knows_is_a_condition_on_data() -> None:
+    found = Relaxed(30, gradients=Gradients.LINEAR_HEAD, known_share=0.25).assess(RUN)
+    assert found.claim is Claim.CONDITIONAL
+    assert found.vouched({"known-share": Status.CHECKED}).claim is Claim.BOUND
+
+
+def test_a_stated_change_of_a_gradient_is_a_condition_unless_clipping_ensures_it() -> None:
+    assert Attribute(0.5).assess(RUN).claim is Claim.CONDITIONAL
+    assert Attribute(2.0).assess(RUN).claim is Claim.BOUND
+
+
+def test_closed_forms_stay_estimates_whatever_is_checked() -> None:
+    from reticent.adversaries import Method
+
+    found = Membership().assess(RUN, method=Method.CLT)
+    everything = dict.fromkeys(keys_of(found), Status.CHECKED)
+    assert found.vouched(everything).claim is Claim.ESTIMATE
+
+
+@pytest.mark.parametrize("adversary", [Relaxed(5), Mixed(0.5, 5)])
+@pytest.mark.parametrize(("form", "kind"), [(LINE, "one-direction"), (HEAD, "linear-head"), (FIXED, "fixed")])
+def test_what_a_ledger_saw_of_the_model_answers_an_open_question(adversary, form, kind) -> None:
+    saw = Saw(form, one_direction=Status.CHECKED, linear_head=Status.CHECKED, fixed_length=Status.CHECKED)
+    (found, worst) = assess(RUN, [adversary], witness=saw)
+    assert found.adversary.gradients == Gradients(kind)
+    assert found.claim is worst.claim is Claim.BOUND
+    assert {Status.CHECKED} <= set(keys_of(found).values())
+
+
+@pytest.mark.parametrize("form", [NETWORK, GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20)])
+def test_a_network_or_features_that_nobody_saw_leave_the_answer_conditional(form) -> None:
+    found = assess_seen(Relaxed(5), RUN, Neighbouring.ADD_REMOVE, Relaxed.methods[0], Saw(form))
+    assert found.adversary.gradients is None
+    assert found.claim is Claim.CONDITIONAL
+
+
+@pytest.mark.parametrize(
+    ("adversary", "form", "name"),
+    [
+        (Relaxed(5, gradients=Gradients.ONE_DIRECTION), NETWORK, "gradients"),
+        (Relaxed(5, gradients=Gradients.ONE_DIRECTION), HEAD, "gradients"),
+        (Relaxed(21, gradients=Gradients.LINEAR_HEAD), HEAD, "dimension"),
+        (Relaxed(21), LINE, "dimension"),
+        (
+            Mixed(0.5, 5, gradients=Gradients.LINEAR_HEAD, known_share=0.1),
+            GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=20, features="same", known_share=0.2),
+            "known_share",
+        ),
+    ],
+)
+def test_who_contradicts_what_was_seen_is_refused(adversary, form, name) -> None:
+    with pytest.raises(ParameterError, match=name):
+        assess(RUN, [adversary], witness=Saw(form))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"gradients": "one-direction"},
+        {"known_share": 0.5},
+        {"known_share": 1.5, "gradients": Gradients.LINEAR_HEAD},
+        {"known_share": 0.5, "gradients": Gradients.FIXED},
+        {"known_share": 0.5, "gradients": Gradients.ANY},
+    ],
+)
+def test_contradictions_of_the_parameters_are_refused(wrong) -> None:
+    for kind in (Relaxed, Mixed):
+        with pytest.raises(ParameterError):
+            kind(**wrong)
+
+
+def test_a_table_names_dimension_and_kind() -> None:
+    assert Relaxed().label == "relaxed"
+    assert Relaxed(30).label == "relaxed d=30"
+    assert Mixed(0.5, 30, gradients=Gradients.LINEAR_HEAD).label == "mixed head d=30"
+
+
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+def test_records_of_a_person_that_react_together_are_a_condition(kind) -> None:
+    found = Relaxed(30, gradients=kind).assess(DPSGD(2.0, 0.05, 40, records_per_user=2))
+    assert found.claim is Claim.CONDITIONAL
+    assert "independent-directions" in keys_of(found)
+
+
+@pytest.mark.parametrize(("scope", "claim"), [("whole-data", Claim.BOUND), ("audit-set", Claim.CONDITIONAL)])
+def test_a_filter_that_looked_at_some_records_is_no_bound_for_all(scope, claim) -> None:
+    record = SensitivityRecord(40, Scope(scope), 0.1, 0.2, 0.05, None, 2.0, budget=0.3)
+    found = Attribute(record).assess(RUN)
+    assert found.claim is claim
+    assert ("audited-record" in keys_of(found)) == (claim is Claim.CONDITIONAL)
+
+
+def test_a_filter_that_stopped_the_run_speaks_about_its_plan() -> None:
+    record = SensitivityRecord(25, Scope.WHOLE_DATA, 0.1, 0.2, 0.05, None, 2.0, budget=0.3)
+    assert Attribute(record).assess(RUN).claim is Claim.BOUND
+    with pytest.raises(ParameterError, match="steps"):
+        Attribute(replace(record, budget=None)).assess(RUN)
+
+
+@pytest.mark.parametrize("release", [Gaussian(2.0), Laplace(2.0)])
+def test_one_release_says_that_its_length_does_not_depend_on_the_side(release) -> None:
+    """An answer max(v, 0) moves for one side only; half of the worst case is above this bound, so it must be said."""
+    found, worst = Relaxed().assess(release), WorstCase().assess(release)
+    assert found.claim is Claim.BOUND
+    assert found.measure(advantage).value < 0.5 * worst.measure(advantage).lower
+    assert any("every direction is equally likely" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", [Gradients.ONE_DIRECTION, Gradients.LINEAR_HEAD])
+def test_a_bound_without_a_known_share_says_that_no_bias_was_trained(kind) -> None:
+    """With half of each squared length in a bias, whoever looks at the bias alone gains several times this bound."""
+    from tests.adversaries.relaxed.reacting_attacks import frozen_advantage
+
+    found = Relaxed(30, gradients=kind).assess(DPSGD(6.0, 0.2, 100))
+    always = frozen_advantage(6.0 * 2.0**0.5, 0.2, 100, 1, signed=True)  # along one known axis, half of each square
+    assert found.claim is Claim.BOUND
+    assert always > 2.5 * found.measure(advantage).value
+    assert any("A bias is trained only where its share is stated." in one.says for one in found.conditions)

@@ -1,0 +1,48 @@
+"""Reading both ends of an enclosure: which is which, and what happens where they contradict each other."""
+
+import math
+
+import pytest
+
+from reticent.adversaries import Assessment, Method, WorstCase
+from reticent.calibration import BayesSecurity
+from reticent.curves import GaussianTradeOff
+from reticent.curves.enclosure import Enclosure
+from reticent.mechanisms import Neighbouring
+from reticent.proofs import Proof
+from reticent.risk import advantage, bayes_security
+
+
+def assessment(optimistic: float, pessimistic: float) -> Assessment:
+    truth = Enclosure(pessimistic=GaussianTradeOff(pessimistic), optimistic=GaussianTradeOff(optimistic), notes=("n",))
+    proof = Proof(truth, theorems=("RETICENT:public-coin",), notes=("m", "n"))
+    return Assessment(WorstCase(), Neighbouring.ADD_REMOVE, Method.EXACT, (proof,))
+
+
+@pytest.mark.parametrize("number", [advantage, bayes_security, BayesSecurity(0.5).measure])
+def test_ends_are_in_order_whichever_way_the_number_goes(number) -> None:
+    read = assessment(0.9, 1.0).measure(number)
+    assert read.lower < read.upper
+    assert read.value == (read.upper if number is advantage else read.lower)
+
+
+@pytest.mark.parametrize("number", [advantage, bayes_security])
+def test_ends_that_contradict_each_other_are_not_sorted(number) -> None:
+    read = assessment(1.0, 0.9).measure(number)
+    assert (read.lower, read.upper) == (-math.inf, math.inf)
+
+
+def test_ends_that_differ_by_rounding_are_one_number() -> None:
+    read = assessment(1.0 + 1e-12, 1.0).measure(advantage)
+    assert read.lower == read.value == read.upper
+
+
+def test_what_the_enclosure_has_to_say_is_said_once() -> None:
+    assert assessment(0.9, 1.0).notes == ("m", "n")
+
+
+@pytest.mark.parametrize(("number", "optimistic", "pessimistic"), [(advantage, 1.0, 0.9), (bayes_security, 1.0, 0.9)])
+def test_what_is_claimed_lies_between_ends_that_rounding_exchanged(number, optimistic, pessimistic) -> None:
+    near = pessimistic + (optimistic - pessimistic) * 1e-12
+    read = assessment(near, pessimistic).measure(number)
+    assert read.lower <= read.value <= read.upper

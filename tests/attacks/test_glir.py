@@ -1,0 +1,198 @@
+"""GLiR on models and on recorded runs: gradients, sketches, power where it must be, no power where it must not."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn.functional import cross_entropy  # noqa: E402
+
+from reticent.attacks import glir_statistics as statistics  # noqa: E402
+from reticent.attacks._covariance import Estimator  # noqa: E402
+from reticent.attacks._gradients import GradientMap, Sketch  # noqa: E402
+from reticent.attacks.glir import Records, ReleasedStep, glir_attack, glir_audit  # noqa: E402
+from reticent.attacks.registry import AttackSettings, find_attack  # noqa: E402
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError  # noqa: E402
+from reticent.training import parse_config, train  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+def flat(model: nn.Module) -> torch.Tensor:
+    return torch.cat([p.detach().reshape(-1) for p in model.parameters() if p.requires_grad])
+
+
+def naive_gradients(model, x, y, clip):
+    rows = []
+    for a, b in zip(x, y, strict=True):
+        model.zero_grad()
+        cross_entropy(model(a[None]), b[None]).backward()
+        g = torch.cat([p.grad.reshape(-1) for p in model.parameters() if p.requires_grad]).double()
+        rows.append(g if clip is None else g * min(1.0, clip / float(g.norm())))
+    return torch.stack(rows).numpy()
+
+
+def networks():
+    torch.manual_seed(0)
+    conv = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(12, 3))
+    frozen = nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 2))
+    frozen[0].requires_grad_(False)
+    return [
+        (nn.Linear(5, 4), (5,), 4),
+        (nn.Sequential(nn.Linear(5, 6), nn.LayerNorm(6), nn.GELU(), nn.Linear(6, 2)), (5,), 2),
+        (conv, (1, 4, 4), 3),
+        (frozen, (5,), 2),
+    ]
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_gradients_of_any_module(which, clip):
+    """LEEMANN2023:G14: clipping multiplies by min(1, C/|g|), not by the maximum."""
+    model, shape, classes = networks()[which]
+    x, y = torch.randn(7, *shape), torch.randint(0, classes, (7,))
+    found = GradientMap(model, clip, chunk=3)(flat(model), x, y)
+    assert np.allclose(found, naive_gradients(model, x, y, clip), rtol=1e-4, atol=1e-6)
+    if clip is not None:
+        assert np.linalg.norm(found, axis=1).max() <= clip * (1 + 1e-5)
+
+
+def test_gradients_are_those_at_the_given_weights():
+    model, other = nn.Linear(5, 3), nn.Linear(5, 3)
+    x, y = torch.randn(4, 5), torch.randint(0, 3, (4,))
+    found = GradientMap(model, 1.0)(flat(other), x, y)
+    assert np.allclose(found, naive_gradients(other, x, y, 1.0), rtol=1e-4, atol=1e-6)
+    with pytest.raises(ParameterError, match="weights"):
+        GradientMap(model, 1.0)(torch.zeros(3), x, y)
+
+
+def test_sketch_keeps_white_noise_white():
+    sketch = Sketch.draw(37, 10, np.random.default_rng(0))
+    matrix = sketch.apply(np.eye(37)).T
+    assert np.allclose(matrix @ matrix.T, np.eye(10), atol=1e-12)
+    rows = np.random.default_rng(1).normal(size=(3, 37))
+    assert np.allclose(sketch.apply(rows), rows @ matrix.T)
+    with pytest.raises(ParameterError, match="size"):
+        Sketch.draw(5, 6, np.random.default_rng(0))
+
+
+def world(batch: int, noise: float, steps: int, seed: int, d: int = 6):
+    """A logistic model whose batch of ``batch`` members is summed over ``steps`` steps; and others."""
+    torch.manual_seed(seed)
+    model = nn.Linear(d, 3)
+    x, y = torch.randn(batch + 3300, d), torch.randint(0, 3, (batch + 3300,))
+    gradients = GradientMap(model, 1.0)
+    weights, released = flat(model), []
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        total = gradients(weights, x[:batch], y[:batch]).sum(0)
+        total = total + noise * rng.normal(size=len(total))
+        released.append(ReleasedStep(weights, total))
+        weights = weights - 0.5 * torch.from_numpy(total / batch).float()
+    return gradients, released, x, y
+
+
+def split(x, y, *bounds):
+    return [Records(x[a:b], y[a:b]) for a, b in pairwise(bounds)]
+
+
+def test_members_score_higher_and_calibration_holds():
+    gradients, steps, x, y = world(20, 0.0, 2, 1)
+    members, outsiders, held, background = split(x, y, 0, 20, 620, 1120, 3320)
+    queries = Records(torch.cat([members.features, outsiders.features]), torch.cat([members.labels, outsiders.labels]))
+    result = glir_attack(steps, gradients, queries, background, statistics.BatchDesign(20.0), held)
+    member, outsider = result.log_ratio[:20], result.log_ratio[20:]
+    auc = np.mean(member[:, None] > outsider)
+    assert auc > 0.68
+    p = result.p_values()
+    assert p[20:].mean() == pytest.approx(0.5, abs=0.06)
+    assert np.mean(p[20:] <= 0.1) == pytest.approx(0.1, abs=0.05)
+    assert any("G1" in w for w in result.warnings)
+    # Redundant softmax coordinates were left out, so single steps have p-values; they may be combined.
+    assert result.log_p is not None
+    assert result.fisher_p_values().shape == (620,)
+
+
+def test_much_noise_leaves_no_power():
+    gradients, steps, x, y = world(20, 1e4, 1, 2)
+    members, outsiders, background = split(x, y, 0, 20, 1020, 3320)
+    queries = Records(torch.cat([members.features, outsiders.features]), torch.cat([members.labels, outsiders.labels]))
+    design = statistics.BatchDesign(20.0, 1.0, 1e4)
+    result = glir_attack(steps, gradients, queries, background, design)
+    assert np.max(np.abs(result.log_ratio)) < 1e-2
+    with pytest.raises(UnsupportedError, match="held-out"):
+        result.p_values()
+
+
+def test_few_background_records_shrink_and_warn():
+    gradients, steps, x, y = world(20, 0.0, 1, 3)
+    queries, background = Records(x[:40], y[:40]), Records(x[40:52], y[40:52])
+    result = glir_attack(steps, gradients, queries, background, statistics.BatchDesign(20.0))
+    assert np.all(np.isfinite(result.log_ratio))
+    assert any("shrunk" in w for w in result.warnings)
+    assert result.log_p is None
+
+
+def test_no_step_is_refused():
+    gradients, _, x, y = world(20, 0.0, 1, 3)
+    part = Records(x[:40], y[:40])
+    with pytest.raises(ParameterError, match="steps"):
+        glir_attack([], gradients, part, part, statistics.BatchDesign(20.0))
+
+
+def config(**changes):
+    document = {
+        "data": {"name": "breast-cancer"},
+        "model": {"kind": "logistic"},
+        "noise_multiplier": 0.0,
+        "batch_size": 200,
+        "max_grad_norm": 1.0,
+        "steps": 6,
+        "learning_rate": 0.5,
+        "seed": 5,
+        "randomness": "reproducible",
+        "trace": {},
+    } | changes
+    return parse_config({k: v for k, v in document.items() if v is not None})
+
+
+def test_audit_of_a_recorded_run(tmp_path):
+    train(config(), tmp_path / "run")
+    seen = []
+    audit = glir_audit(tmp_path / "run", max_steps=4, estimator=Estimator.SHRINKAGE, progress=seen.append)
+    assert seen == [1, 2, 3, 4]
+    assert audit.extras["steps"] == 4
+    assert audit.extras["recorded_steps"] == 6
+    assert np.all(np.isfinite(audit.member_scores))
+    assert audit.extras["member_p_values"].shape == audit.member_scores.shape
+    assert len(audit.scores()) == len(audit.member_scores) + len(audit.non_member_scores)
+    assert audit.extras["smallest_p_value"] <= min(audit.extras["non_member_p_values"])
+    assert audit.scores().meta["smallest_p_value"] == 1 / (1 + audit.extras["held_out"])
+    with pytest.raises(ParameterError, match="records must be at least 10"):
+        glir_audit(tmp_path / "run", records=9)
+    again = glir_audit(tmp_path / "run", max_steps=4, estimator=Estimator.SHRINKAGE)
+    assert np.array_equal(again.member_scores, audit.member_scores)
+
+
+def test_the_attack_has_a_name(tmp_path):
+    train(config(), tmp_path / "run")
+    seen = []
+    attack = find_attack("glir")
+    scores = attack.scores(tmp_path / "run", AttackSettings(records=30, progress=seen.append))
+    assert (len(scores.member), len(scores.non_member)) == (30, 28)
+    assert scores.meta["attack"] == "glir"
+    assert [p.done for p in seen] == [1, 2, 3, 4, 5, 6]
+    assert {p.total for p in seen} == {6}
+
+
+def test_audit_without_trace_is_refused(tmp_path):
+    train(config(trace=None), tmp_path / "run")
+    with pytest.raises(ArtifactError, match="trace"):
+        glir_audit(tmp_path / "run")
+    with pytest.raises(ArtifactError):
+        glir_audit(tmp_path / "nothing")

@@ -1,0 +1,424 @@
+"""GLiR on simulated gradients: densities, null levels, combination, stability, the paper's slips."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reticent.adversaries.game.gmip_curves import GaussianGradientTradeOff
+from reticent.attacks import glir_statistics as glir
+from reticent.attacks._covariance import Background, Estimator
+from reticent.errors import NumericalError, ParameterError, UnsupportedError
+from reticent.mechanisms import Sampler
+
+VECTORS = {v["id"]: v for v in json.loads((Path(__file__).parents[1] / "golden" / "gmip.json").read_text())["vectors"]}
+LEVELS = (0.05, 0.01, 0.001)
+
+
+def law(d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(d, d)) / np.sqrt(d) + np.eye(d)
+    return rng.normal(size=d), root @ root.T
+
+
+def log_density(x: np.ndarray, mean: np.ndarray, cov: np.ndarray) -> float:
+    return float(stats.multivariate_normal(mean, cov).logpdf(x))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.7])
+def test_full_batch_ratio_is_that_of_the_densities(noise):
+    mean, cov = law(4)
+    rng, n, eye = np.random.default_rng(1), 9.0, np.eye(4)
+    queries, total = rng.normal(size=(5, 4)), rng.normal(size=4) * 3
+    scores = glir.score_step(total, queries, Background.exactly(mean, cov), glir.BatchDesign(n, 1.0, noise))
+    for theta, found in zip(queries, scores.log_ratio, strict=True):
+        present = log_density(total, (n - 1) * mean + theta, (n - 1) * cov + noise**2 * eye)
+        absent = log_density(total, n * mean, n * cov + noise**2 * eye)
+        assert found == pytest.approx(present - absent, rel=1e-10, abs=1e-10)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.7])
+def test_poisson_ratio_is_that_of_the_densities(noise):
+    mean, cov = law(4)
+    rng, n, p, eye = np.random.default_rng(2), 9.0, 0.03, np.eye(4)
+    size, second = n / p, cov + np.outer(mean, mean)
+    queries, total = rng.normal(size=(5, 4)), n * mean + rng.normal(size=4) * 3
+    scores = glir.score_step(total, queries, Background.exactly(mean, cov), glir.BatchDesign(n, p, noise))
+
+    def others(count):
+        return count * p * mean, count * (p * second - p * p * np.outer(mean, mean)) + noise**2 * eye
+
+    for theta, found in zip(queries, scores.log_ratio, strict=True):
+        centre, spread = others(size - 1)
+        present = np.logaddexp(
+            np.log(p) + log_density(total, centre + theta, spread), np.log1p(-p) + log_density(total, centre, spread)
+        )
+        assert found == pytest.approx(present - log_density(total, *others(size)), rel=1e-9, abs=1e-9)
+
+
+def test_noise_free_ratio_is_the_closed_form():
+    """(d/2) ln(n/(n-1)) + K/2 - nD/(2(n-1)) with K and D by explicit inverses."""
+    mean, cov = law(6)
+    rng, n = np.random.default_rng(3), 32.0
+    queries, total = rng.normal(size=(7, 6)), rng.normal(size=6) * 5
+    inverse = np.linalg.inv(cov)
+    scores = glir.score_step(total, queries, Background.exactly(mean, cov), glir.BatchDesign(n))
+    k = np.einsum("ij,jk,ik->i", queries - mean, inverse, queries - mean)
+    gap = total / n - queries
+    distance = n * np.einsum("ij,jk,ik->i", gap, inverse, gap)
+    assert np.allclose(scores.susceptibility, k, rtol=1e-10)
+    assert np.allclose(scores.distance, distance, rtol=1e-10)
+    assert np.allclose(scores.log_ratio, 3 * np.log(n / (n - 1)) + k / 2 - distance / (2 * (n - 1)), rtol=1e-9)
+
+
+def test_low_rank_factor_equals_the_dense_one():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(12, 30)) * np.linspace(0.1, 2, 30)
+    thin = Background.estimated(rows)
+    assert thin.covariance is None
+    centred = rows - rows.mean(0)
+    s = centred.T @ centred / 11
+    dense = thin.share * s + (1 - thin.share) * thin.ridge * np.eye(30)
+    full = 3.0 * dense + 0.4 * np.eye(30) + 0.2 * np.outer(thin.mean, thin.mean)
+    factor = thin.factor(3.0, 0.4, 0.2)
+    q, v = rng.normal(size=(3, 30)), rng.normal(size=30)
+    products = factor.products(q, v)
+    inverse = np.linalg.inv(full)
+    assert np.allclose(products.norms, np.einsum("ij,jk,ik->i", q, inverse, q), rtol=1e-9)
+    assert np.allclose(products.cross, q @ inverse @ v, rtol=1e-9)
+    assert products.norm == pytest.approx(v @ inverse @ v, rel=1e-9, abs=0)
+    assert factor.log_det == pytest.approx(np.linalg.slogdet(full)[1], rel=1e-10, abs=0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("offset", [0.0, 0.7, 1e5])
+def test_sample_covariance_is_that_of_numpy(order, offset):
+    """Several blocks of coordinates, both memory layouts, and a mean that would cancel ten digits."""
+    rows = np.random.default_rng(12).normal(size=(420, 300)) * np.linspace(0.1, 2, 300) + offset
+    rows = np.asarray(rows, order=order)
+    before = rows.copy()
+    background = Background.estimated(rows, Estimator.SAMPLE)
+    assert np.allclose(background.mean, rows.mean(axis=0), rtol=1e-12, atol=1e-12)
+    assert np.allclose(background.covariance, np.cov(rows, rowvar=False), rtol=1e-9, atol=1e-10)
+    assert np.array_equal(background.covariance, background.covariance.T)
+    part = background.restricted(np.arange(0, 300, 3))
+    scores = glir.score_step(rows[0, ::3] * 16, rows[:2, ::3], part, glir.BatchDesign(16.0))
+    direct = Background.estimated(rows[:, ::3], Estimator.SAMPLE)
+    again = glir.score_step(rows[0, ::3] * 16, rows[:2, ::3], direct, glir.BatchDesign(16.0))
+    assert np.allclose(scores.log_ratio, again.log_ratio, rtol=1e-6)
+    assert np.array_equal(rows, before)
+
+
+def test_pivot_is_that_of_two_separate_parts():
+    """Query centred by the first tenth, batch by the rest, covariance within both: by explicit inverses."""
+    rng, m, d, n = np.random.default_rng(13), 60, 5, 32.0
+    rows, query, total = rng.normal(size=(m, d)) + 3.0, rng.normal(size=(1, d)) + 3.0, n * 3.0 + 5 * rng.normal(size=d)
+    found = glir.log_p_values(total, query, Background.estimated(rows, Estimator.SAMPLE), glir.BatchDesign(n))[0]
+    first, rest = rows[:6], rows[6:]
+    pooled = (np.cov(first.T) * 5 + np.cov(rest.T) * 53) / 58
+    a, x = query[0] - first.mean(0), (total / n - rest.mean(0)) / np.sqrt(1 / n + 1 / 54)
+    statistic = a @ np.linalg.solve(pooled, x) / np.sqrt(a @ np.linalg.solve(pooled, a))
+    scale = stats.beta(0.5 * (58 - d + 2), 0.5 * (d - 1)).ppf((np.arange(20_000) + 0.5) / 20_000)
+    tail = stats.t(58 - d + 1).sf(statistic * np.sqrt((58 - d + 1) / 58 * scale))
+    assert np.exp(found) == pytest.approx(np.mean(tail), rel=1e-6, abs=0)
+
+
+def test_shrinkage_is_that_of_ledoit_and_wolf():
+    covariance = pytest.importorskip("sklearn.covariance")
+    for m, d in ((15, 40), (60, 25)):
+        rows = np.random.default_rng(m).normal(size=(m, d)) * np.linspace(0.2, 1.5, d)
+        found = Background.estimated(rows, Estimator.SHRINKAGE)
+        assert 1.0 - found.share == pytest.approx(covariance.ledoit_wolf(rows)[1], rel=1e-8, abs=0)
+
+
+def test_inverse_of_the_sample_covariance_is_corrected():
+    """LEEMANN2023:G18: K with the plain inverse is inflated by nu/(nu - d - 1), a factor 2 at m = 2 d."""
+    d, m, rng = 20, 40, np.random.default_rng(5)
+    plain, corrected = [], []
+    for _ in range(300):
+        rows, query = rng.normal(size=(m, d)), rng.normal(size=(1, d))
+        background = Background.estimated(rows, Estimator.SAMPLE)
+        scores = glir.score_step(rng.normal(size=d) * 4, query, background, glir.BatchDesign(16.0))
+        corrected.append(scores.susceptibility[0])
+        deviation = query[0] - rows.mean(0)
+        plain.append(deviation @ np.linalg.solve(np.cov(rows.T), deviation))
+    assert np.mean(plain) == pytest.approx(d * 39 / 18 * (1 + 1 / m), rel=0.06, abs=0)
+    assert np.mean(corrected) == pytest.approx(d * (1 + 1 / m), rel=0.06, abs=0)
+
+
+def in_interval(count: int, trials: int, level: float) -> bool:
+    low, high = stats.binom.interval(0.99, trials, level)
+    return low <= count <= high
+
+
+def assert_levels(log_p: np.ndarray, case: str) -> None:
+    """Rejections of non-members at all nominal levels lie in the 99% binomial interval; shown by ``pytest -rP``."""
+    runs = len(log_p)
+    counts = [int(np.sum(log_p <= np.log(level) + 1e-12)) for level in LEVELS]
+    print(f"{case}: " + ", ".join(f"{count / runs:.5f}" for count in counts) + f" of {runs} runs")
+    for level, count in zip(LEVELS, counts, strict=True):
+        assert in_interval(count, runs, level), (case, level, count)
+
+
+def quick_and_full(*cases: tuple[int, ...]) -> list:
+    """The first and the last case with an eighth of its runs, the last number; all whole among the slow tests."""
+    whole = [pytest.param(*case, marks=pytest.mark.slow) for case in cases]
+    return [(*case[:-1], case[-1] // 8) for case in (cases[0], cases[-1])] + whole
+
+
+KNOWN = quick_and_full((20, 32, 20_000), (20, 500, 20_000), (500, 32, 6_000), (500, 500, 6_000))
+
+
+@pytest.mark.parametrize(("d", "n", "runs"), KNOWN)
+def test_null_level_with_known_covariance(d, n, runs):
+    """Each run: a fresh batch of Gaussian gradients (its sum is Gaussian exactly) and one fresh non-member."""
+    rng = np.random.default_rng(d + n)
+    scale = np.linspace(0.5, 2.0, d)
+    background = Background.exactly(np.ones(d), np.diag(scale**2))
+    factor = background.factor(float(n), 0.0)
+    one_record, design = _Reusing(background, background.factor(1.0, 0.0)), glir.BatchDesign(float(n))
+    log_p, distance, susceptibility = np.empty(runs), np.empty(runs), np.empty(runs)
+    for i in range(runs):
+        total = n + np.sqrt(n) * scale * rng.normal(size=d)
+        query = 1.0 + scale * rng.normal(size=(1, d))
+        log_p[i] = glir._log_p_known(total, query, _Reusing(background, factor), design)[0]
+        scores = glir.score_step(total, query, one_record, design)
+        distance[i], susceptibility[i] = scores.distance[0], scores.susceptibility[0]
+    assert_levels(log_p, f"known covariance, linear statistic, d = {d}, n = {n}")
+    log_p = glir.log_p_noncentral(distance, susceptibility, float(n), d)
+    assert_levels(log_p, f"known covariance, distance n D, d = {d}, n = {n}")
+
+
+class _Reusing:
+    """A known law whose factor is computed once."""
+
+    inverse_bias = 1.0
+
+    def __init__(self, background: Background, factor) -> None:
+        self.mean, self.dimension, self._factor = background.mean, background.dimension, factor
+
+    def factor(self, scale, shift, rank_one=0.0):
+        return self._factor
+
+
+def estimated_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
+    """One log p per run, each from its own background of m records, batch and non-member."""
+    rng = np.random.default_rng(d * n)
+    scale, rows = np.linspace(0.5, 2.0, d), np.empty((m, d))
+    log_p = np.empty(runs)
+    for i in range(runs):
+        rng.standard_normal(out=rows)
+        rows *= scale
+        rows += 1.0
+        background = Background.estimated(rows, Estimator.SAMPLE)
+        total = n + np.sqrt(n) * scale * rng.normal(size=d)
+        query = 1.0 + scale * rng.normal(size=(1, d))
+        log_p[i] = glir.log_p_values(total, query, background, glir.BatchDesign(float(n)))[0]
+    return log_p
+
+
+@pytest.mark.parametrize(("n", "m", "runs"), quick_and_full((32, 60, 4_000), (500, 60, 4_000), (500, 200, 4_000)))
+def test_null_level_with_estimated_covariance(n, m, runs):
+    assert_levels(estimated_levels(20, n, m, runs), f"sample covariance, d = 20, n = {n}, m = {m}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [32, 500])
+def test_null_level_with_estimated_covariance_in_500_dimensions(n):
+    assert_levels(estimated_levels(500, n, 700, 10_000), f"sample covariance, d = 500, n = {n}, m = 700")
+
+
+def rank_levels(d: int, n: int, m: int, runs: int) -> np.ndarray:
+    """Ranks among 999 held-out records, with a shrunk covariance, for which no null law is known."""
+    rng, design = np.random.default_rng(d + 7 * n), glir.BatchDesign(float(n))
+    scale, rows, queries = np.linspace(0.5, 2.0, d), np.empty((m, d)), np.empty((1_000, d))
+    log_p = np.empty(runs)
+    for i in range(runs):
+        for drawn in (rows, queries):
+            rng.standard_normal(out=drawn)
+            drawn *= scale
+            drawn += 1.0
+        background = Background.estimated(rows)
+        total = n + np.sqrt(n) * scale * rng.normal(size=d)
+        with pytest.raises(UnsupportedError):
+            glir.log_p_values(total, queries, background, design)
+        scores = glir.score_step(total, queries, background, design).log_ratio
+        log_p[i] = np.log(glir.held_out_p_values(scores[:1], scores[1:])[0])
+    return log_p
+
+
+@pytest.mark.parametrize(("n", "runs"), quick_and_full((32, 4_000), (500, 4_000)))
+def test_null_level_by_ranks(n, runs):
+    assert_levels(rank_levels(20, n, 60, runs), f"shrunk covariance, ranks, d = 20, n = {n}, m = 60")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [32, 500])
+def test_null_level_by_ranks_in_500_dimensions(n):
+    assert_levels(rank_levels(500, n, 100, 6_000), f"shrunk covariance, ranks, d = 500, n = {n}, m = 100")
+
+
+def test_held_out_calibration_keeps_the_level_for_any_gradients():
+    """Skewed gradients, a shrunk covariance, few background records: ranks among non-members stay valid."""
+    rng, d, n, held, runs = np.random.default_rng(6), 20, 32, 199, 1_000
+    hits = np.zeros(2)
+    for _ in range(runs):
+        background = Background.estimated(rng.exponential(size=(15, d)))
+        total = rng.exponential(size=(n, d)).sum(0)
+        scores = glir.score_step(total, rng.exponential(size=(held + 1, d)), background, glir.BatchDesign(float(n)))
+        p = glir.held_out_p_values(scores.log_ratio[:1], scores.log_ratio[1:])[0]
+        hits += [p <= 0.05, p <= 0.01]
+    assert in_interval(int(hits[0]), runs, 0.05)
+    assert in_interval(int(hits[1]), runs, 0.01)
+
+
+def test_equal_scores_count_against_the_query():
+    p = glir.held_out_p_values(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 1.0]))
+    assert p.tolist() == [1.0, 0.75, 0.25]
+
+
+def test_no_p_value_where_no_null_is_known():
+    rng = np.random.default_rng(0)
+    shrunk = Background.estimated(rng.normal(size=(30, 20)))
+    sample = Background.estimated(rng.normal(size=(300, 20)))
+    q, total = rng.normal(size=(2, 20)), rng.normal(size=20)
+    for background, design in (
+        (shrunk, glir.BatchDesign(32.0)),
+        (sample, glir.BatchDesign(32.0, 1.0, 1.0)),
+        (sample, glir.BatchDesign(32.0, 0.1)),
+    ):
+        with pytest.raises(UnsupportedError, match="cannot give a p-value"):
+            glir.log_p_values(total, q, background, design)
+
+
+def test_distance_is_scaled_by_n():
+    """LEEMANN2023:G15, LEEMANN2023:G16: n D, lower tail. With (n - 1) D a nominal 1% rejects 4.3% of non-members."""
+    rng, d, n, runs = np.random.default_rng(7), 650, 500, 20_000
+    k = rng.chisquare(d, runs)
+    w = rng.noncentral_chisquare(d, n * k)
+    right = glir.log_p_noncentral(w, k, n, d)
+    printed = glir.log_p_noncentral(w * (n - 1) / n, k, n, d)
+    assert in_interval(int(np.sum(right <= np.log(0.01))), runs, 0.01)
+    assert np.mean(printed <= np.log(0.01)) == pytest.approx(0.043, abs=0.006)
+    assert np.mean(printed <= np.log(0.1)) == pytest.approx(0.24, abs=0.015)
+
+
+def test_logs_are_finite_below_1e_300():
+    log_p = glir.log_p_noncentral(np.array([650.0]), np.array([900.0]), 5000.0, 650)
+    assert np.isfinite(log_p[0])
+    assert log_p[0] < -700.0
+    assert np.isfinite(glir.fisher_log_p(np.full((5, 1), -2000.0))[0])
+    known = Background.exactly(np.zeros(3), np.eye(3))
+    z = glir.log_p_values(np.array([400.0, 0, 0]), np.array([[5.0, 0, 0]]), known, glir.BatchDesign(10.0))
+    assert np.isfinite(z[0])
+    assert z[0] < -700.0
+
+
+def test_fisher_reference():
+    v = VECTORS["fisher_p"]
+    log_p = np.array([[float(x)] for x in v["params"]["logp"]])
+    assert np.exp(glir.fisher_log_p(log_p)[0]) == pytest.approx(float(v["value"]), rel=1e-12, abs=0)
+
+
+def simulated_scores(d, n, steps, runs, seed):
+    """Fresh batches in every step: W under both hypotheses from Theorem 5.1, K from chi-square."""
+    rng = np.random.default_rng(seed)
+    k = rng.chisquare(d, (runs, steps))
+    w0 = rng.noncentral_chisquare(d, n * k)
+    w1 = (n - 1) / n * rng.noncentral_chisquare(d, (n - 1) * k)
+    return k, w0, w1
+
+
+def test_ratio_beats_p_values():
+    """LEEMANN2023:G17: five fresh steps at mu 1.14: TPR at FPR .001 is .294 by likelihood ratios, .246 by Fisher."""
+    d, n, runs = 650, 500, 60_000
+    k, w0, w1 = simulated_scores(d, n, 5, runs, 8)
+
+    def ratio(w):
+        return np.sum(k / 2 - w / (2 * (n - 1)), axis=1)
+
+    def p(w):
+        return -np.sum(glir.log_p_noncentral(w, k, n, d), axis=1)
+
+    tpr = {name: np.mean(f(w1) > np.quantile(f(w0), 0.999)) for name, f in (("ratio", ratio), ("p", p))}
+    assert tpr["ratio"] == pytest.approx(0.294, abs=0.02)
+    assert tpr["p"] == pytest.approx(0.246, abs=0.02)
+
+
+def test_ratio_reaches_the_exact_curve_on_gaussian_gradients():
+    """d = 2, n = 5: TPR .0103 at FPR .001 by the ratio, .0042 by a common p-value (LEEMANN2023:G2, LEEMANN2023:G17)."""
+    d, n, runs = 2, 5, 400_000
+    rng = np.random.default_rng(9)
+    background = Background.exactly(np.zeros(d), np.eye(d))
+    theta, others = rng.normal(size=(runs, d)), np.sqrt(n - 1) * rng.normal(size=(runs, d))
+    member, outsider = others + theta, others + rng.normal(size=(runs, d))
+    factor = np.log(n / (n - 1)) * d / 2
+    k = np.sum(theta**2, axis=1)
+
+    def ratio(total):
+        return factor + k / 2 - n * np.sum((total / n - theta) ** 2, axis=1) / (2 * (n - 1))
+
+    for i in range(5):
+        scores = glir.score_step(member[i], theta[i : i + 1], background, glir.BatchDesign(float(n)))
+        assert scores.log_ratio[0] == pytest.approx(ratio(member)[i], rel=1e-9, abs=0)
+    exact = GaussianGradientTradeOff(d, n)
+    for fpr in (0.001, 0.1):
+        tpr = np.mean(ratio(member) > np.quantile(ratio(outsider), 1 - fpr))
+        assert tpr == pytest.approx(float(exact.power(fpr)), abs=5 * (fpr / runs) ** 0.5 * 10)
+
+
+def test_shuffled_epoch_is_a_mixture_over_batches():
+    inside = np.log(np.array([[2.0, 1.0], [4.0, 1.0]]))
+    assert np.allclose(np.exp(glir.combine_shuffled(inside, 0.5)), [3.0, 1.0])
+    assert np.allclose(np.exp(glir.combine_shuffled(inside[:1], 0.25)), [1.25, 1.0])
+
+
+def test_redundant_coordinates_are_found():
+    rng = np.random.default_rng(10)
+    rows = rng.normal(size=(200, 6))
+    rows = np.hstack([rows, -rows.sum(1, keepdims=True), np.zeros((200, 1))])
+    background = Background.estimated(rows, Estimator.SAMPLE)
+    keep = background.independent_coordinates()
+    assert len(keep) == 6
+    assert 7 not in keep
+    with pytest.raises(NumericalError):
+        background.factor(1.0, 0.0)
+    total, queries = 16 * rows.mean(0), rows[:3]
+    design = glir.BatchDesign(16.0)
+    reduced = glir.score_step(total[keep], queries[:, keep], background.restricted(keep), design)
+    direct = glir.score_step(total[:6], queries[:, :6], Background.estimated(rows[:, :6], Estimator.SAMPLE), design)
+    assert np.allclose(reduced.log_ratio, direct.log_ratio, rtol=1e-7)
+
+
+def test_sparse_gradients_are_reported():
+    """LEEMANN2023:G19: Bernoulli gradients with q = .001 and n = 100; Gaussian ones pass."""
+    rng = np.random.default_rng(11)
+    sparse = (rng.random((20_000, 1)) < 0.001).astype(float)
+    report = glir.normality(Background.estimated(sparse), np.ones((1, 1)), 100.0)
+    assert report.fails
+    assert "G19" in report.warning
+    fine = rng.normal(size=(5_000, 10))
+    report = glir.normality(Background.estimated(fine), fine[:20], 100.0)
+    assert not report.fails
+    assert report.warning == ""
+
+
+def test_bad_arguments_are_named():
+    known = Background.exactly(np.zeros(3), np.eye(3))
+    with pytest.raises(ParameterError, match="queries"):
+        glir.score_step(np.zeros(3), np.zeros((2, 4)), known, glir.BatchDesign(5.0))
+    with pytest.raises(ParameterError, match="batch_size"):
+        glir.BatchDesign(1.0)
+    with pytest.raises(ParameterError, match="gradients"):
+        Background.estimated(np.ones((10, 3)))
+    with pytest.raises(ParameterError, match="gradients"):
+        Background.estimated(np.random.default_rng(0).normal(size=(10, 8)), Estimator.SAMPLE)
+    with pytest.raises(ParameterError, match="held_out"):
+        glir.held_out_p_values(np.zeros(2), np.array([]))
+    with pytest.raises(ParameterError, match="covariance"):
+        Background.exactly(np.zeros(3), np.eye(4))
+    assert glir.BatchDesign(5.0, 0.1, sampler=Sampler.FIXED_SIZE).varies is False

@@ -1,0 +1,219 @@
+"""Shadow models: the same models as one at a time, extended without retraining, the same bits everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from reticent.attacks.shadow import (
+    BLOCK,
+    ShadowPlan,
+    estimate_cost,
+    members_of,
+    model_seed,
+    shadow_tasks,
+    train_block,
+    train_shadow_models,
+    train_stacked,
+)
+from reticent.attacks.stacked import StackedMLP, StackedModules, stack
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.records.run_ledger import Randomness
+from reticent.tasks import Store, Task
+from reticent.training import RunContext, fit, parse_config
+from reticent.training.models import build_model
+from reticent.training.randomness import SeededSource, Stream
+from reticent.training.run import _optimiser
+from reticent.training.setup import make_settings
+from reticent.training.smoothing import WeightAverage
+
+RECORDS, FEATURES, CLASSES = 120, 7, 3
+rng = np.random.default_rng(0)
+X = rng.standard_normal((RECORDS, FEATURES)).astype(np.float32)
+Y = rng.integers(0, CLASSES, RECORDS)
+
+
+def config(**changes):
+    base = {
+        "data": {"name": "digits"},
+        "model": {"kind": "mlp", "widths": [5, 4], "activation": "relu"},
+        "noise_multiplier": 0.7,
+        "max_grad_norm": 0.4,
+        "batch_size": 10,
+        "steps": 25,
+        "learning_rate": 0.3,
+        "momentum": 0.5,
+    }
+    return parse_config({**base, **changes})
+
+
+def one_at_a_time(settings_of, seed: int, initial: int, chosen: np.ndarray) -> nn.Module:
+    """``reticent.training.fit`` itself on the chosen records."""
+    model = build_model(settings_of.model, (FEATURES,), CLASSES, initial)
+    settings = make_settings(settings_of, len(chosen))
+    context = RunContext(
+        model=model,
+        dataset=None,
+        train_features=torch.from_numpy(X[chosen]),
+        train_labels=torch.from_numpy(Y[chosen]),
+        max_grad_norm=settings.max_grad_norm,
+        noise_multiplier=settings.noise_multiplier,
+        sample_rate=settings.sample_rate,
+        divisor=settings.divisor,
+        planned_steps=settings.steps,
+        directory=None,
+    )
+    sources = [SeededSource(seed, stream) for stream in (Stream.SAMPLING, Stream.NOISE)]
+    averages = [] if settings_of.average_last is None else [WeightAverage(settings_of.average_last)]
+    fit(context, settings, _optimiser(settings_of, settings.steps), *sources, hooks=averages)
+    for mean in averages:
+        mean.install()
+    return model
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        pytest.param({"sampler": "shuffled", "noise_multiplier": 0.0, "max_grad_norm": 1e6}, marks=pytest.mark.slow),
+        {"sampler": "fixed-size", "optimiser": "adam", "momentum": 0.0, "learning_rate": 0.01},
+        pytest.param(
+            {"model": {"kind": "mlp", "widths": [6], "activation": "tanh"}, "divisor": 9.0}, marks=pytest.mark.slow
+        ),
+        {"model": {"kind": "logistic"}, "batch_size": None, "sample_rate": 0.01},
+        {"learning_rate_schedule": {"decay": "cosine", "warmup": 0.2}, "average_last": 0.4},
+    ],
+    ids=["poisson", "shuffled", "fixed-size adam", "tanh", "empty batches", "schedule and average"],
+)
+def test_stacked_training_is_the_training_of_each_model_alone(changes):
+    settings_of = config(**changes)
+    chosen = [np.sort(rng.permutation(RECORDS)[:90]) for _ in range(3)]
+    modules = [build_model(settings_of.model, (FEATURES,), CLASSES, seed) for seed in range(3)]
+    singles = [one_at_a_time(settings_of, 5 + k, k, chosen[k]) for k in range(3)]
+    for make in (StackedMLP, StackedModules):
+        models = make(modules)
+        steps = make_settings(settings_of, 90).steps
+        train_stacked(models, settings_of, torch.from_numpy(X), torch.from_numpy(Y), chosen, [5, 6, 7], steps)
+        for k, alone in enumerate(singles):
+            for ours, theirs in zip(models.parameters, alone.parameters(), strict=True):
+                torch.testing.assert_close(ours[k], theirs.detach(), rtol=2e-4, atol=2e-5)
+            torch.testing.assert_close(
+                models.logits(torch.from_numpy(X))[k], alone(torch.from_numpy(X)).detach(), rtol=1e-3, atol=1e-4
+            )
+
+
+def test_any_module_can_be_stacked():
+    torch.manual_seed(0)
+    modules = [
+        nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten(), nn.LayerNorm(12), nn.Linear(12, 2)) for _ in range(2)
+    ]
+    models = stack(modules)
+    assert isinstance(models, StackedModules)
+    x, y = torch.randn(2, 6, 1, 4, 4), torch.randint(0, 2, (2, 6))
+    models.add_gradients(x, y, torch.ones(2, 6), 0.5)
+    for k, module in enumerate(modules):
+        total = [torch.zeros_like(p) for p in module.parameters()]
+        for i in range(6):
+            loss = nn.functional.cross_entropy(module(x[k, i : i + 1]), y[k, i : i + 1])
+            gradient = torch.autograd.grad(loss, list(module.parameters()))
+            norm = torch.cat([g.flatten() for g in gradient]).norm()
+            total = [t + g * min(1.0, 0.5 / float(norm)) for t, g in zip(total, gradient, strict=True)]
+        for p, expected in zip(models.parameters, total, strict=True):
+            torch.testing.assert_close(p.grad[k], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_mlps_are_stacked_by_hand_and_others_are_not():
+    mlp = nn.Sequential(nn.Flatten(), nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    assert isinstance(stack([mlp, mlp]), StackedMLP)
+    for other in (
+        nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)),
+        nn.Sequential(nn.Linear(3, 4), nn.Sigmoid(), nn.Linear(4, 2)),
+        nn.Sequential(nn.Linear(3, 4, bias=False), nn.ReLU(), nn.Linear(4, 2)),
+        nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2)),
+    ):
+        assert isinstance(stack([other, other]), StackedModules)
+    with pytest.raises(UnsupportedError, match="buffers"):
+        stack([nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))])
+
+
+def test_sixteen_models_extend_to_forty_without_retraining(tmp_path):
+    store, reports = Store(tmp_path), []
+    first = train_shadow_models(ShadowPlan(config(), 16, 90), X, Y, store)
+    more = train_shadow_models(ShadowPlan(config(), 40, 90), X, Y, store, progress=reports.append)
+    assert reports[0].done == 1
+    assert reports[-1].done == reports[-1].total == 3
+    assert np.array_equal(first.confidence, more.confidence[:16])
+    assert np.array_equal(first.included, more.included[:16])
+    assert len({row.tobytes() for row in more.confidence}) == 40
+    other = train_shadow_models(ShadowPlan(config(), 40, 90), X, Y, Store(tmp_path / "other"))
+    assert np.array_equal(other.confidence, more.confidence)
+
+
+def test_what_the_result_depends_on_is_in_the_key_and_nothing_else(tmp_path):
+    store = Store(tmp_path)
+    digest = store.put({"features": X, "labels": Y})
+
+    def key(plan, pool=digest):
+        return shadow_tasks(plan, pool, CLASSES, (FEATURES,))[0].key
+
+    base = key(ShadowPlan(config(), 16, 90))
+    same = config(seed=5, randomness=Randomness.REPRODUCIBLE.value, physical_batch_size=7, trace={"every": 2})
+    assert key(ShadowPlan(same, 64, 90)) == base
+    for plan in (
+        ShadowPlan(config(), 16, 91),
+        ShadowPlan(config(), 16, 90, seed=1),
+        ShadowPlan(config(noise_multiplier=0.8), 16, 90),
+        ShadowPlan(config(sampler="shuffled"), 16, 90),
+    ):
+        assert key(plan) != base
+    assert key(ShadowPlan(config(), 16, 90), store.put({"features": X + 1, "labels": Y})) != base
+
+
+@pytest.mark.parametrize("size", [75, 90, 108])
+def test_every_record_is_in_and_out_of_equally_many_models(size):
+    included = np.zeros((BLOCK, RECORDS), dtype=int)
+    for number in range(BLOCK):
+        included[number, members_of(3, number, RECORDS, size)] = 1
+    assert np.all(included.sum(axis=1) == size)
+    assert np.ptp(included.sum(axis=0)) <= 1
+    assert included.sum(axis=0).min() >= 1
+    assert included.sum(axis=0).max() < BLOCK
+    assert not np.array_equal(members_of(3, 0, RECORDS, size), members_of(3, BLOCK, RECORDS, size))
+    assert len({model_seed(3, n) for n in range(200)}) == 200
+
+
+def test_a_large_model_is_one_task_and_trained_by_fit(tmp_path, monkeypatch):
+    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 1)
+    store = Store(tmp_path)
+    plan = ShadowPlan(config(steps=6), 3, 90, seed=2)
+    found = train_shadow_models(plan, X, Y, store)
+    assert len(shadow_tasks(plan, store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))) == 3
+    monkeypatch.setattr("reticent.attacks.shadow.LARGE", 10**9)
+    stacked = train_shadow_models(plan, X, Y, store)
+    assert np.array_equal(found.included, stacked.included)
+    assert found.confidence == pytest.approx(stacked.confidence, rel=1e-3, abs=1e-3)
+
+
+def test_the_cost_is_said_before_the_work(tmp_path):
+    told = []
+    store = Store(tmp_path)
+    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
+    assert [(c.models, c.tasks, c.workers) for c in told] == [(32, 2, 1)]
+    assert 0.0 < told[0].seconds < 60.0
+    assert "about" in str(told[0])
+    train_shadow_models(ShadowPlan(config(), 32, 90), X, Y, store, announce=told.append)
+    assert len(told) == 1
+    tasks = shadow_tasks(ShadowPlan(config(), 64, 90), store.put({"features": X, "labels": Y}), CLASSES, (FEATURES,))
+    assert estimate_cost(tasks, store, 4).workers == 4
+
+
+def test_refusals(tmp_path):
+    store = Store(tmp_path)
+    with pytest.raises(ParameterError, match="models"):
+        ShadowPlan(config(), 1, 90)
+    with pytest.raises(ParameterError, match="train_size"):
+        train_shadow_models(ShadowPlan(config(), 2, RECORDS), X, Y, store)
+    with pytest.raises(ArtifactError, match="unknown kind"):
+        train_block(store, Task("os.system", {}))

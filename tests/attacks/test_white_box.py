@@ -1,0 +1,302 @@
+"""Chosen gradients, canaries through a whole run, and the mechanics of an implementation."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import integrate, stats
+
+from benchmarks import more_bugs, planted_bugs
+from benchmarks._rows import Row, main, spread
+from reticent.adversaries import WorstCase
+from reticent.adversaries.base import Method
+from reticent.attacks.canaries import CanaryAudit, canary_scores, unknown_sign_scores
+from reticent.attacks.experiments import LAYERS
+from reticent.attacks.mechanics import audit_mechanics, judge
+from reticent.attacks.own_trainer import OwnTrainer
+from reticent.attacks.white_box import Probe, dirac_records, released_sums, spread_records, square_layers, usable
+from reticent.auditing import Design, Finding, audit_claim, audit_mu
+from reticent.curves import GaussianTradeOff
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+
+SMALL = DPSGD(noise_multiplier=1.0, sample_rate=0.2, steps=10, batch_size=24, dataset_size=120)
+CLAIM = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=60, batch_size=50, dataset_size=1000)
+MIDDLE = DPSGD(noise_multiplier=1.0, sample_rate=0.05, steps=64, batch_size=25, dataset_size=500)
+FULL = DPSGD(noise_multiplier=2.0, sample_rate=1.0, steps=8, batch_size=1100, dataset_size=1100)
+
+
+def gradients_of(model, features):
+    out = []
+    for row in features:
+        model.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(row.unsqueeze(0)), torch.zeros(1, dtype=torch.int64))
+        loss.backward()
+        out.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    return torch.stack(out).numpy()
+
+
+def test_a_probe_record_has_exactly_the_gradient_that_was_asked_for_whatever_the_weights():
+    layers = ((2, 3), (3, 1), (1, 4))
+    coordinates, norms = np.array([0, 5, 6, 8, 9, 12, 5]), np.array([1.0, -2.0, 3.0, 100.0, 5.0, 6.0, 0.5])
+    features = dirac_records(layers, coordinates, norms, 9)
+    model = Probe(layers)
+    expected = np.zeros((9, 13))
+    expected[np.arange(7), coordinates] = norms
+    assert np.array_equal(gradients_of(model, features), expected)
+    for p in model.parameters():
+        torch.nn.init.normal_(p)
+    assert np.array_equal(gradients_of(model, features), expected)
+
+
+def test_a_bias_has_exactly_the_gradient_that_was_asked_for():
+    layers = ((2, 3), (3, 0))
+    assert list(usable(layers)) == [0, 1, 2, 3, 4, 5, 9, 10, 11]
+    features = dirac_records(layers, np.array([4, 9, 11]), np.array([1.0, -2.0, 100.0]), 4)
+    model = Probe(layers)
+    for p in model.parameters():
+        torch.nn.init.normal_(p)
+    expected = np.zeros((4, model.dimension))
+    expected[[0, 1, 2], [4, 9, 11]] = [1.0, -2.0, 100.0]
+    assert np.array_equal(gradients_of(model, features), expected)
+    spread, direction = spread_records(layers, 7.0, 2)
+    assert np.flatnonzero(direction).tolist() == list(usable(layers))
+    assert gradients_of(model, spread) == pytest.approx(np.tile(7.0 * direction, (2, 1)), rel=1e-6, abs=1e-12)
+
+
+def test_spread_records_share_one_gradient_over_every_coordinate():
+    layers = ((2, 3), (3, 1))
+    features, direction = spread_records(layers, 7.0, 4, seed=2)
+    assert np.abs(direction) == pytest.approx(np.full(9, 1 / 3), rel=1e-12, abs=0)
+    model = Probe(layers)
+    for p in model.parameters():
+        torch.nn.init.normal_(p)
+    assert gradients_of(model, features) == pytest.approx(np.tile(7.0 * direction, (4, 1)), rel=1e-6, abs=0)
+    assert not np.array_equal(spread_records(layers, 7.0, 4, seed=3)[1], direction)
+
+
+def test_the_released_sum_of_our_own_trainer_is_the_clipped_count():
+    claim = replace(FULL, noise_multiplier=1e-9, max_grad_norm=0.25)
+    layers = ((2, 3),)
+    features = dirac_records(layers, np.array([0, 0, 4]), np.array([100.0, 7.0, -0.125]), claim.dataset_size)
+    sums = released_sums(OwnTrainer(), layers, features, claim, 0)
+    assert sums == pytest.approx(np.tile([2.0, 0, 0, 0, -0.5, 0], (claim.steps, 1)), abs=1e-4)
+
+
+def test_canary_scores_are_the_likelihood_ratio_of_the_run():
+    """Against scipy's normal densities; and the ratio integrates to one under "did not take part"."""
+    sums = np.random.default_rng(0).normal(size=(3, 4))
+    absent = stats.norm.pdf(sums, 0.0, 0.8)
+    present = 0.7 * absent + 0.3 * stats.norm.pdf(sums, 1.0, 0.8)
+    claim = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=3)
+    assert canary_scores(sums, claim) == pytest.approx(np.log(present / absent).sum(axis=0), rel=1e-12, abs=0)
+    mirrored = 0.7 * absent + 0.3 * stats.norm.pdf(sums, -1.0, 0.8)
+    both = 0.5 * (present / absent).prod(axis=0) + 0.5 * (mirrored / absent).prod(axis=0)
+    assert unknown_sign_scores(sums, claim) == pytest.approx(np.log(both), rel=1e-9, abs=0)
+    one = DPSGD(noise_multiplier=0.8, sample_rate=0.3, steps=1)
+
+    def weighted(y):
+        return float(np.exp(canary_scores(np.array([[y]]), one)[0]) * stats.norm.pdf(y, 0.0, 0.8))
+
+    assert integrate.quad(weighted, -9, 9)[0] == pytest.approx(1.0, abs=1e-8)
+
+
+def test_a_thousand_canaries_of_a_correct_gaussian_mechanism_give_a_tight_bound_on_mu():
+    """Lower bound at least 80% of the truth at 95%, and not above it, in the median of five audits."""
+    truth = np.sqrt(FULL.steps) / FULL.noise_multiplier
+    bounds = []
+    for seed in range(5):
+        scores = CanaryAudit(1000, seed).scores(OwnTrainer(), FULL)
+        assert scores.design is Design.INDEPENDENT
+        assert 400 < len(scores.member) < 600
+        bounds.append(audit_mu(scores, confidence=0.95).value)
+    assert np.median(bounds) >= 0.8 * truth
+    assert np.median(bounds) <= truth
+
+
+def test_a_correct_subsampled_run_is_consistent_with_its_worst_case_and_inconsistent_with_less():
+    scores = CanaryAudit(1000, seed=1).scores(OwnTrainer(), CLAIM)
+    curve = WorstCase().assess(CLAIM, Neighbouring.ADD_REMOVE, Method.EXACT).curve
+    assert audit_claim(scores, curve, confidence=0.99).finding is not Finding.INCONSISTENT
+    assert audit_claim(scores, GaussianTradeOff(0.02), confidence=0.99).finding is Finding.INCONSISTENT
+
+
+def test_without_the_sign_the_canary_is_harder_to_find():
+    known = CanaryAudit(1000, 3).scores(OwnTrainer(), FULL)
+    unknown = CanaryAudit(1000, 3, sign_known=False).scores(OwnTrainer(), replace(FULL, noise_multiplier=2.0))
+    area = [float(np.mean(s.member[:, None] > s.non_member)) for s in (known, unknown)]
+    assert area[0] > area[1] > 0.55
+
+
+def test_an_unclipped_run_is_refuted_by_canaries_alone():
+    scores = CanaryAudit(400, 2).scores(planted_bugs.NoClipping(), CLAIM)
+    curve = WorstCase().assess(CLAIM, Neighbouring.ADD_REMOVE, Method.EXACT).curve
+    assert audit_claim(scores, curve, confidence=0.99).finding is Finding.INCONSISTENT
+
+
+FIRST = {  # each way of clipping, noise, rate and batch; between them, as many checks fail as of all faults
+    "clipping after averaging",
+    "each layer clipped by itself",
+    "the same noise every step",
+    "fixed seed",
+    "noise one step late",
+    "noise for the wrong rate",
+}
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=() if name in FIRST else pytest.mark.slow) for name in planted_bugs.FAULTS]
+)
+def test_each_planted_bug_is_found(fault):
+    report = audit_mechanics(planted_bugs.FAULTS[fault](), SMALL)
+    assert report.accused, [(c.name, c.p_value) for c in report.checks]
+    assert all(0.0 <= c.p_value <= 1.0 for c in report.checks)
+
+
+SECOND = {"noise cut off at 2.5 deviations", "the median as clip norm", "a closure overwrites the gradient"}
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=() if name in SECOND else pytest.mark.slow) for name in more_bugs.FAULTS]
+)
+def test_each_further_bug_is_found(fault):
+    report = audit_mechanics(more_bugs.FAULTS[fault](), MIDDLE)
+    assert report.accused, [(c.name, c.p_value) for c in report.checks]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", more_bugs.CORRECT)
+def test_further_correct_loops_are_not_accused(name):
+    report = audit_mechanics(more_bugs.CORRECT[name](), MIDDLE, significance=1e-5)
+    assert not report.accused, [(c.name, c.p_value, c.finding) for c in report.failed]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n == "reticent.training" else pytest.mark.slow) for n in planted_bugs.CORRECT]
+)
+def test_a_correct_loop_is_not_accused(name):
+    """At significance 1e-6, so that the test fails by chance once in a million runs."""
+    report = audit_mechanics(planted_bugs.CORRECT[name](), SMALL, significance=1e-6)
+    assert not report.accused, [(c.name, c.p_value, c.finding) for c in report.failed]
+
+
+@pytest.mark.parametrize("repeats", [50, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_correct_mechanism_is_accused_no_more_often_than_promised(repeats):
+    """Null test by simulation at 5%, and each p-value is uniform or larger."""
+    rng = np.random.default_rng(8)
+    reports = [judge(planted_bugs.simulate_correct(rng, SMALL), SMALL, significance=0.05) for _ in range(repeats)]
+    assert sum(r.accused for r in reports) <= stats.binom.ppf(0.995, repeats, 0.05)
+    for place, check in enumerate(reports[0].checks):
+        p = np.array([r.checks[place].p_value for r in reports])
+        for level in (0.01, 0.05, 0.2, 0.5):
+            assert (p <= level).sum() <= stats.binom.ppf(0.9995, repeats, level), check.name
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("name", planted_bugs.CORRECT)
+def test_correct_loops_really_run_are_accused_in_at_most_three_of_three_hundred_audits(name):
+    make, repeats = planted_bugs.CORRECT[name], 300
+    accused = 0
+    for seed in range(repeats):
+        report = audit_mechanics(make(), planted_bugs.CLAIM, significance=planted_bugs.SIGNIFICANCE, seed=seed)
+        accused += report.accused
+    print(f"{name}: {accused} of {repeats} accused")
+    assert accused <= 3
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_at_least_eighteen_of_the_planted_bugs_are_found_within_five_minutes_of_two_cores():
+    start, missed = time.process_time(), []
+    for name, make in planted_bugs.FAULTS.items():
+        if not audit_mechanics(make(), planted_bugs.CLAIM, significance=planted_bugs.SIGNIFICANCE).accused:
+            missed.append(name)
+    taken = time.process_time() - start
+    print(f"{len(planted_bugs.FAULTS)} faults in {taken:.0f} s of processor time, missed: {missed}")
+    assert len(planted_bugs.FAULTS) >= 20
+    assert len(planted_bugs.FAULTS) - len(missed) >= 18
+    assert taken < 600.0
+
+
+@pytest.mark.slow
+def test_an_error_of_ten_percent_in_the_noise_is_found():
+    class TenPercentLess(planted_bugs.Loop):
+        def noise(self, step, like):
+            return [0.9 * n for n in super().noise(step, like)]
+
+    assert {c.name for c in audit_mechanics(TenPercentLess(), planted_bugs.CLAIM).failed} >= {"noise scale"}
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_single_step_is_audited(steps):
+    report = audit_mechanics(planted_bugs.Loop(), replace(SMALL, steps=steps), significance=1e-6)
+    assert not report.accused, report.failed
+
+
+def test_single_precision_is_no_fault():
+    """Sums of squares of single-precision releases, with much noise: what was released is judged in double precision."""
+    rng, claim = np.random.default_rng(11), replace(SMALL, steps=40)
+    seen = planted_bugs.simulate_correct(rng, claim)
+    arrays = {f.name: getattr(seen, f.name) for f in fields(seen)}
+    single = {k: v.astype(np.float32) for k, v in arrays.items() if isinstance(v, np.ndarray) and v.dtype.kind == "f"}
+    double = {k: v.astype(np.float64) for k, v in single.items()}  # the same numbers
+    p = [[c.p_value for c in judge(replace(seen, **kind), claim).checks] for kind in (single, double)]
+    assert p[0] == pytest.approx(p[1], rel=1e-6, abs=1e-12)
+
+
+def test_stronger_clipping_is_named_and_not_accused():
+    report = audit_mechanics(more_bugs.StrongerClippingByLayer(), SMALL, significance=1e-4)
+    assert not report.accused, report.failed
+    assert "stronger than claimed, which is safe: a record counts 0.4" in report.checks[-1].finding
+
+
+def test_refusals():
+    with pytest.raises(ParameterError, match="batch_size"):
+        audit_mechanics(OwnTrainer(), DPSGD(1.0, 0.1, 5))
+    with pytest.raises(ParameterError, match="noise_multiplier"):
+        audit_mechanics(OwnTrainer(), replace(CLAIM, noise_multiplier=0.0))
+    with pytest.raises(UnsupportedError, match="Poisson"):
+        audit_mechanics(OwnTrainer(), replace(CLAIM, sampler=Sampler.SHUFFLED))
+    with pytest.raises(ParameterError, match="canaries"):
+        CanaryAudit(10, layers=((2, 2),)).scores(OwnTrainer(), CLAIM)
+    with pytest.raises(ParameterError, match="shape"):
+        released_sums(
+            lambda *_: torch.zeros(2, 2), LAYERS, dirac_records(LAYERS, np.array([0]), np.ones(1), 5), CLAIM, 0
+        )
+    with pytest.raises(ParameterError, match="diverged"):
+        released_sums(
+            lambda *_: torch.full((60, 6), torch.nan),
+            ((2, 3),),
+            dirac_records(((2, 3),), np.array([0]), np.ones(1), 5),
+            CLAIM,
+            0,
+        )
+
+
+def test_square_layers_hold_the_canaries():
+    for canaries in (1, 7, 1000):
+        assert sum(o * i for o, i in square_layers(canaries)) >= canaries
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_rows_of_a_benchmark_are_printed_as_they_finish(capsys, monkeypatch, as_json):
+    monkeypatch.setattr("sys.argv", ["bench", "--json"] if as_json else ["bench"])
+    printed = []
+
+    def rows():
+        for number in range(3):
+            printed.append(capsys.readouterr().out)
+            yield Row(f"work {number}", "peer", spread([1.0]), 0.5, "goal", True)
+
+    main(rows, "A benchmark.")
+    last = capsys.readouterr().out
+    assert [f"work {n - 1}" in text for n, text in enumerate(printed)] == [False, True, True]
+    assert "work 2" in last
+    if as_json:
+        assert [row["work"] for row in json.loads("".join(printed) + last)] == ["work 0", "work 1", "work 2"]

@@ -1,0 +1,362 @@
+"""Score files and other tools' folders: round trips, strict validation, and nothing hostile gets through."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from reticent.auditing import (
+    Design,
+    Scores,
+    ShadowScores,
+    import_lira,
+    import_privacy_meter,
+    load_scores,
+    save_scores,
+)
+from reticent.errors import ArtifactError, ParameterError
+from reticent.io.npz import read_npy
+
+SCORES = Scores(np.array([0.1, 2.0, 1 / 3]), np.array([-1e-300, 5.0]), {"attack": "loss", "seed": 3}, Design.ONE_RUN)
+
+
+class Bomb:
+    """Unpickling it creates a file: the proof that something was executed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (str(self.path), "w"))
+
+
+def npy(array: np.ndarray, allow_pickle: bool = False) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, array, allow_pickle=allow_pickle)
+    return stream.getvalue()
+
+
+def npz(path: Path, **entries: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+ONES = npy(np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("ending", [".npz", ".parquet", ".csv"])
+def test_round_trip(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"scores{ending}"
+    save_scores(path, SCORES)
+    back = load_scores(path)
+    np.testing.assert_array_equal(back.member, SCORES.member)
+    np.testing.assert_array_equal(back.non_member, SCORES.non_member)
+    if ending == ".csv":
+        assert (dict(back.meta), back.design) == ({}, Design.POPULATION)
+    else:
+        assert (dict(back.meta), back.design) == ({"attack": "loss", "seed": 3}, Design.ONE_RUN)
+    assert load_scores(path, Design.INDEPENDENT).design is Design.INDEPENDENT
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "scores.npz"
+    save_scores(path, SCORES)
+    before = path.read_bytes()
+
+    def no_space(*arguments: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", no_space)
+    with pytest.raises(OSError, match="disk full"):
+        save_scores(path, SCORES)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["scores.npz"]
+
+
+def test_plain_npz_of_other_programs_is_read(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "s.npz", member=np.array([1, 2]), non_member=np.array([0.5], dtype=np.float32))
+    assert load_scores(tmp_path / "s.npz").member.tolist() == [1.0, 2.0]
+
+
+def huge_header() -> bytes:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000,), }"
+    header += b" " * (118 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+
+
+def long_header() -> bytes:
+    return b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 24) + b"(" * (1 << 24)
+
+
+HOSTILE_NPZ = {
+    "pickle": lambda p: npz(p, member=npy(np.array([Bomb(p.parent / "boom")]), True), non_member=ONES),
+    "raw pickle": lambda p: npz(p, member=pickle.dumps(Bomb(p.parent / "boom")), non_member=ONES),
+    "huge shape": lambda p: npz(p, member=huge_header(), non_member=ONES),
+    "huge header": lambda p: npz(p, member=long_header(), non_member=ONES),
+    "truncated": lambda p: npz(p, member=ONES[:-3], non_member=ONES),
+    "trailing bytes": lambda p: npz(p, member=ONES + b"x", non_member=ONES),
+    "nan": lambda p: npz(p, member=npy(np.array([np.nan])), non_member=ONES),
+    "infinite": lambda p: npz(p, member=npy(np.array([np.inf])), non_member=ONES),
+    "empty": lambda p: npz(p, member=npy(np.array([])), non_member=ONES),
+    "constant": lambda p: npz(p, member=npy(np.array([3.0])), non_member=npy(np.array([3.0]))),
+    "two dimensions": lambda p: npz(p, member=npy(np.eye(2)), non_member=ONES),
+    "text": lambda p: npz(p, member=npy(np.array(["a", "b"])), non_member=ONES),
+    "missing": lambda p: npz(p, member=ONES),
+    "extra": lambda p: npz(p, member=ONES, non_member=ONES, other=ONES),
+    "meta pickle": lambda p: npz(p, member=ONES, non_member=ONES, meta=npy(np.array(Bomb(p.parent / "boom")), True)),
+    "meta nan": lambda p: npz(p, member=ONES, non_member=ONES, meta=npy(np.array('{"a": NaN}'))),
+    "meta nested": lambda p: npz(p, member=ONES, non_member=ONES, meta=npy(np.array('{"a": {}}'))),
+    "meta deep": lambda p: npz(p, member=ONES, non_member=ONES, meta=npy(np.array("[" * 9000))),
+    "meta list": lambda p: npz(p, member=ONES, non_member=ONES, meta=npy(np.array("[]"))),
+    "meta design": lambda p: npz(p, member=ONES, non_member=ONES, meta=npy(np.array('{"design": "magic"}'))),
+    "no zip": lambda p: p.write_bytes(b"PK\x03\x04 nonsense"),
+    "plain pickle": lambda p: p.write_bytes(pickle.dumps(Bomb(p.parent / "boom"))),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE_NPZ)
+def test_hostile_npz_executes_nothing_and_ends_in_one_line(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "scores.npz"
+    HOSTILE_NPZ[case](path)
+    with pytest.raises(ArtifactError) as refusal:
+        load_scores(path)
+    assert "\n" not in str(refusal.value)
+    assert str(path) in str(refusal.value)
+    assert not (tmp_path / "boom").exists()
+
+
+def test_the_bomb_is_live(tmp_path: Path) -> None:
+    """The tests above would mean nothing if unpickling did no harm."""
+    pickle.loads(pickle.dumps(Bomb(tmp_path / "boom"))).close()  # noqa: S301
+    assert (tmp_path / "boom").exists()
+
+
+def test_duplicate_entries_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.npz"
+    npz(path, member=ONES, non_member=ONES)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("member.npy", ONES)
+    with pytest.raises(ArtifactError):
+        load_scores(path)
+
+
+def test_an_entry_that_is_longer_than_promised_is_refused(tmp_path: Path) -> None:
+    path = npz(tmp_path / "s.npz", member=ONES, non_member=ONES)
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"PK\x01\x02")
+    content[at + 24 : at + 28] = struct.pack("<I", 10)
+    path.write_bytes(bytes(content))
+    with pytest.raises(ArtifactError):
+        load_scores(path)
+
+
+def test_damaged_compression_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.npz"
+    np.savez_compressed(path, member=np.random.default_rng(0).normal(size=500), non_member=np.array([1.0]))
+    content = bytearray(path.read_bytes())
+    content[200:260] = bytes(60)
+    path.write_bytes(bytes(content))
+    with pytest.raises(ArtifactError):
+        load_scores(path)
+
+
+BAD_CSV = {
+    "columns": "score,label\n1,1\n",
+    "no header": "1,1\n2,0\n",
+    "empty": "",
+    "no rows": "score,member\n",
+    "word": "score,member\nmuch,1\n1,0\n",
+    "nan": "score,member\nnan,1\n1,0\n",
+    "infinite": "score,member\n1e999,1\n1,0\n",
+    "truth": "score,member\n1,yes\n2,0\n",
+    "missing": "score,member\n1\n2,0\n",
+    "extra": "score,member\n1,1,9\n2,0\n",
+    "one side": "score,member\n1,1\n2,1\n",
+    "quotes": 'score,member\n"1,1\n2,0\n',
+}
+
+
+@pytest.mark.parametrize("case", BAD_CSV)
+def test_bad_csv_is_refused(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(BAD_CSV[case])
+    with pytest.raises(ArtifactError) as refusal:
+        load_scores(path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_csv_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_bytes(b"score,member\n\xff\xfe,1\n")
+    with pytest.raises(ArtifactError):
+        load_scores(tmp_path / "s.csv")
+
+
+BAD_PARQUET = {
+    "columns": {"score": [1.0], "label": [True]},
+    "text": {"score": ["a"], "member": [True]},
+    "integers as truth": {"score": [1.0, 2.0], "member": [1, 0]},
+    "missing": {"score": [1.0, None], "member": [True, False]},
+    "missing truth": {"score": [1.0, 2.0], "member": [True, None]},
+    "nan": {"score": [float("nan"), 2.0], "member": [True, False]},
+    "one side": {"score": [1.0, 2.0], "member": [True, True]},
+}
+
+
+@pytest.mark.parametrize("case", BAD_PARQUET)
+def test_bad_parquet_is_refused(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "s.parquet"
+    pq.write_table(pa.table(BAD_PARQUET[case]), path)
+    with pytest.raises(ArtifactError) as refusal:
+        load_scores(path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_damaged_parquet_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    save_scores(path, SCORES)
+    whole = path.read_bytes()
+    for content in (whole[:40], whole[:-6], b"PAR1" + b"\xff" * 60 + b"PAR1", b""):
+        path.write_bytes(content)
+        with pytest.raises(ArtifactError):
+            load_scores(path)
+
+
+def test_other_endings_and_missing_files(tmp_path: Path) -> None:
+    for name in ("scores.pkl", "scores.npy", "absent.npz"):
+        with pytest.raises(ArtifactError):
+            load_scores(tmp_path / name)
+    with pytest.raises(ArtifactError):
+        save_scores(tmp_path / "scores.pkl", SCORES)
+
+
+def test_read_npy_reads_what_numpy_writes() -> None:
+    for array in (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3)), np.array([True, False])):
+        np.testing.assert_array_equal(read_npy(npy(array), "x"), array)
+
+
+def lira_folder(root: Path, name: str = "experiment_{}_of_{}", models: int = 4) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(models, 10, 2))
+    for i in range(models):
+        folder = root / name.format(i, models) / "scores"
+        folder.mkdir(parents=True)
+        np.save(folder.parent / "keep.npy", rng.random(10) < 0.5)
+        np.save(folder / "0000000020.npy", np.zeros((10, 2)))
+        np.save(folder / "0000000100.npy", values[i])
+        (folder.parent / "hparams.json").write_text("{}")
+    return values
+
+
+@pytest.mark.parametrize("name", ["experiment_{}_of_{}", "experiment-{}_of_{}"])
+def test_lira_folders_take_the_newest_epoch_in_order_of_the_models(tmp_path: Path, name: str) -> None:
+    values = lira_folder(tmp_path, name, 12)
+    shadows = import_lira(tmp_path)
+    np.testing.assert_array_equal(shadows.values, values)
+    assert shadows.keep.shape == (12, 10)
+    assert shadows.keep.dtype == bool
+
+
+def test_hostile_lira_folders(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="experiment_i_of_n"):
+        import_lira(tmp_path)
+    lira_folder(tmp_path)
+    keep = tmp_path / "experiment_1_of_4" / "keep.npy"
+    good = keep.read_bytes()
+    keep.write_bytes(npy(np.array([Bomb(tmp_path / "boom")] * 10), True))
+    with pytest.raises(ArtifactError, match="objects are refused"):
+        import_lira(tmp_path)
+    assert not (tmp_path / "boom").exists()
+    for content in (npy(np.ones(9, dtype=bool)), npy(np.full(10, 2, dtype=np.uint8)), npy(np.zeros(10)), good[:-2]):
+        keep.write_bytes(content)
+        with pytest.raises(ArtifactError):
+            import_lira(tmp_path)
+    keep.write_bytes(good)
+    scores = tmp_path / "experiment_2_of_4" / "scores" / "0000000100.npy"
+    scores.write_bytes(npy(np.full((10, 2), np.nan)))
+    with pytest.raises(ArtifactError, match="finite"):
+        import_lira(tmp_path)
+
+
+def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
+    lira_folder(tmp_path / "inside")
+    outside = tmp_path / "secret.npy"
+    np.save(outside, np.ones(10, dtype=bool))
+    link = tmp_path / "inside" / "experiment_0_of_4" / "keep.npy"
+    link.unlink()
+    link.symlink_to(outside)
+    with pytest.raises(ArtifactError, match="leads out of"):
+        import_lira(tmp_path / "inside")
+
+
+def test_shadow_scores_check_their_shapes() -> None:
+    with pytest.raises(ParameterError):
+        ShadowScores(np.ones((2, 3)), np.zeros((2, 3, 1)))
+    with pytest.raises(ParameterError):
+        ShadowScores(np.ones((2, 3), dtype=bool), np.zeros((2, 4, 1)))
+
+
+def privacy_meter(root: Path, **change: np.ndarray) -> Path:
+    path = root / "report" / "exp"
+    path.mkdir(parents=True, exist_ok=True)
+    arrays = {"fpr": np.zeros(3), "scores": np.array([3.0, 1.0, 2.0]), "memberships": np.array([True, False, True])}
+    np.savez(path / "attack_result_0.npz", **{**arrays, **change})
+    return path / "attack_result_0.npz"
+
+
+def test_privacy_meter_logs(tmp_path: Path) -> None:
+    file = privacy_meter(tmp_path)
+    for source in (tmp_path, file):
+        scores = import_privacy_meter(source)
+        assert scores.member.tolist() == [3.0, 2.0]
+        assert scores.non_member.tolist() == [1.0]
+        assert scores.design is Design.POPULATION
+    with pytest.raises(ArtifactError, match="attack_result_7"):
+        import_privacy_meter(tmp_path, 7)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"memberships": np.array([True, False])},
+        {"memberships": np.array([0, 1, 2])},
+        {"scores": np.array([np.nan, 1.0, 2.0])},
+        {"scores": np.array(["a", "b", "c"])},
+        {"memberships": np.array([True, True, True])},
+    ],
+)
+def test_privacy_meter_logs_that_make_no_sense(tmp_path: Path, change: dict[str, np.ndarray]) -> None:
+    privacy_meter(tmp_path, **change)
+    with pytest.raises(ArtifactError):
+        import_privacy_meter(tmp_path)
+
+
+def test_privacy_meter_pickles_are_refused(tmp_path: Path) -> None:
+    file = privacy_meter(tmp_path)
+    npz(file, scores=npy(np.array([Bomb(tmp_path / "boom")] * 3), True), memberships=npy(np.ones(3)))
+    with pytest.raises(ArtifactError):
+        import_privacy_meter(tmp_path)
+    npz(file, scores=ONES)
+    with pytest.raises(ArtifactError, match="memberships"):
+        import_privacy_meter(tmp_path)
+    file.write_bytes(b"not a zip")
+    with pytest.raises(ArtifactError):
+        import_privacy_meter(tmp_path)
+    assert not (tmp_path / "boom").exists()
+
+
+def test_meta_is_strict_json_in_the_file(tmp_path: Path) -> None:
+    save_scores(tmp_path / "s.npz", SCORES)
+    with np.load(tmp_path / "s.npz", allow_pickle=False) as content:
+        assert json.loads(str(content["meta"])) == {"attack": "loss", "design": "one-run", "seed": 3}

@@ -1,0 +1,444 @@
+"""Estimators against brute force, other formulas and simulation; refusals and extremes.
+
+Theorems: RETICENT:audit-thresholds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import beta as beta_law
+from scipy.stats import binom, norm
+
+from reticent.adversaries import Claim, Method, Relaxed, WorstCase
+from reticent.auditing import (
+    Bonferroni,
+    Design,
+    Finding,
+    Given,
+    Ranks,
+    Scores,
+    Split,
+    Validity,
+    auc_interval,
+    audit,
+    audit_advantage,
+    audit_claim,
+    audit_epsilon,
+    audit_epsilon_if_gaussian,
+    audit_mu,
+    delong,
+    empirical_trade_off,
+    proportion,
+    tpr_interval,
+)
+from reticent.auditing._claims import ApproximateDP, GaussianClaim, TangentTable
+from reticent.auditing._joint import JointTest, _blocks, probits
+from reticent.auditing.intervals import dkw_radius, lower_proportion, upper_proportion
+from reticent.auditing.thresholds import RankCounts, count
+from reticent.curves import GaussianTradeOff, Mixture, Subsampled
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Gaussian, Laplace, Neighbouring
+
+RNG = np.random.default_rng(0)
+TIED = Scores(RNG.integers(0, 9, 80) + 1.0, RNG.integers(0, 8, 70) * 1.0, design=Design.INDEPENDENT)
+SMOOTH = Scores(RNG.normal(1, 1, 90), RNG.normal(0, 1, 110), design=Design.INDEPENDENT)
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 10), (1, 10), (7, 40), (39, 40), (40, 40), (3, 5000)])
+def test_clopper_pearson_solves_the_binomial_tails(k: int, n: int) -> None:
+    # The defining equations, by root finding on binomial sums.
+    a = 0.03
+    upper = 1.0 if k == n else brentq(lambda p: binom.cdf(k, n, p) - a, 1e-12, 1 - 1e-12, xtol=1e-14)
+    lower = 0.0 if k == 0 else brentq(lambda p: binom.sf(k - 1, n, p) - a, 1e-12, 1 - 1e-12, xtol=1e-14)
+    assert float(upper_proportion(k, n, a)) == pytest.approx(upper, rel=1e-8, abs=0)
+    assert float(lower_proportion(k, n, a)) == pytest.approx(lower, rel=1e-8, abs=0)
+
+
+def test_proportion_splits_the_significance() -> None:
+    interval = proportion(0, 20, 0.95)
+    assert (interval.lower, interval.value) == (0.0, 0.0)
+    assert interval.upper == pytest.approx(1 - 0.025 ** (1 / 20), rel=1e-10, abs=0)
+    assert interval.claim is Claim.EMPIRICAL
+    assert interval.validity is Validity.FINITE_SAMPLE
+
+
+@pytest.mark.parametrize("scores", [TIED, SMOOTH])
+def test_auc_counts_pairs(scores: Scores) -> None:
+    pairs = scores.member[:, None] - scores.non_member[None, :]
+    expected = np.mean((pairs > 0) + 0.5 * (pairs == 0))
+    assert auc_interval(scores).value == pytest.approx(expected, rel=1e-12, abs=0)
+    assert delong(scores).value == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("scores", [TIED, SMOOTH])
+def test_delong_is_the_variance_of_the_two_projections(scores: Scores) -> None:
+    wins = (scores.member[:, None] > scores.non_member) + 0.5 * (scores.member[:, None] == scores.non_member)
+    variance = wins.mean(1).var(ddof=1) / len(scores.member) + wins.mean(0).var(ddof=1) / len(scores.non_member)
+    area = wins.mean()
+    reach = norm.ppf(0.975) * math.sqrt(variance) / (area * (1 - area))
+    interval = delong(scores)
+    lower = math.log(interval.lower / (1 - interval.lower))
+    assert lower == pytest.approx(math.log(area / (1 - area)) - reach, rel=1e-9, abs=0)
+    assert interval.validity is Validity.ASYMPTOTIC
+
+
+def test_auc_ends_solve_the_chernoff_equation() -> None:
+    interval = auc_interval(SMOOTH, 0.9)
+    for end in (interval.lower, interval.upper):
+        v = interval.value
+        divergence = v * mpmath.log(v / end) + (1 - v) * mpmath.log((1 - v) / (1 - end))
+        assert float(90 * divergence) == pytest.approx(math.log(1 / 0.05), rel=1e-8, abs=0)
+
+
+def test_auc_at_the_extremes_is_finite() -> None:
+    perfect, worst = Scores(np.arange(5.0) + 9, np.arange(5.0)), Scores(np.arange(5.0), np.arange(5.0) + 9)
+    assert auc_interval(perfect).upper == 1.0
+    assert auc_interval(perfect).lower == pytest.approx(0.025 ** (1 / 5), rel=1e-9, abs=0)
+    assert (auc_interval(worst).lower, auc_interval(worst).value) == (0.0, 0.0)
+    with pytest.raises(UnsupportedError, match="use auc_interval instead"):
+        delong(perfect)
+
+
+def test_tpr_thresholds_come_from_order_statistics_alone() -> None:
+    scores, fpr, quarter = SMOOTH, 0.1, 0.0125
+    interval = tpr_interval(scores, fpr)
+    ordered, n = np.sort(scores.non_member)[::-1], 110
+    strict = max(k for k in range(1, n + 1) if beta_law.cdf(fpr, k, n - k + 1) >= 1 - quarter)
+    loose = min(k for k in range(1, n + 1) if beta_law.cdf(fpr, k, n - k + 1) <= quarter)
+    hits = int(np.sum(scores.member > ordered[strict - 1]))
+    assert interval.lower == pytest.approx(beta_law.ppf(quarter, hits, 90 - hits + 1), rel=1e-9, abs=0)
+    hits = int(np.sum(scores.member >= ordered[loose - 1]))
+    assert interval.upper == pytest.approx(beta_law.ppf(1 - quarter, hits + 1, 90 - hits), rel=1e-9, abs=0)
+    assert interval.value == np.mean(scores.member > ordered[11])
+
+
+def test_tpr_is_not_certified_below_what_the_non_members_can_show() -> None:
+    assert tpr_interval(SMOOTH, 1e-4).lower == 0.0
+
+
+def test_band_steps_and_radius() -> None:
+    curve = empirical_trade_off(SMOOTH, 0.9)
+    assert curve.alpha_radius == pytest.approx(math.sqrt(math.log(2 / 0.05) / (2 * 110)), rel=1e-12, abs=0)
+    assert curve.beta_radius == dkw_radius(90, 0.05)
+    assert curve.alpha[0] == 0.0
+    assert (curve.alpha[-1], curve.beta[-1]) == (1.0, 0.0)
+    points = [
+        (np.mean(SMOOTH.non_member > t), np.mean(SMOOTH.member <= t))
+        for t in np.concatenate([[-9.0], SMOOTH.member, SMOOTH.non_member])
+    ]
+    for name, sign in (("estimate", 0), ("upper", 1), ("lower", -1)):
+        for alpha in (0.0, 0.05, 0.3, 0.77, 1.0):
+            reached = [b + sign * curve.beta_radius for a, b in points if a + sign * curve.alpha_radius <= alpha]
+            expected = min(max(min(reached, default=1.0), 0.0), 1.0)
+            assert float(getattr(curve, name)(alpha)) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_band_tells_curves_apart() -> None:
+    rng = np.random.default_rng(1)
+    scores = Scores(rng.normal(1, 1, 2000), rng.normal(0, 1, 2000))
+    band = empirical_trade_off(scores)
+    assert band.contains(GaussianTradeOff(1.0))
+    assert not band.contains(GaussianTradeOff(0.7))
+    assert not band.contains(GaussianTradeOff(1.3))
+
+
+@pytest.mark.parametrize("claim", [GaussianClaim(0.7), ApproximateDP(1.0, 0.03), TangentTable(GaussianTradeOff(0.7))])
+@pytest.mark.parametrize(
+    ("rank", "others", "misses", "members"),
+    [(1, 30, 10, 25), (9, 30, 3, 40), (25, 60, 20, 50)],
+)
+def test_rank_p_value_is_the_integral_from_above(claim, rank: int, others: int, misses: int, members: int) -> None:
+    u = (np.arange(200_000) + 0.5) / 200_000  # the midpoint rule is exact to 1e-9 of these values
+    exact = np.mean(beta_law.pdf(u, rank, others - rank + 1) * binom.cdf(misses, members, claim.beta(u)))
+    found = RankCounts(0.0, rank, others, misses, members).p_value(claim)
+    assert exact * (1 - 1e-6) <= found <= exact * 1.05 + 1e-12
+
+
+def test_rank_p_value_by_simulation_with_ties() -> None:
+    """The whole chain, scores to p-value, on a law with atoms: P(p <= a) <= a."""
+    rng = np.random.default_rng(2)
+    claim, small = GaussianClaim(0.0), 0
+    for _ in range(1000):
+        scores = Scores(rng.integers(0, 4, 40) * 1.0, rng.integers(0, 4, 60) * 1.0)
+        (piece,) = Ranks((0.3,)).evidence(scores, lambda a, b: a)
+        small += piece.p_value(claim) <= 0.2
+    assert small <= binom.ppf(0.99, 1000, 0.2)
+
+
+def test_tangents_never_exceed_the_curve_and_touch_it() -> None:
+    alpha = np.concatenate([[0.0, 1.0], np.logspace(-9, 0, 300)[:-1], 1 - np.logspace(-9, -1, 50)])
+    for curve in (
+        GaussianTradeOff(0.0),
+        GaussianTradeOff(0.05),
+        GaussianTradeOff(1.0),
+        GaussianTradeOff(6.0),
+        Subsampled(GaussianTradeOff(2.0), 0.05),
+        Mixture([GaussianTradeOff(5.0), GaussianTradeOff(0.1)], [0.01, 0.99]),
+    ):
+        exact, table = curve.beta(alpha), TangentTable(curve).beta(alpha)
+        assert np.all(table <= exact + 1e-12)
+        assert np.max(exact - table) < 2e-5
+
+
+CURVES = [Gaussian(0.2), Laplace(1.0), DPSGD(2.0, 0.1, 500)]
+LONG = [Laplace(2.0, 20), DPSGD(0.6, 1e-4, 1_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("adversary", "mechanism"),
+    [
+        *((WorstCase(), m) for m in CURVES),
+        *((Relaxed(), m) for m in CURVES[:2]),
+        *(pytest.param(WorstCase(), m, marks=pytest.mark.slow) for m in LONG),
+        *(pytest.param(Relaxed(), m, marks=pytest.mark.slow) for m in (CURVES[2], *LONG)),
+    ],
+    ids=lambda value: getattr(value, "name", repr(value)),
+)
+def test_tangents_of_the_curves_that_adversaries_bring(mechanism, adversary) -> None:
+    curve = adversary.assess(mechanism, Neighbouring.ADD_REMOVE, Method.EXACT).curve
+    alpha = np.concatenate([np.logspace(-7, -1, 25), np.linspace(0.1, 0.99, 20)])
+    slack = curve.beta(alpha) - TangentTable(curve).beta(alpha)
+    assert np.min(slack) > -1e-12
+    assert np.max(slack) < 5e-5
+
+
+@pytest.mark.parametrize(
+    ("claim", "ordering"),
+    [
+        (GaussianClaim(0.8), probits),
+        pytest.param(GaussianClaim(0.0), probits, marks=pytest.mark.slow),
+        (ApproximateDP(1.0, 0.02), lambda a, b: np.maximum(np.log(np.maximum(0.98 - b, 1e-9) / a), 0.0)),
+        pytest.param(ApproximateDP(0.0, 0.3), lambda a, b: 1.0 - a - b, marks=pytest.mark.slow),
+        pytest.param(TangentTable(GaussianTradeOff(1.5)), probits, marks=pytest.mark.slow),
+    ],
+)
+def test_level_at_a_fixed_threshold_is_exact_by_exhaustion(claim, ordering) -> None:
+    """Every pair of counts, every pair of true rates on the claimed curve: the chance of rejecting is at most a."""
+    others, members, significance = 18, 15, 0.1
+    refused = np.array(
+        [
+            [JointTest(fp, others, fn, members, significance, ordering).rejects(claim) for fn in range(members + 1)]
+            for fp in range(others + 1)
+        ]
+    )
+    alpha = np.concatenate([np.linspace(0, 1, 401), np.logspace(-5, -2, 50)])
+    beta = claim.beta(alpha)
+    chance = (
+        binom.pmf(np.arange(others + 1)[:, None], others, alpha),
+        binom.pmf(np.arange(members + 1)[:, None], members, beta),
+    )
+    level = np.einsum("ik,ij,jk->k", chance[0], refused, chance[1])
+    assert refused.any()
+    assert level.max() <= significance + 1e-12
+    assert level.max() >= 0.25 * significance
+    # More errors never tell more.
+    assert not np.any(np.diff(refused.astype(int), axis=0) > 0)
+    assert not np.any(np.diff(refused.astype(int), axis=1) > 0)
+
+
+@pytest.mark.parametrize("delta", [*(pytest.param(d, marks=pytest.mark.slow) for d in (0.0, 1e-5)), 0.02])
+@pytest.mark.parametrize("threshold", [0.2, pytest.param(0.9, marks=pytest.mark.slow), 1.9])
+def test_given_threshold_lies_between_the_textbook_formula_and_the_estimate(delta: float, threshold: float) -> None:
+    fp, fn = int(np.sum(SMOOTH.non_member > threshold)), int(np.sum(SMOOTH.member <= threshold))
+    for alpha, beta, better in (
+        (beta_law.ppf(0.975, fp + 1, 110 - fp), beta_law.ppf(0.975, fn + 1, 90 - fn), np.greater),
+        (fp / 110, fn / 90, np.less),
+    ):
+        epsilon = max(math.log((1 - delta - beta) / alpha), math.log((1 - delta - alpha) / beta), 0.0)
+        assert epsilon == 0 or better(audit_epsilon(SMOOTH, delta, Given(threshold)).value, epsilon)
+        assert better(audit_mu(SMOOTH, Given(threshold)).value, norm.isf(alpha) - norm.ppf(beta))
+        assert better(audit_advantage(SMOOTH, Given(threshold)).value, 1 - alpha - beta)
+
+
+def test_blocks_of_counts_are_a_distribution_and_round_up() -> None:
+    rates = np.linspace(0.0, 0.4, 7)
+    for trials in (3, 50, 20_000):
+        starts, mass = _blocks(rates, trials)
+        assert starts[0] == 0
+        np.testing.assert_allclose(mass.sum(axis=1), 1.0, rtol=1e-12)
+        expected = np.diff(binom.cdf(np.append(starts[1:] - 1, trials), trials, rates[:, None]), axis=1, prepend=0.0)
+        np.testing.assert_allclose(mass, expected, rtol=1e-6, atol=1e-13)
+
+
+def test_bonferroni_shares_the_significance() -> None:
+    alone = audit_mu(SMOOTH, Given(0.5), confidence=1 - 0.05 / 4).value
+    assert audit_mu(SMOOTH, Bonferroni((0.5, 50.0, 60.0, -70.0))).value == pytest.approx(alone, rel=1e-6, abs=0)
+
+
+def test_split_counts_only_what_it_did_not_choose_on() -> None:
+    (piece,) = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
+    assert (piece.members, piece.non_members) == (90 - 36, 110 - 44)
+    again = Split(0.4, np.random.default_rng(3)).evidence(SMOOTH, lambda a, b: 1 - a - b)
+    assert again == (piece,)
+    order = np.random.default_rng(3)
+    member, other = order.permutation(90)[36:], order.permutation(110)[44:]
+    assert piece == count(SMOOTH.member[member], SMOOTH.non_member[other], piece.threshold)
+
+
+@pytest.mark.parametrize(
+    ("bound", "claim"),
+    [
+        (audit_mu, GaussianClaim),
+        (lambda scores, rule: audit_epsilon(scores, 0.01, rule), lambda e: ApproximateDP(e, 0.01)),
+        (audit_advantage, lambda a: ApproximateDP(0.0, a)),
+    ],
+)
+def test_rank_bounds_are_roots_of_the_p_value(bound, claim) -> None:
+    value = bound(SMOOTH, Ranks((0.2,))).value
+    (piece,) = Ranks((0.2,)).evidence(SMOOTH, lambda a, b: a)
+    assert piece.p_value(claim(value)) <= 0.05 < piece.p_value(claim(value + 1e-4))
+
+
+def test_tightness_on_a_thousand_gaussian_canaries() -> None:
+    """1,000 canaries, half of them included: on average the bound is at least 80% of the true mu."""
+    rng = np.random.default_rng(4)
+    for mu in (1.0, 4.0):
+        bounds = []
+        for _ in range(8):
+            scores = Scores(rng.normal(mu, 1, 500), rng.normal(0, 1, 500), design=Design.INDEPENDENT)
+            bounds.append(audit_mu(scores).value)
+        assert 0.8 * mu <= np.mean(bounds) <= mu
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        None,
+        Given(500.0),
+        *(
+            pytest.param(r, marks=pytest.mark.slow)
+            for r in (Bonferroni((500.0, 700.0)), Split(0.3, np.random.default_rng(5)))
+        ),
+    ],
+)
+def test_perfect_leakage_is_capped_and_equals_the_ceiling(rule) -> None:
+    scores = Scores(np.arange(200.0) + 1000, np.arange(200.0), design=Design.INDEPENDENT)
+    for bound in (
+        audit_mu(scores, rule),
+        audit_advantage(scores, rule),
+        audit_epsilon(scores, 1e-5, rule),
+        audit_epsilon(scores, 0.0, rule),
+        audit_epsilon_if_gaussian(scores, 1e-5, rule),
+    ):
+        assert 0 < bound.value < 50
+        assert bound.value == pytest.approx(bound.ceiling, rel=1e-5, abs=0)
+    report = audit(scores, {"claim": GaussianTradeOff(1.0)}, rule=rule)
+    assert report.verdicts["claim"].finding is Finding.INCONSISTENT
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+def test_reversed_scores_bound_nothing() -> None:
+    scores = Scores(SMOOTH.non_member, SMOOTH.member)
+    assert audit_mu(scores).value == audit_epsilon(scores, 1e-5).value == audit_advantage(scores).value == 0.0
+
+
+def test_epsilon_if_gaussian_is_the_conversion_of_mu() -> None:
+    mu, delta = audit_mu(SMOOTH).value, 1e-5
+    expected = brentq(lambda e: norm.cdf(-e / mu + mu / 2) - math.exp(e) * norm.cdf(-e / mu - mu / 2) - delta, 0, 40)
+    bound = audit_epsilon_if_gaussian(SMOOTH, delta)
+    assert bound.value == pytest.approx(expected, rel=1e-6, abs=0)
+    assert any("Gaussian" in note for note in bound.notes)
+    assert bound.value > audit_epsilon(SMOOTH, delta).value
+
+
+def test_verdicts() -> None:
+    rng = np.random.default_rng(6)
+    scores = Scores(rng.normal(1, 1, 500), rng.normal(0, 1, 500), design=Design.INDEPENDENT)
+    wrong, right = audit_claim(scores, GaussianTradeOff(0.3)), audit_claim(scores, GaussianTradeOff(1.2))
+    assert wrong.finding is Finding.INCONSISTENT
+    assert wrong.refuted_at == 1 - wrong.p_value > 0.95
+    assert right.finding is Finding.CONSISTENT
+    assert right.refuted_at is None
+    # At a confidence that the evidence does not reach, the same scores refute nothing.
+    barely = audit_claim(scores, GaussianTradeOff(audit_mu(scores, confidence=0.9).value), confidence=0.95)
+    assert barely.finding is Finding.CONSISTENT
+    assert barely.p_value == pytest.approx(0.1, rel=0.02, abs=0)
+
+
+def test_no_power_is_said() -> None:
+    rng = np.random.default_rng(7)
+    few = audit_claim(Scores(np.arange(4.0) + 10, np.arange(4.0)), GaussianTradeOff(3.0))
+    assert few.finding is Finding.NO_POWER
+    assert few.perfect_p_value > 0.05
+    blind = audit_claim(Scores(rng.normal(size=300), rng.normal(size=300)), GaussianTradeOff(2.0))
+    assert blind.finding is Finding.NO_POWER
+    assert "guessing" in blind.reason
+
+
+@pytest.mark.parametrize(
+    "rule", [Given(0.8), pytest.param(Bonferroni((0.2, 0.8)), marks=pytest.mark.slow), Ranks((0.1,))]
+)
+def test_a_verdict_agrees_with_the_bound(rule) -> None:
+    value = audit_mu(SMOOTH, rule).value
+    assert audit_claim(SMOOTH, GaussianTradeOff(0.98 * value), rule).finding is Finding.INCONSISTENT
+    assert audit_claim(SMOOTH, GaussianTradeOff(1.02 * value), rule).finding is not Finding.INCONSISTENT
+
+
+BAD = {
+    "empty": ([], [1.0]),
+    "nan": ([1.0, math.nan], [0.0]),
+    "infinite": ([1.0], [-math.inf]),
+    "two dimensions": ([[1.0]], [0.0]),
+    "text": (["a"], [0.0]),
+    "booleans": ([True], [False]),
+    "constant": ([1.0, 1.0], [1.0]),
+    "objects": (np.array([object()]), [0.0]),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_scores_without_information_are_refused(case: str) -> None:
+    with pytest.raises(ParameterError) as refusal:
+        Scores(*(np.asarray(x) for x in BAD[case]))
+    assert "\n" not in str(refusal.value)
+
+
+def test_scores_do_not_change_behind_the_back() -> None:
+    given = np.array([1.0, 2.0])
+    scores = Scores(given, np.array([0.0]), {"attack": "x"})
+    given[0] = 99.0
+    assert scores.member[0] == 1.0
+    with pytest.raises(ValueError):
+        scores.member[0] = 3.0
+    with pytest.raises(ParameterError):
+        Scores(given, np.array([0.0]), {"nested": {}})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: Given(math.nan),
+        lambda: Bonferroni(()),
+        lambda: Bonferroni((1.0, math.inf)),
+        lambda: Ranks(()),
+        lambda: Ranks((0.0,)),
+        lambda: Split(1.0, np.random.default_rng()),
+        lambda: audit_mu(SMOOTH, confidence=1.0),
+        lambda: audit_epsilon(SMOOTH, 1.5),
+        lambda: tpr_interval(SMOOTH, 0.0),
+        lambda: auc_interval(SMOOTH, 95),
+        lambda: proportion(1, 0),
+        lambda: Split(0.001, np.random.default_rng()).evidence(SMOOTH, lambda a, b: a),
+    ],
+)
+def test_arguments_outside_their_domain(bad) -> None:
+    with pytest.raises(ParameterError):
+        bad()
+
+
+def test_report_is_small_strict_json_without_single_scores() -> None:
+    rng = np.random.default_rng(9)
+    scores = Scores(rng.normal(1, 1, 20_000), rng.normal(0, 1, 20_000), {"attack": "loss"})
+    document = audit(scores, {"worst-case": GaussianTradeOff(2.0)}).to_json()
+    text = json.dumps(document, allow_nan=False)
+    assert len(text) < 20_000
+    assert document["schema"] == "reticent.audit/1"
+    assert document["design"] == "population"
+    assert all("share one training run" in bound["notes"][-1] for bound in document["bounds"])
+    assert json.loads(text) == document

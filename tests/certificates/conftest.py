@@ -1,0 +1,108 @@
+"""A run that is cheap to certify, with everything a certificate can hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from reticent.adversaries.attribute import Scope, SensitivityRecord
+from reticent.certificates.build import certify_run
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.mechanisms import Sampler
+from reticent.records.run_ledger import (
+    DataRecord,
+    Diagnostics,
+    ParameterRecord,
+    Randomness,
+    RunLedger,
+    RunWarning,
+    Seeds,
+    Utility,
+)
+from tests.conftest import coarse_lattice, derived_once
+
+
+def make_ledger(steps: int = 12, sample_rate: float = 0.25, sampler: Sampler = Sampler.POISSON) -> RunLedger:
+    return RunLedger(
+        created="2026-11-22T02:10:18+00:00",
+        config={
+            "data": {"name": "own", "split_seed": 0},
+            "noise_multiplier": 3.0,
+            "max_grad_norm": 1.0,
+            "divisor": None,
+            "sample_rate": None,
+            "batch_size": round(400 * sample_rate),
+            "steps": steps,
+            "sampler": sampler.value,
+            "optimiser": "sgd",
+            "randomness": "fresh",
+            "seed": 7,
+        },
+        data=DataRecord(
+            name="letters",
+            source="made up",
+            content_hash="ab" * 32,
+            salt="5a" * 32,
+            dataset_size=400,
+            test_size=100,
+            feature_shape=(30,),
+            classes=2,
+            notes=("scaled",),
+        ),
+        sampler=sampler,
+        noise_multiplier=3.0,
+        max_grad_norm=1.0,
+        sample_rate=sample_rate,
+        expected_batch_size=400 * sample_rate,
+        divisor=400 * sample_rate,
+        steps=steps,
+        planned_steps=steps,
+        num_parameters=62,
+        parameters=(ParameterRecord(name="weight", shape=(2, 30)), ParameterRecord(name="bias", shape=(2,))),
+        optimiser="sgd",
+        device="cpu",
+        randomness=Randomness.FRESH,
+        seeds=Seeds(initialisation=7, split=0, sampling=None, noise=None),
+        utility=Utility(test_accuracy=0.9, test_loss=0.25),
+        diagnostics=Diagnostics(
+            batch_sizes=(round(400 * sample_rate),) * steps, clipped=(3,) * steps, train_accuracy=0.95, seconds=0.5
+        ),
+        versions={"python": "3.11.7", "numpy": "2.4.6"},
+        warnings=(RunWarning.SIZE_TREATED_AS_PUBLIC,),
+    ).sealed()
+
+
+def make_sensitivity(steps: int = 12) -> SensitivityRecord:
+    return SensitivityRecord(
+        steps=steps,
+        scope=Scope.WHOLE_DATA,
+        squared_change=1.5,
+        mask_term=0.4,
+        largest_mask_term=0.05,
+        published_squared_change=2.0,
+        noise_multiplier=3.0,
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick(quick_documents: None) -> None:
+    """Documents are derived and derived again here: how narrow their enclosures are is tested elsewhere."""
+
+
+@pytest.fixture(scope="session")
+def certificate() -> Certificate:
+    """Complete: five attackers on a run, and one field from a private measurement."""
+    declared = Declaration(
+        subject="a run",
+        created="2026-11-22",
+        issuer="A clinic",
+        purpose="triage",
+        expires="2030-01-01",
+        weights_sha256="cd" * 32,
+    )
+    with coarse_lattice(), derived_once():  # before the fixtures of a module
+        return certify_run(make_ledger(), make_sensitivity(), declared)
+
+
+@pytest.fixture
+def quick() -> None:
+    """Modules here have it already."""

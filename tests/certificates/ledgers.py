@@ -1,0 +1,72 @@
+"""Ledgers of watched loops, without torch: one as Opacus trains, one as a plain loop over shuffled batches does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reticent.records.watched_run import WatchedRun
+
+PLAIN = {
+    "schema": "reticent.watch/1",
+    "created": "2026-11-22T02:10:18+00:00",
+    "num_parameters": 44,
+    "mixing_layers": [],
+    "device": "cpu",
+    "weights_sha256": "cd" * 32,
+    "versions": {"python": "3.11.7", "torch": "2.13.0+cpu"},
+}
+
+
+def sealed(document: dict[str, Any]) -> WatchedRun:
+    """The ledger with its faults, its tally and its digest, as the watch writes them."""
+    steps = sum(segment["steps"] for segment in document["segments"])
+    diagnostics = {"clipped": [0] * steps, "seconds": 0.5, "batch_sizes": [10] * steps}
+    draft = WatchedRun.model_validate({**PLAIN, "faults": (), "diagnostics": diagnostics, **document})
+    faults = draft.model_copy(update={"faults": draft.demanded()})
+    return faults.model_copy(update={"tally": faults.added_up()}).sealed()
+
+
+def poisson(**changes: Any) -> WatchedRun:
+    """Twelve steps of Opacus on 60 records."""
+    return sealed(
+        {
+            "sampler": {
+                "drawn": "poisson",
+                "source": "seen",
+                "name": "UniformWithReplacementSampler",
+                "sample_rate": 1.0 / 6.0,
+                "dataset_size": 60,
+            },
+            "clipping": {"kind": "flat", "source": "seen", "smallest": 1.0, "largest": 1.0},
+            "segments": [{"noise_multiplier": 1.1, "steps": 12, "passes": 2}],
+            "divisor": 10.0,
+            "optimiser": ["DPOptimizer", "SGD"],
+            "randomness": "torch, default generator",
+            **changes,
+        }
+    )
+
+
+def shuffled(**changes: Any) -> WatchedRun:
+    """Three passes of six batches over 60 records, in a loop that declares its noise."""
+    return sealed(
+        {
+            "sampler": {
+                "drawn": "shuffled",
+                "source": "seen",
+                "name": "RandomSampler",
+                "batch_size": 10,
+                "dataset_size": 60,
+                "batches_per_epoch": 6,
+                "times_per_epoch": 1,
+                "drop_last": False,
+            },
+            "clipping": {"kind": "flat", "source": "declared", "smallest": 1.0, "largest": 1.0},
+            "segments": [{"noise_multiplier": 1.1, "steps": 18, "passes": 3}],
+            "divisor": None,
+            "optimiser": ["SGD"],
+            "randomness": "not seen",
+            "records_per_user": 3,
+            **changes,
+        }
+    )

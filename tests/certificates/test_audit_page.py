@@ -1,0 +1,130 @@
+"""The report of an audit: the verdict first, what it could have found, and nothing private unless asked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.auditing import Design, Scores, audit, audit_claim, save_scores
+from reticent.certificates.audit_page import headline, render_audit, write_audit_page
+from reticent.certificates.audit_power import detectable
+from reticent.cli import main
+from reticent.curves import GaussianTradeOff
+from reticent.errors import ArtifactError
+
+HOSTILE = "<script>alert(1)</script>$\\frac{1}{0}$\u202e"
+
+
+def scores(mu: float, count: int, design: Design = Design.INDEPENDENT) -> Scores:
+    rng = np.random.default_rng(4)
+    return Scores(rng.normal(mu, 1, count), rng.normal(0, 1, count), {"attack": HOSTILE, "seed": 4}, design)
+
+
+@pytest.mark.parametrize(
+    ("mu", "claimed", "says"),
+    [
+        (2.0, 0.5, "refuted"),
+        pytest.param(1.0, 3.0, "no better than claimed", marks=pytest.mark.slow),
+        pytest.param(0.0, 1.0, "does not test", marks=pytest.mark.slow),
+    ],
+)
+def test_the_verdict_comes_first(mu: float, claimed: float, says: str) -> None:
+    claims = {HOSTILE: GaussianTradeOff(claimed)}
+    report = audit(scores(mu, 200), claims)
+    assert says in headline(report)
+    page = render_audit(report, claims)
+    assert page.index(headline(report)) < page.index("<svg") < page.index("What was tried")
+    assert "<script" not in page
+    assert "\u202e" not in page
+    assert "This audit could have found an attacker of advantage" in page
+
+
+def test_a_blind_audit_says_in_its_headline_that_it_does_not_test() -> None:
+    assert "does not test" in headline(audit(scores(0.0, 400), {"claim": GaussianTradeOff(1.0)}))
+
+
+def test_the_power_is_that_of_simulated_audits() -> None:
+    sizes = scores(0.0, 150)
+    found = detectable(sizes, 0.95)
+    assert found is not None
+    assert 0.8 <= found.power < 0.81
+    rng, noticed = np.random.default_rng(8), 0
+    for _ in range(100):
+        drawn = Scores(rng.normal(found.mu, 1, 150), rng.normal(0, 1, 150), design=Design.INDEPENDENT)
+        noticed += audit_claim(drawn, GaussianTradeOff(0.0)).p_value <= 0.05
+    # Several levels are looked at, so the power is at least that of the best one: 5 standard errors below 0.8.
+    assert noticed / 100 > 0.8 - 5 * (0.8 * 0.2 / 100) ** 0.5
+
+
+def test_more_scores_find_weaker_attackers_and_few_find_none() -> None:
+    many, few = detectable(scores(0.0, 2000), 0.95), detectable(scores(0.0, 100), 0.95)
+    assert many is not None
+    assert few is not None
+    assert many.advantage < few.advantage
+    assert detectable(scores(1.0, 2), 0.95) is None
+    assert detectable(scores(0.0, 100, Design.ONE_RUN), 0.95) is None
+
+
+def test_single_records_are_shown_only_on_request() -> None:
+    report = audit(scores(1.0, 50))
+    assert "Scores of the records" not in render_audit(report, {})
+    private = render_audit(report, {}, private=True)
+    assert "Scores of the records" in private
+    assert "Do not publish" in private
+
+
+def test_page_and_pictures_lie_side_by_side_from_the_command_line(tmp_path: Path, capsys) -> None:
+    save_scores(tmp_path / "scores.npz", scores(1.0, 60))
+    page = tmp_path / "new" / "report.html"
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", str(tmp_path / "scores.npz"), "--against-mu", "1.0", "--html", str(page)])
+    assert not stopped.value.code
+    assert str(page) in capsys.readouterr().err
+    assert page.read_text().startswith("<!doctype html>")
+    assert page.with_suffix(".svg").read_text().startswith("<svg")
+    assert page.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert "mathdefault" not in re.sub(r"<!--.*?-->", "", page.with_suffix(".svg").read_text())
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", str(tmp_path / "scores.npz"), "--private"])
+    assert stopped.value.code == 2
+    assert "--private" in capsys.readouterr().err
+
+
+class TestOverwriting:
+    """The pages and pictures of an audit replace older ones of their own, and nothing else."""
+
+    def write(self, page: Path) -> None:
+        claims = {"c": GaussianTradeOff(1.0)}
+        write_audit_page(page, audit(scores(1.0, 50), claims), claims)
+
+    @pytest.mark.parametrize("name", ["report.html", "report.svg", "report.png"])
+    def test_a_foreign_file_stays(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).write_bytes(b"a key")
+        with pytest.raises(ArtifactError, match="nothing is overwritten"):
+            self.write(tmp_path / "report.html")
+        assert [p.name for p in tmp_path.iterdir()] == [name]
+        assert (tmp_path / name).read_bytes() == b"a key"
+
+    def test_an_older_report_is_replaced(self, tmp_path: Path) -> None:
+        self.write(tmp_path / "report.html")
+        (tmp_path / "report.svg").write_text("old")
+        self.write(tmp_path / "report.html")
+        assert (tmp_path / "report.svg").read_text().startswith("<svg")
+
+    @pytest.mark.parametrize("name", ["report.svg", "report.png"])
+    def test_a_page_is_no_picture(self, tmp_path: Path, name: str) -> None:
+        with pytest.raises(ArtifactError, match=r"name it \.html"):
+            self.write(tmp_path / name)
+
+    @pytest.mark.parametrize("option", ["--html", "--save-scores"])
+    def test_it_is_said_before_the_work(self, tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+        victim = tmp_path / ("key.csv" if option == "--save-scores" else "key")
+        victim.write_bytes(b"a key")
+        with pytest.raises(SystemExit) as end:
+            main(["audit", str(tmp_path / "no such scores.npz"), "--format", "scores", option, str(victim)])
+        assert end.value.code == 2
+        assert "nothing is overwritten" in capsys.readouterr().err
+        assert victim.read_bytes() == b"a key"

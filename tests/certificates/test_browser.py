@@ -1,0 +1,144 @@
+"""The page in a real browser: nothing cut, nothing to scroll sideways, readable by everybody, two sheets of A4.
+
+Run by name with ``pytest -m browser``. Chromium is looked for as ``$RETICENT_CHROMIUM`` or on the path; with
+``RETICENT_SCREENSHOTS=FOLDER`` the pictures are kept there to look at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+import pytest
+
+from reticent.adversaries import WorstCase
+from reticent.auditing import Scores, audit
+from reticent.certificates.audit_page import render_audit
+from reticent.certificates.build import certify, public
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.curves import GaussianTradeOff
+from reticent.mechanisms import Gaussian
+
+CHROMIUM = os.environ.get("RETICENT_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium"),
+]
+FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+LONG = "W" * 150 + " <script>document.title='owned'</script>\u202e" + "\U0001f512" * 40
+TOO_WIDE = """() => [...document.querySelectorAll('body *')]
+  .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 0.5)
+  .filter(e => getComputedStyle(e).clipPath === 'none' && !e.closest('thead'))
+  .map(e => e.tagName + ': ' + e.textContent.slice(0, 60))"""
+
+TEXTS = """() => [...document.querySelectorAll('body *:not(title):not(desc)')]
+  .flatMap(e => [...e.childNodes].filter(n => n.nodeType === 3).map(n => n.textContent))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'reticent[browser]'")
+    with playwright.sync_playwright() as engine:
+        running = engine.chromium.launch(executable_path=CHROMIUM, args=FLAGS, chromium_sandbox=False)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def pages(certificate: Certificate) -> dict[str, str]:
+    declared = Declaration(subject=LONG, created="2026-11-22", issuer=LONG, purpose=LONG)
+    hostile = certify(Gaussian(0.7), declared, adversaries=(WorstCase(),))
+    rng = np.random.default_rng(1)
+    claims = {"mu 1": GaussianTradeOff(1.0), LONG: GaussianTradeOff(2.0)}
+    scores = Scores(rng.normal(1, 1, 300), rng.normal(0, 1, 300), {"attack": LONG, "seed": 1})
+    return {
+        "audit": render_audit(audit(scores, claims), claims, private=True),
+        "public": render_html(public(certificate)),
+        "complete": render_html(certificate),
+        "hostile": render_html(hostile),
+    }
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, str], tmp_path: Path) -> Iterator[Any]:
+    contexts = []
+
+    def open_page(name: str, width: int = 1280, scheme: str = "light") -> Any:
+        path = tmp_path / f"{name}.html"
+        path.write_text(pages[name])
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: seen.append(request.url))
+        page.goto(path.as_uri())
+        return page
+
+    seen: list[str] = []
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert all(url.startswith("file:") for url in seen), "the page asks for nothing from outside"
+
+
+def keep(page: Any, name: str) -> None:
+    if folder := os.environ.get("RETICENT_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("name", ["public", "complete", "hostile", "audit"])
+def test_nothing_is_wider_than_the_page(opened: Any, name: str, width: int, scheme: str) -> None:
+    page = opened(name, width, scheme)
+    keep(page, f"{name}-{width}-{scheme}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(TOO_WIDE) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", ["complete", "audit"])
+def test_axe_finds_nothing_serious(opened: Any, name: str, width: int, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python")
+    found = axe.Axe().run(opened(name, width, scheme)).response["violations"]
+    assert [v["id"] for v in found if v["impact"] in ("serious", "critical")] == []
+
+
+def test_it_prints_on_two_sheets_with_nothing_cut(opened: Any, tmp_path: Path) -> None:
+    reader = pytest.importorskip("pypdf", reason="needs pypdf: pip install 'reticent[browser]'")
+    page = opened("public")
+    path = Path(os.environ.get("RETICENT_SCREENSHOTS", tmp_path)) / "certificate.pdf"
+    page.pdf(path=path, prefer_css_page_size=True)
+    sheets = reader.PdfReader(path).pages
+    assert len(sheets) == 2
+    printed = normalize("NFKC", "".join("".join(sheet.extract_text() for sheet in sheets).split()))
+    words = " ".join(page.evaluate(TEXTS)).split()
+    assert len(words) > 800
+    assert [word for word in words if normalize("NFKC", word) not in printed] == []
+
+
+def test_hostile_text_stays_text(opened: Any) -> None:
+    page = opened("hostile")
+    assert page.title().startswith("Privacy certificate: WWW")
+    assert page.evaluate("document.scripts.length") == 0
+    assert "<U+202E>" in page.inner_text("h1")
+    assert "\u202e" not in page.inner_text("body")
+
+
+def test_the_language_and_the_pictures_are_named(opened: Any) -> None:
+    page = opened("public")
+    assert page.get_attribute("html", "lang") == "en"
+    assert page.evaluate("[...document.querySelectorAll('svg[role=img]')].every(s => s.querySelector('title, desc'))")

@@ -1,0 +1,166 @@
+"""The page: a pure function of its document, inert whoever wrote the names, and readable without a script."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from decimal import Decimal
+from html.parser import HTMLParser
+
+import pytest
+
+from reticent.adversaries import WorstCase, everybody
+from reticent.certificates.build import certify, public
+from reticent.certificates.page import embedded, first_difference, is_page, render_html
+from reticent.certificates.schema import Certificate, Declaration
+from reticent.certificates.sentences import _above
+from reticent.certificates.text import inert
+from reticent.certificates.words import GLOSSARY
+from reticent.errors import ArtifactError
+from reticent.mechanisms import Gaussian
+
+HOSTILE = "<script>alert(1)</script></title></template>\"'&{{ 7*7 }}"
+
+
+@pytest.fixture(scope="module")
+def page(certificate: Certificate) -> str:
+    return render_html(public(certificate))
+
+
+class Reader(HTMLParser):
+    """Tags and visible text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def test_under_which_of_two_records_nobody_wants_to_know_whether_this_record_was_used(page: str) -> None:
+    _, heading, rows = page.partition(">Which of two records was used? <span")
+    assert heading
+    assert "Wants to know which of two records was used." in rows
+    assert "Wants to know whether this record was used" not in rows
+
+
+def test_it_holds_the_document_and_renders_to_itself(certificate: Certificate, page: str) -> None:
+    document = embedded(page, "page")
+    assert document == public(certificate)
+    assert is_page(page)
+    assert first_difference(page, document) is None
+
+
+def test_a_page_with_one_changed_character_is_refused(page: str) -> None:
+    document = embedded(page, "page")
+    visible = [i for i, c in enumerate(page[: page.index("<template")]) if c.isalnum()]
+    for at in random.Random(3).sample(visible, 12):  # noqa: S311
+        changed = page[:at] + ("x" if page[at] != "x" else "y") + page[at + 1 :]
+        assert first_difference(changed, document) is not None
+    number = re.search(r"\d\d\.\d%", page)
+    assert number is not None
+    assert first_difference(page.replace(number.group(), "01.0%"), document) is not None
+    assert first_difference(page + "<p>Audited.</p>", document) is not None
+    assert first_difference(page[:-2], document) is not None
+
+
+def test_a_page_whose_document_was_changed_is_refused(page: str) -> None:
+    forged = page.replace("&quot;claim&quot;:&quot;bound&quot;", "&quot;claim&quot;:&quot;estimate&quot;", 1)
+    assert forged != page
+    assert first_difference(forged, embedded(forged, "page")) is not None
+
+
+@pytest.mark.parametrize("text", ["<html></html>", '<template id="certificate">{}', '<template id="certificate">' * 2])
+def test_a_page_without_one_document_is_one_line(text: str) -> None:
+    with pytest.raises(ArtifactError) as caught:
+        embedded(text, "page")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_hash_shown_is_that_of_the_file_named(certificate: Certificate) -> None:
+    for document, name in ((certificate, "certificate.json"), (public(certificate), "certificate.public.json")):
+        shown = re.search(r"SHA-256 of the file <code>(.*?)</code>: <code>(.*?)</code>", render_html(document))
+        assert shown is not None
+        assert shown.groups() == (name, hashlib.sha256(document.to_json().encode()).hexdigest())
+
+
+def test_hostile_text_is_inert_and_nothing_is_fetched() -> None:
+    declared = Declaration(subject=HOSTILE, created="2026-11-22", issuer=HOSTILE, purpose=HOSTILE)
+    document = certify(Gaussian(2.0), declared, adversaries=(WorstCase(),))
+    page = render_html(document)
+    reader = Reader(page)
+    assert {tag for tag, _ in reader.tags}.isdisjoint({"script", "link", "img", "iframe", "object", "base"})
+    for tag, attributes in reader.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")], tag
+    before = page[: page.index("<template")]
+    assert "{{ 7*7 }}" in before
+    assert [tag for tag, _ in reader.tags].count("template") == 1
+    assert embedded(page, "page") == document
+
+
+def test_it_names_every_attacker_and_every_reason(certificate: Certificate, page: str) -> None:
+    text = " ".join(" ".join(Reader(page).text).split())
+    assert certificate.headline in text
+    for name in (kind.title for kind in everybody().values()):
+        assert name in text
+    assert "rest on private data" in text
+    for theorem in public(certificate).theorems.values():
+        assert theorem.conditions in text
+    assert len(GLOSSARY) == 10
+    for pointer in ("EDPB Opinion 28/2024", "NIST SP 800-226", "GDPR Article 35"):
+        assert pointer in text
+    assert "errata" not in text
+
+
+def test_an_attacker_has_one_name_in_every_table_picture_and_note(certificate: Certificate, page: str) -> None:
+    names = {record.adversary for record in certificate.assessments}
+    heads = re.findall(r'<th scope="row">([^<]+)<', page)
+    legend = re.findall(r"</svg> ([^<]+)</li>", page)[:-1]
+    about = re.findall(r'<span class="small">\(([^)]+)\)</span></li>', page)
+    assert heads
+    assert legend
+    assert about
+    for found in (*heads, *legend, *about):
+        each = re.split("[,;] ", re.sub(r" \((add-remove|replace|zero-out)\)", "", found))
+        assert set(each) <= names | {"all attackers"}, found
+
+
+@pytest.mark.parametrize(
+    ("blind", "share", "shown"),
+    [
+        (0.9, 0.9, "90%"),
+        (0.9, 0.90000001, "90.000001%"),
+        (0.9, 0.900000011, "90.000002%"),
+        (0.9, 0.90000413, "90.0005%"),
+        (0.9, 0.9042, "90.5%"),
+        (1.0 - 0.07, 0.93000001, "93.000001%"),
+        (0.01, 0.010000001, "1.0000001%"),
+        (0.01, 0.0225, "2.3%"),
+        (0.999, 1.0, "100%"),
+    ],
+)
+def test_a_small_gain_over_the_blind_guess_is_shown_small_and_never_too_small(
+    blind: float, share: float, shown: str
+) -> None:
+    assert _above(blind, share) == shown
+    assert Decimal(shown.rstrip("%")) / 100 >= Decimal(repr(share))
+
+
+def test_private_numbers_are_marked(certificate: Certificate, page: str) -> None:
+    assert "Do not publish" not in page
+    assert "gradients were clipped" not in page
+    complete = render_html(certificate)
+    assert "Do not publish" in complete
+    assert "gradients were clipped" in complete
+
+
+def test_a_megabyte_is_shown_in_a_line() -> None:
+    assert len(inert("W" * 1_000_000)) < 400
+    assert inert("a\nb\x00\u2028\ud800") == "a<U+000A>b<U+0000><U+2028><U+D800>"

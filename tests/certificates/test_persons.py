@@ -1,0 +1,64 @@
+"""Sentences speak about a person where the stated records cover that person, and about a record elsewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from reticent.adversaries import WorstCase
+from reticent.certificates.build import certify
+from reticent.certificates.page import render_html
+from reticent.certificates.schema import Certificate, Declaration, content_hash
+from reticent.certificates.sentences import about, persons
+from reticent.certificates.verify import verify
+from reticent.mechanisms import DPSGD, Neighbouring
+
+DECLARED = Declaration(subject="an example", created="2026-01-01")
+
+
+def of(records: int | None) -> Certificate:
+    run = DPSGD(2.0, 0.2, 2, records_per_user=records)
+    return certify(run, DECLARED, adversaries=[WorstCase()], neighbouring=Neighbouring.ADD_REMOVE)
+
+
+def said(certificate: Certificate) -> str:
+    return certificate.headline + " ".join(record.sentence for record in certificate.assessments)
+
+
+def test_nothing_stated_is_about_a_record() -> None:
+    certificate = of(None)
+    assert "person" not in said(certificate)
+    assert "hether a given record was used" in certificate.headline
+    page = render_html(certificate)
+    assert "Nothing is stated about how many records a person contributed" in page
+    assert "Was this record used at all?" in page
+
+
+@pytest.mark.parametrize(("records", "words"), [(1, "person's record was used"), (3, "person's records were used")])
+def test_what_covers_a_person_says_so(records: int, words: str) -> None:
+    certificate = of(records)
+    assert words in certificate.headline
+    assert all(words in record.sentence for record in certificate.assessments)
+    page = render_html(certificate)
+    assert "one record." in page if records == 1 else "at most 3 records." in page
+    assert re.search(rf"contributed more than {records} record", page)
+
+
+def test_a_document_that_claims_more_records_is_rejected() -> None:
+    certificate = of(2)
+    assert verify(certificate).accepted
+    forged = json.loads(certificate.to_json())
+    forged["mechanism"]["records_per_user"] = 5
+    draft = Certificate.parse(forged)
+    assert not verify(draft.model_copy(update={"content_sha256": content_hash(draft)})).accepted
+
+
+def test_words_of_every_attacker() -> None:
+    assert about("everything but this record", 2) == "everything but this person's records"
+    assert about("whether this record is in the training data", 2) == (
+        "whether this person's records are in the training data"
+    )
+    assert persons({"kind": "ledger", "parts": [{"records_per_user": 2}, {"records_per_user": 2}]}) == 2
+    assert persons({"kind": "ledger", "parts": [{"records_per_user": 1}, {"kind": "gaussian"}]}) is None

@@ -1,0 +1,78 @@
+"""Passes over the data as steps: one conversion for every door, never too few.
+
+Theorems: RETICENT:shuffled-epochs.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.calibration import EpsilonAtDelta, NoiseMultiplier
+from reticent.calibration.solve import calibrate
+from reticent.dashboard.state import State, sampling_of
+from reticent.errors import ParameterError
+from reticent.interop.opacus import ReticentAccountant, get_noise_multiplier
+from reticent.mechanisms import DPSGD, Sampler
+from reticent.mechanisms.dpsgd import accountable
+from reticent.mechanisms.epochs import epochs_to_steps
+
+
+def test_three_epochs_of_75_batches_are_225_steps() -> None:
+    assert int(3 / (1 / 75)) == 224  # why dividing is not enough
+    assert epochs_to_steps(3, 1 / 75) == 225
+
+
+def test_steps_are_never_too_few_and_at_most_one_too_many() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        size = int(rng.integers(1, 10**6))
+        batch = int(rng.integers(1, size + 1))
+        epochs = Fraction(int(rng.integers(1, 400)), int(rng.integers(1, 9)))
+        exact = max(1, math.ceil(epochs * size / batch))
+        assert epochs_to_steps(float(epochs), batch / size) == exact
+
+
+@pytest.mark.parametrize("epochs", [0.0, -1.0, math.nan, math.inf, "3", 1e300])
+def test_bad_epochs_are_named(epochs) -> None:
+    with pytest.raises(ParameterError, match="epochs"):
+        epochs_to_steps(epochs, 0.01)
+
+
+def test_every_door_counts_a_step_that_was_begun() -> None:
+    wanted = 23  # 100 records in batches of 7 are 14.29 steps: 1.6 passes are 22.86
+    assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.6).steps == wanted
+    assert DPSGD.resolved({"batch_size": 7, "dataset_size": 100, "epochs": 1.6})["steps"] == wanted
+    assert sampling_of(State.of({"by": "data", "dataset_size": "100", "batch_size": "7", "epochs": "1.6"}))[1] == wanted
+    assert rt.dpsgd(noise_multiplier=1.0, batch_size=7, dataset_size=100, epochs=1.55).steps == 23  # 22.14
+
+
+def test_the_opacus_bridge_calibrates_the_steps_that_will_run() -> None:
+    bridge = get_noise_multiplier(target_epsilon=3.0, target_delta=1e-5, sample_rate=1 / 75, epochs=3)
+    steps = calibrate(DPSGD(1.0, 1 / 75, 225), NoiseMultiplier(), EpsilonAtDelta(3.0, 1e-5)).value
+    assert bridge == pytest.approx(steps, rel=1e-9, abs=0)
+
+
+def test_stated_batches_of_a_pass_are_what_a_pass_takes() -> None:
+    """455 records in batches of 64, the last one kept: ten passes are 80 steps, not 72, and count as ten releases."""
+    given = {"batch_size": 64, "dataset_size": 455, "epochs": 10, "sampler": Sampler.SHUFFLED, "batches_per_epoch": 8}
+    run = DPSGD(noise_multiplier=1.0, **DPSGD.resolved(given))
+    assert run.steps == 80
+    assert accountable(run).steps == 10
+
+
+def test_batches_that_opacus_adds_up_may_hold_a_record_more_than_once() -> None:
+    """k batches of rate q are no batch of rate kq: a record that two of them drew moves the sum twice."""
+    accountant = ReticentAccountant()
+    accountant.sampler = Sampler.POISSON
+    hook = accountant.get_optimizer_hook_fn(0.01)
+    hook(SimpleNamespace(noise_multiplier=1.0, max_grad_norm=1.0, accumulated_iterations=4, params=[]))
+    claimed = accountant.bracket().pessimistic
+    truth = rt.WorstCase().assess(DPSGD(1.0, 0.01, 1, records_per_user=4))
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0):
+        assert float(claimed.delta(epsilon)) >= float(truth.curve.delta(epsilon))

@@ -1,0 +1,77 @@
+"""Randomised response against the binomial laws that it comes down to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from reticent.accountants import compose
+from reticent.adversaries import WorstCase, assess
+from reticent.certificates.build import certify
+from reticent.certificates.schema import Declaration
+from reticent.certificates.verify import verify
+from reticent.errors import ParameterError
+from reticent.mechanisms import Gaussian, Ledger, Neighbouring, RandomisedResponse
+
+
+def binomial_delta(flip: float, releases: int, epsilon: float) -> float:
+    """The number of yes answers is sufficient: sum of (Q - e^epsilon P)_+ over it, nothing else."""
+    yes = np.arange(releases + 1)
+    present, absent = binom.pmf(yes, releases, 1.0 - flip), binom.pmf(yes, releases, flip)
+    return float(np.sum(np.maximum(present - np.exp(epsilon) * absent, 0.0)))
+
+
+@pytest.mark.parametrize("relation", list(Neighbouring))
+@pytest.mark.parametrize(("flip", "releases"), [(0.3, 1), (0.3, 2), (0.1, 5), (0.45, 40)])
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+def test_it_is_the_binomial_experiment(flip, releases, epsilon, relation) -> None:
+    bracket = compose(RandomisedResponse(flip, releases), relation)
+    truth = binomial_delta(flip, releases, epsilon)
+    lower, upper = float(bracket.optimistic.delta(epsilon)), float(bracket.pessimistic.delta(epsilon))
+    assert lower - 1e-14 <= truth <= upper + 1e-14
+    assert upper - lower < 1e-13
+    assert bracket.notes == ()
+
+
+@pytest.mark.parametrize("side", [-1e-3, 1e-3])
+@pytest.mark.parametrize(("flip", "releases"), [(0.3, 1), (0.3, 2), (0.1, 5)])
+def test_slopes_change_at_the_likelihood_ratios(flip, releases, side) -> None:
+    epsilon = (releases - 2.0 * (releases > 2)) * float(np.log((1.0 - flip) / flip)) + side
+    curve = compose(RandomisedResponse(flip, releases), Neighbouring.REPLACE).pessimistic
+    assert float(curve.delta(epsilon)) == pytest.approx(binomial_delta(flip, releases, epsilon), rel=1e-10, abs=1e-16)
+
+
+def test_it_composes_with_others_and_one_by_one() -> None:
+    split = Ledger((RandomisedResponse(0.3, 2), Gaussian(2.0), RandomisedResponse(0.3, 1)))
+    whole = Ledger((RandomisedResponse(0.3, 3), Gaussian(2.0)))
+    one, other = (compose(mechanism, Neighbouring.REPLACE) for mechanism in (split, whole))
+    for epsilon in (0.0, 0.7):
+        assert float(one.optimistic.delta(epsilon)) <= float(other.pessimistic.delta(epsilon)) + 1e-12
+        assert float(other.optimistic.delta(epsilon)) <= float(one.pessimistic.delta(epsilon)) + 1e-12
+
+
+def test_many_releases_are_composed_and_agree_with_the_binomial_law() -> None:
+    bracket = compose(RandomisedResponse(0.49, 1500), Neighbouring.REPLACE)
+    truth = binomial_delta(0.49, 1500, 0.5)
+    assert float(bracket.optimistic.delta(0.5)) <= truth <= float(bracket.pessimistic.delta(0.5))
+
+
+def test_the_ends_of_the_flip_probability() -> None:
+    assert float(compose(RandomisedResponse(0.5, 9), Neighbouring.REPLACE).pessimistic.delta(0.0)) == 0.0
+    assert float(compose(RandomisedResponse(0.0), Neighbouring.REPLACE).optimistic.delta(30.0)) == 1.0
+    with pytest.raises(ParameterError, match="flip_probability"):
+        RandomisedResponse(0.6)
+
+
+def test_it_stands_on_its_own_theorem_and_on_no_other_mechanism() -> None:
+    (found,) = assess(RandomisedResponse(0.3, 2), [WorstCase()])
+    assert "RETICENT:flipped-answer" in found.theorems
+    assert not any("Definition 2.3" in key for key in found.theorems)
+    assert found.notes == ()  # no noise is rounded, no batch is drawn
+
+
+def test_its_certificate_verifies() -> None:
+    document = certify(RandomisedResponse(0.3, 2), Declaration(subject="a survey", created="2026-01-01"))
+    assert verify(document).accepted
+    assert set(document.skipped) == {"attribute"}

@@ -1,0 +1,60 @@
+"""A theorem's key leads to its proof, its code and its tests, and all three are there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent.proofs.references import PAPERS, THEOREMS
+
+ROOT = Path(__file__).parents[2]
+each = pytest.mark.parametrize("theorem", THEOREMS.values(), ids=lambda theorem: theorem.key)
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#{1,3} (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in headings}
+
+
+def coded(where: str) -> Any:
+    """What ``module:name`` names."""
+    module, _, name = where.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = inspect.getattr_static(found, part)
+    return inspect.unwrap(found)
+
+
+@each
+def test_a_theorem_has_a_section_that_exists(theorem) -> None:
+    page, _, anchor = theorem.proof.partition("#")
+    assert anchor in anchors(ROOT / "docs" / page)
+    assert theorem.key.partition(":")[0] in PAPERS
+
+
+@each
+def test_the_code_exists_and_mentions_the_theorem(theorem) -> None:
+    source = inspect.getsource(coded(theorem.code))
+    assert re.search(rf"{re.escape(theorem.key)}(?![\w-])", source), theorem.code
+
+
+@each
+def test_the_tests_exist_and_use_the_code_or_name_the_theorem(theorem) -> None:
+    text = (ROOT / theorem.tests).read_text(encoding="utf-8")
+    name = theorem.code.partition(":")[2]
+    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)}
+    assert theorem.key in text or names & {name.split(".")[0], name.split(".")[-1]}, theorem.tests
+
+
+def test_keys_are_listed_once_and_say_a_sentence() -> None:
+    for theorem in THEOREMS.values():
+        assert theorem.says.endswith(".")
+        assert theorem.conditions.endswith(".")
+    assert len(THEOREMS) > 50

@@ -1,0 +1,218 @@
+"""What ledgers vouch for: only what the code saw, and never more than the form of the model ensures."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
+from reticent.mechanisms.sampling import Sampler
+from reticent.proofs import CONDITIONS, Status
+from reticent.records.run_ledger import PublicLedger, Randomness
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import PublicWatchedRun
+
+HEAD = GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, features="same")
+FIXED = GradientsRecord(kind=Gradients.FIXED, dimension=5, features="same", normalised=True)
+NETWORK = GradientsRecord(kind=Gradients.ANY, obstacle=Obstacle.NETWORK)
+
+
+def data(**changes: object) -> dict[str, object]:
+    found = {"name": "adult", "source": "UCI", "commitment": "0" * 64, "dataset_size": 100, "test_size": 0}
+    return {**found, "feature_shape": [5], "classes": 3, **changes}
+
+
+def run(**changes: object) -> PublicLedger:
+    document = {
+        "created": "2026-01-01T00:00:00+00:00",
+        "config": {"model": {"kind": "logistic"}},
+        "data": data(),
+        "sampler": "poisson",
+        "noise_multiplier": 1.0,
+        "max_grad_norm": 1.0,
+        "sample_rate": 0.1,
+        "expected_batch_size": 10.0,
+        "divisor": 10.0,
+        "steps": 4,
+        "planned_steps": 4,
+        "num_parameters": 15,
+        "parameters": [{"name": "1.weight", "shape": [3, 5]}],
+        "optimiser": "sgd",
+        "device": "cpu",
+        "randomness": "fresh",
+        "seeds": {"initialisation": 0, "split": None, "sampling": None, "noise": None},
+        "utility": {"test_accuracy": None, "test_loss": None},
+        "versions": {},
+        "warnings": [],
+    }
+    return PublicLedger.model_validate({**document, **changes})
+
+
+def watched(**changes: object) -> PublicWatchedRun:
+    document = {
+        "created": "2026-01-01T00:00:00+00:00",
+        "sampler": {"drawn": "poisson", "source": "seen", "name": "x", "sample_rate": 0.1},
+        "clipping": {"kind": "flat", "source": "seen", "smallest": 1.0, "largest": 1.0},
+        "segments": [{"noise_multiplier": 1.0, "steps": 3}],
+        "divisor": 10.0,
+        "num_parameters": 15,
+        "optimiser": ["DPOptimizer"],
+        "mixing_layers": [],
+        "randomness": "secure generator",
+        "device": "cpu",
+        "weights_sha256": None,
+        "versions": {},
+        "faults": [],
+    }
+    return PublicWatchedRun.model_validate({**document, **changes})
+
+
+class TestFormOfTheModel:
+    def test_old_ledgers_say_nothing_about_gradients(self) -> None:
+        old = run()
+        assert "gradients" not in old.model_dump(mode="json", by_alias=True)
+        assert "gradients" not in watched().model_dump(mode="json", by_alias=True)
+        assert not {"one-direction", "linear-head", "fixed-length", "same-features"} & set(old.vouches())
+
+    def test_a_head_is_no_single_direction(self) -> None:
+        found = run(gradients=HEAD).vouches()
+        assert found["linear-head"] is found["same-features"] is found["known-share"] is Status.CHECKED
+        assert not {"one-direction", "fixed-length", "one-direction-per-record", "independent-directions"} & set(found)
+
+    def test_normalised_gradients_have_a_fixed_length(self) -> None:
+        two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10, "data": data(classes=2)}
+        normalised = {"config": {"clipping": "normalise"}}
+        assert run(gradients=FIXED, **two, **normalised).vouches()["fixed-length"] is Status.CHECKED
+        one = GradientsRecord(kind=Gradients.ONE_DIRECTION, dimension=5, features="same")
+        found = run(gradients=one, **two).vouches()
+        assert found["one-direction"] is Status.CHECKED
+        assert "fixed-length" not in found
+        assert "independent-directions" not in found
+
+    def test_features_that_nobody_saw_are_not_vouched_for(self) -> None:
+        found = run(gradients=HEAD.model_copy(update={"features": "not-seen"})).vouches()
+        assert "linear-head" in found
+        assert "same-features" not in found
+
+    def test_a_network_has_no_form(self) -> None:
+        found = set(run(gradients=NETWORK).vouches())
+        assert not {"linear-head", "one-direction", "same-features", "known-share"} & found
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"kind": "fixed", "dimension": 5},
+            {"kind": "fixed", "dimension": 5, "normalised": True, "known_share": 0.1},
+            {"kind": "any"},
+            {"kind": "any", "obstacle": "bias", "dimension": 5},
+            {"kind": "linear-head", "obstacle": "bias", "dimension": 5},
+            {"kind": "linear-head"},
+            {"kind": "any", "obstacle": "bias", "known_share": 0.1},
+        ],
+    )
+    def test_contradictions_are_refused(self, wrong: dict[str, object]) -> None:
+        with pytest.raises(ValidationError):
+            GradientsRecord.model_validate(wrong)
+
+    def test_the_form_must_fit_the_parameters(self) -> None:
+        """A ledger that calls a network a head, or hides a bias, is no ledger."""
+        layers = [{"name": "a", "shape": [7, 5]}, {"name": "b", "shape": [3, 7]}]
+        with pytest.raises(ValidationError, match="must fit the parameters"):
+            run(gradients=HEAD, parameters=layers, num_parameters=56)
+        biased = [{"name": "w", "shape": [3, 5]}, {"name": "b", "shape": [3]}]
+        with pytest.raises(ValidationError, match="must fit the parameters"):
+            run(gradients=HEAD, parameters=biased, num_parameters=18)
+        share = HEAD.model_copy(update={"known_share": 0.1})
+        assert run(gradients=share, parameters=biased, num_parameters=18).gradients == share
+        normalised = {"config": {"clipping": "normalise"}}
+        with pytest.raises(ValidationError, match="must fit the parameters"):
+            run(gradients=FIXED, **normalised)  # three outputs
+        two = {"parameters": [{"name": "w", "shape": [2, 5]}], "num_parameters": 10}
+        with pytest.raises(ValidationError, match="needs two labels"):
+            run(gradients=FIXED, **two, **normalised)
+        with pytest.raises(ValidationError, match=r"must fit config\.clipping"):
+            run(gradients=FIXED, **two, data=data(classes=2))
+
+    def test_round_trip(self) -> None:
+        ledger = run(gradients=HEAD)
+        assert PublicLedger.model_validate_json(ledger.model_dump_json(by_alias=True)) == ledger
+
+
+class TestWhatRan:
+    def test_draws_clipping_noise_steps_and_start(self) -> None:
+        assert run().vouches() == dict.fromkeys(
+            ("poisson-draws", "clipped", "unpredictable-noise", "planned-steps", "public-divisor", "start-weights"),
+            Status.CHECKED,
+        )
+
+    @pytest.mark.parametrize(
+        ("changes", "gone"),
+        [
+            ({"randomness": Randomness.REPRODUCIBLE}, "unpredictable-noise"),
+            ({"sampler": Sampler.SHUFFLED}, "poisson-draws"),
+            ({"config": {"model": {"kind": "custom", "name": "a:B"}}}, "start-weights"),
+            ({"config": {"model": "a:B"}}, "start-weights"),
+            ({"config": {}}, "start-weights"),
+        ],
+    )
+    def test_what_did_not_hold_is_left_out(self, changes: dict[str, object], gone: str) -> None:
+        assert gone not in run(**changes).vouches()
+
+    def test_a_run_that_stopped_counts_as_it_was_planned(self) -> None:
+        stopped = run(planned_steps=9)
+        assert stopped.mechanism().steps == 9
+        assert stopped.equal_steps().steps == stopped.steps == 4
+        assert stopped.vouches()["planned-steps"] is Status.CHECKED
+
+    def test_steps_that_did_not_run_count_at_the_least_noise_and_the_largest_rate_of_the_plan(self) -> None:
+        schedule = [{"at": 6, "noise_factor": 0.5}, {"at": 8, "batch_size": 30, "noise_multiplier": None}]
+        stopped = run(planned_steps=9, config={"schedule": schedule})
+        done, left = stopped.mechanism().parts
+        assert (done.steps, done.noise_multiplier, done.sample_rate) == (4, stopped.noise_multiplier, 0.1)
+        assert (left.steps, left.noise_multiplier) == (5, 0.5 * stopped.noise_multiplier)
+        assert left.sample_rate == pytest.approx(30 / stopped.data.dataset_size, rel=1e-12, abs=0)
+
+    def test_what_is_stated_is_declared(self) -> None:
+        assert run(records_per_user=3).vouches()["records-per-person"] is Status.DECLARED
+        assert watched(records_per_user=3).vouches()["records-per-person"] is Status.DECLARED
+
+    def test_a_watched_loop(self) -> None:
+        found = watched(gradients=HEAD).vouches()
+        assert found["poisson-draws"] is found["unpredictable-noise"] is Status.CHECKED
+        assert found["linear-head"] is Status.CHECKED
+        assert found["clipped"] is found["same-features"] is Status.DECLARED  # what mixes records is not seen
+        assert not {"start-weights", "planned-steps", "hidden-draws"} & set(found)
+
+    def test_what_a_program_declares_is_declared(self) -> None:
+        sampler = {"drawn": "poisson", "source": "declared", "name": "declared", "sample_rate": 0.1}
+        clipping = {"kind": "flat", "source": "declared", "smallest": 1.0, "largest": 1.0}
+        found = watched(sampler=sampler, clipping=clipping, randomness="torch, default generator").vouches()
+        assert found["poisson-draws"] is found["clipped"] is Status.DECLARED
+        assert "unpredictable-noise" not in found
+
+    def test_other_batches_and_repeats_vouch_for_no_draws(self) -> None:
+        assert "poisson-draws" not in watched(faults=[Fault.OTHER_BATCHES]).vouches()
+        sampler = {"drawn": "shuffled", "source": "seen", "name": "x", "batch_size": 10, "times_per_epoch": 2}
+        assert "shuffled-draws" not in watched(sampler=sampler).vouches()
+        assert "shuffled-draws" in watched(sampler={**sampler, "times_per_epoch": 1}).vouches()
+
+    def test_a_void_run_vouches_for_nothing(self) -> None:
+        assert watched(gradients=HEAD, faults=[Fault.MIXES_RECORDS]).vouches() == {}
+
+    def test_every_key_is_a_condition(self) -> None:
+        for record in (None, HEAD, NETWORK):
+            assert set(run(gradients=record, records_per_user=2).vouches()) <= set(CONDITIONS)
+            assert set(watched(gradients=record, records_per_user=2).vouches()) <= set(CONDITIONS)
+
+
+def test_a_share_of_everything_is_refused() -> None:
+    with pytest.raises(ValidationError):
+        GradientsRecord(kind=Gradients.LINEAR_HEAD, dimension=5, known_share=1.0)
+
+
+def test_steps_that_were_begun_belong_to_the_plan_of_the_epochs() -> None:
+    from reticent.records.run_rules import _steps_of_epochs
+
+    assert not list(_steps_of_epochs(run(config={"epochs": 0.34, "batch_size": 10})))  # 3.4 of 10 steps are 4
+    assert list(_steps_of_epochs(run(config={"epochs": 0.44, "batch_size": 10})))
+    assert list(_steps_of_epochs(run(config={"epochs": -1.0})))

@@ -1,0 +1,163 @@
+"""Several views of each image: their mean gradient is clipped as one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from reticent.attacks.shadow import ShadowPlan, shadow_tasks
+from reticent.data import Dataset
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
+from reticent.training import Settings, fit, parse_config, train
+from reticent.training.augmentation import Augmentation
+from reticent.training.config_models import ConvNetConfig, LogisticConfig
+from reticent.training.models import build_model
+from reticent.training.randomness import SeededSource, Stream, SystemSource
+from reticent.training.recorder import AttributeHook
+
+SHAPE = (2, 8, 8)
+CONVNET = ConvNetConfig(kind="convnet", channels=(3, 4))
+
+
+@pytest.fixture
+def images() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(5)
+    return 3 * torch.randn((20, *SHAPE), generator=generator), torch.randint(3, (20,), generator=generator)
+
+
+def one_run(make_context, images, augmentation, *, hooks=(), config=CONVNET, physical=1024, clip=1.0, noise=0.0):
+    model = build_model(config, SHAPE, 3, seed=4)
+    settings = Settings(
+        noise_multiplier=noise,
+        max_grad_norm=clip,
+        sample_rate=0.5,
+        divisor=10.0,
+        steps=3,
+        physical_batch_size=physical,
+        augmentation=augmentation,
+    )
+    changes = {"train_features": images[0], "train_labels": images[1], "max_grad_norm": clip}
+    context = make_context(model, **changes, augmentation=augmentation)
+    sources = SeededSource(1, Stream.SAMPLING), SeededSource(1, Stream.NOISE)
+    record = fit(context, settings, lambda p: torch.optim.SGD(p, lr=0.3), *sources, hooks=hooks)
+    return torch.cat([p.detach().flatten() for p in model.parameters()]), record
+
+
+@pytest.mark.parametrize("config", [CONVNET, LogisticConfig(kind="logistic")])
+def test_equal_views_train_as_one(make_context, images, config):
+    alone, _ = one_run(make_context, images, None, config=config, noise=1.0)
+    five, record = one_run(make_context, images, Augmentation(5), config=config, noise=1.0)
+    assert five.numpy() == pytest.approx(alone.numpy(), rel=0, abs=2e-6)
+    assert max(record.clipped) <= max(record.batch_sizes) <= 20
+
+
+def views_one_by_one(augmentation, images, draws):
+    """Views by numpy, written from the description: mirror, reflect the border, cut out."""
+    crop, found = augmentation.crop, []
+    for image, mine in zip(images.numpy(), draws.numpy(), strict=True):
+        for mirror, down, right in mine:
+            view = image[..., ::-1] if augmentation.flips and mirror < 0.5 else image
+            view = np.pad(view, ((0, 0), (crop, crop), (crop, crop)), mode="reflect")
+            y, x = int(down * (2 * crop + 1)), int(right * (2 * crop + 1))
+            found.append(view[:, y : y + image.shape[1], x : x + image.shape[2]])
+    return np.array(found)
+
+
+def test_views_are_mirrored_and_moved(images):
+    for augmentation in (Augmentation(3, flips=True), Augmentation(4, crop=2), Augmentation(2, flips=True, crop=7)):
+        draws = augmentation.draw(SystemSource(), 20)
+        seen = augmentation.views(images[0], draws).numpy()
+        assert np.array_equal(seen, views_one_by_one(augmentation, images[0], draws))
+        assert len(np.unique(seen.reshape(len(seen), -1), axis=0)) > 20
+
+
+@pytest.mark.parametrize("physical", [1024, 8])
+def test_the_mean_gradient_of_a_record_is_clipped_as_one(make_context, recorder, images, physical):
+    """Brute force: every view by itself, mean per record, then clip, then sum; views drawn again from the same seed."""
+    augmentation = Augmentation(4, flips=True, crop=2)
+    model = build_model(CONVNET, SHAPE, 3, seed=4).double()
+    parameters = list(model.parameters())
+
+    def gradient(view, label):
+        loss = torch.nn.functional.cross_entropy(model(view[None].double()), label[None])
+        return torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters)])
+
+    clip = 0.5
+    one_run(make_context, images, augmentation, hooks=[recorder], physical=physical, clip=clip)
+    source, step, update = SeededSource(1, Stream.SAMPLING), recorder.steps[0], recorder.updates[0]
+    source.uniform(20)  # the first batch
+    draws = augmentation.draw(source, len(step.indices))
+    views = torch.from_numpy(views_one_by_one(augmentation, step.features, draws)).unflatten(0, (-1, 4))
+    means = [
+        torch.stack([gradient(view, label) for view in mine]).mean(dim=0)
+        for mine, label in zip(views, step.labels, strict=True)
+    ]
+    norms = torch.stack(means).norm(dim=1)
+    assert int((norms > clip).sum()) > 0
+    expected = sum(min(1.0, clip / float(n)) * g for g, n in zip(means, norms, strict=True)) / 10.0
+    assert update.gradient.numpy() == pytest.approx(expected.numpy(), rel=2e-4, abs=1e-6)
+    assert update.norms.numpy() == pytest.approx(norms.numpy(), rel=1e-4, abs=0)
+
+
+def test_one_record_moves_the_sum_by_at_most_the_clip_norm(make_context, recorder, images):
+    """With one record there is nothing to hide behind: the released sum is its contribution."""
+    one = images[0][:1] * 50, images[1][:1]
+    one_run(make_context, one, Augmentation(8, flips=True, crop=3), hooks=[recorder], clip=0.1)
+    lengths = [10.0 * float(update.gradient.norm()) for update in recorder.updates if len(update.norms)]
+    assert lengths
+    assert max(lengths) <= 0.1 * (1 + 1e-5)
+    assert max(lengths) > 0.09
+
+
+def test_an_empty_batch_is_noise_alone(make_context, images):
+    nobody = images[0][:1], images[1][:1]
+    _, record = one_run(make_context, nobody, Augmentation(3, flips=True), noise=1.0)
+    assert 0 in record.batch_sizes
+
+
+def config_of(**changes):
+    base = {"data": {"name": "own"}, "model": {"kind": "convnet"}, "noise_multiplier": 1.0, "batch_size": 5}
+    return parse_config(
+        base | {"steps": 3, "learning_rate": 0.1, "augmentation": {"times": 3, "flips": True}} | changes
+    )
+
+
+def data_of(images):
+    return Dataset("own", "test", images[0].numpy(), images[1].numpy(), 3, train=np.arange(15), test=np.arange(15, 20))
+
+
+def test_the_ledger_says_so_and_the_mechanism_is_the_same(tmp_path, images):
+    views = train(config_of(), tmp_path / "a", dataset=data_of(images)).ledger
+    plain = train(config_of(augmentation=None), tmp_path / "b", dataset=data_of(images)).ledger
+    assert any("3 views of each record (mirrored)" in note for note in views.data.notes)
+    assert not any("Augmentation" in note for note in plain.data.notes)
+    assert views.mechanism() == plain.mechanism()
+
+
+def test_a_run_with_views_resumes_to_the_same_weights(tmp_path, images):
+    def kill(done, planned):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    config = config_of(randomness="reproducible", steps=6)
+    whole = train(config, tmp_path / "whole", dataset=data_of(images))
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path / "x", kill, dataset=data_of(images), checkpoint=tmp_path / "c", checkpoint_every=2)
+    resumed = train(config, tmp_path / "x", dataset=data_of(images), checkpoint=tmp_path / "c", checkpoint_every=2)
+    assert all(torch.equal(a, resumed.weights()[name]) for name, a in whole.weights().items())
+
+
+def test_what_does_not_know_views_refuses_them(make_context, images, tmp_path):
+    augmentation = Augmentation(2, flips=True)
+    with pytest.raises(UnsupportedError, match="augmentation"):
+        one_run(make_context, images, augmentation, hooks=[AttributeHook(None)])
+    with pytest.raises(ArtifactError, match="augmentation: sensitive is recorded without it"):
+        config_of(sensitive={"group": "x"})
+    with pytest.raises(UnsupportedError, match="augmentation"):
+        shadow_tasks(ShadowPlan(config_of(), 16, 10, 0), "0" * 64, 3, SHAPE)
+    with pytest.raises(ParameterError, match="images"):
+        Augmentation(2).check(torch.zeros(3, 5))
+    settings = Settings(1.0, 1.0, 0.5, 1.0, 1, augmentation=augmentation)
+    with pytest.raises(ParameterError, match="augmentation"):
+        fit(make_context(torch.nn.Linear(5, 2)), settings, torch.optim.Adam, SystemSource(), SystemSource())

@@ -1,0 +1,305 @@
+"""Which kind of gradients a model has: what is recognised, and everything that must not be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from reticent.data import ColumnGroup, ColumnKind
+from reticent.errors import ParameterError
+from reticent.mechanisms.gradients import Gradients, Obstacle
+from reticent.training import train
+from reticent.training.factored import LinearModel
+from reticent.training.features import normalised
+from reticent.training.model_form import Head, gradients_record, head_of
+
+
+def frozen(*layers: nn.Module) -> list[nn.Module]:
+    for layer in layers:
+        for p in layer.parameters():
+            p.requires_grad_(False)
+    return list(layers)
+
+
+def plain_head(outputs: int = 3) -> nn.Linear:
+    return nn.Linear(4, outputs, bias=False)
+
+
+class Elsewhere(nn.Module):
+    """A model whose forward pass nobody can read off its layers."""
+
+    def __init__(self, *_: object) -> None:
+        super().__init__()
+        self.head = plain_head()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(x * self.head.weight.detach().sum())
+
+
+class Twice(nn.Module):
+    def __init__(self, *_: object) -> None:
+        super().__init__()
+        self.head = nn.Linear(4, 4, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.tanh(self.head(x)))
+
+
+class TestLayers:
+    @pytest.mark.parametrize(
+        ("model", "obstacle"),
+        [
+            (nn.Sequential(nn.Linear(4, 5), nn.Tanh(), nn.Linear(5, 2)), Obstacle.NETWORK),
+            (nn.Conv2d(1, 2, 3), Obstacle.NETWORK),
+            (nn.Sequential(nn.LayerNorm(4), plain_head()), Obstacle.NETWORK),
+            (nn.Sequential(*frozen(plain_head())), Obstacle.NETWORK),
+            (weight_norm(plain_head()), Obstacle.NETWORK),
+            (nn.Sequential(nn.Dropout(0.1), plain_head()), Obstacle.RANDOM_FEATURES),
+            (nn.Sequential(*frozen(nn.BatchNorm1d(4)), plain_head()), Obstacle.RANDOM_FEATURES),
+            (nn.Sequential(nn.RReLU(), plain_head()), Obstacle.RANDOM_FEATURES),
+            (nn.Sequential(nn.FractionalMaxPool2d(2, 3), nn.Flatten(), plain_head()), Obstacle.RANDOM_FEATURES),
+        ],
+    )
+    def test_what_is_in_the_way(self, model: nn.Module, obstacle: Obstacle) -> None:
+        assert head_of(model) is obstacle
+
+    def test_dropout_and_batch_statistics_that_are_off_are_not_in_the_way(self) -> None:
+        for layer in (nn.Dropout(0.1), *frozen(nn.BatchNorm1d(4))):
+            model = nn.Sequential(layer.eval(), plain_head())
+            form = head_of(model)
+            assert isinstance(form, Head)
+            assert not form.known  # not of the kinds whose modes cannot change
+        assert isinstance(head_of(nn.Sequential(nn.Dropout(0.0), plain_head())), Head)
+
+    def test_a_head_on_frozen_features(self) -> None:
+        backbone = frozen(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2))
+        form = head_of(nn.Sequential(nn.Sequential(*backbone, nn.ReLU()), nn.Flatten(), plain_head()))
+        assert isinstance(form, Head)
+        assert (form.known, form.last, form.first, form.bias) == (True, True, False, False)
+
+    def test_what_is_written_by_somebody_else_is_not_known(self) -> None:
+        exchanged = nn.Sequential(nn.Flatten(), plain_head())
+        exchanged[0].forward = lambda x: x + torch.rand_like(x)  # type: ignore[method-assign]
+        hooked = nn.Sequential(nn.Flatten(), plain_head())
+        hooked[0].register_forward_hook(lambda layer, given, out: out + torch.rand_like(out))
+        shared = nn.Linear(4, 4, bias=False)
+        inner = nn.Sequential(nn.Linear(4, 4, bias=False))
+        twice = nn.Sequential(shared, nn.Tanh(), shared), nn.Sequential(inner, nn.Tanh(), inner)
+        for model in (exchanged, hooked, Elsewhere(), *twice):
+            form = head_of(model)
+            assert isinstance(form, Head)
+            assert not form.known
+            record = gradients_record(form, same_features=True, hard_labels=True)
+            assert record.features == "not-seen"
+            assert record.kind is Gradients.LINEAR_HEAD
+
+    def test_a_frozen_bias_is_no_bias(self) -> None:
+        layer = nn.Linear(4, 3)
+        layer.bias.requires_grad_(False)
+        form = head_of(layer)
+        assert isinstance(form, Head)
+        assert not form.bias
+
+
+class TestKinds:
+    def test_a_bias_of_unknown_weight_has_no_kind(self) -> None:
+        form = head_of(nn.Linear(4, 2))
+        record = gradients_record(form, same_features=True, hard_labels=True)
+        assert (record.kind, record.obstacle, record.dimension) == (Gradients.ANY, Obstacle.BIAS, None)
+        record = gradients_record(form, same_features=True, hard_labels=True, least_squared_norm=9.0)
+        assert record.kind is Gradients.ONE_DIRECTION
+        assert 0.1 < record.known_share < 0.1001
+
+    def test_lengths_of_what_goes_into_a_backbone_say_nothing_about_the_bias(self) -> None:
+        model = nn.Sequential(*frozen(nn.Linear(4, 4)), nn.Linear(4, 2))
+        assert gradients_record(head_of(model), same_features=True, least_squared_norm=9.0).obstacle is Obstacle.BIAS
+
+    def test_a_loss_that_may_turn_the_gradient_round_is_a_head(self) -> None:
+        """A squared error pushes either way; only a likelihood with a hard label has one sign."""
+        record = gradients_record(head_of(plain_head(2)), same_features=True)
+        assert record.kind is Gradients.LINEAR_HEAD
+        behind = nn.Sequential(plain_head(2), nn.Tanh())
+        record = gradients_record(head_of(behind), same_features=True, hard_labels=True)
+        assert record.kind is Gradients.LINEAR_HEAD
+
+    def test_several_labels_are_a_head_even_if_normalised(self) -> None:
+        record = gradients_record(head_of(plain_head(3)), same_features=True, hard_labels=True, normalised=True)
+        assert (record.kind, record.normalised) == (Gradients.LINEAR_HEAD, True)
+        record = gradients_record(head_of(plain_head(2)), same_features=True, hard_labels=True, normalised=True)
+        assert record.kind is Gradients.FIXED
+
+    def test_a_bias_is_never_fixed(self) -> None:
+        """Everybody knows where it lies, so the direction is not hidden, however fixed the vector is."""
+        settings = {"same_features": True, "hard_labels": True, "normalised": True, "least_squared_norm": 1.0}
+        record = gradients_record(head_of(nn.Linear(4, 2)), **settings)
+        assert record.kind is Gradients.ONE_DIRECTION
+        assert record.known_share > 0.5
+
+
+def trained(make_config, tmp_path, name: str, dataset=None, **changes):
+    settings = {"steps": 1, "model": {"kind": "logistic", "bias": False}} | changes
+    return train(make_config(**settings), tmp_path / name, dataset=dataset).ledger
+
+
+class TestRuns:
+    def test_logistic_regression_without_a_bias(self, make_config, tmp_path) -> None:
+        ledger = trained(make_config, tmp_path, "a")
+        form = ledger.gradients
+        assert (form.kind, form.features, form.known_share) == (Gradients.ONE_DIRECTION, "same", 0.0)
+        assert form.dimension == 30 == ledger.num_parameters // 2
+        assert {"one-direction", "same-features", "start-weights"} <= set(ledger.vouches())
+        assert "fixed-length" not in ledger.vouches()
+
+    def test_normalised_it_is_fixed(self, make_config, tmp_path) -> None:
+        ledger = trained(make_config, tmp_path, "a", clipping="normalise")
+        assert ledger.gradients.kind is Gradients.FIXED
+        assert "fixed-length" in ledger.vouches()
+
+    def test_several_classes_networks_and_biases(self, make_config, tmp_path) -> None:
+        kinds = {
+            "digits": ({"data": {"name": "digits"}}, Gradients.LINEAR_HEAD, None),
+            "mlp": ({"model": {"kind": "mlp", "widths": [3]}}, Gradients.ANY, Obstacle.NETWORK),
+            "bias": ({"model": {"kind": "logistic"}}, Gradients.ANY, Obstacle.BIAS),
+        }
+        for name, (changes, kind, obstacle) in kinds.items():
+            form = trained(make_config, tmp_path, name, **changes).gradients
+            assert (form.kind, form.obstacle) == (kind, obstacle), name
+
+    def test_one_length_of_features_bounds_the_share_of_the_bias(self, make_config, tmp_path) -> None:
+        data = {"name": "breast-cancer", "normalise_features": 3.0}
+        form = trained(make_config, tmp_path, "a", data=data, model={"kind": "logistic"}).gradients
+        assert form.kind is Gradients.ONE_DIRECTION
+        assert form.known_share == pytest.approx(0.1, rel=1e-4, abs=0)
+        assert form.known_share > 0.1
+
+    def test_categories_bound_the_share_of_the_bias(self, make_config, tmp_path, dataset) -> None:
+        """Each category is a 1 in one column, so the features of a person have a least length."""
+        from reticent.training.model_form import _least_squared_norm
+
+        group = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
+        mine = replace(dataset, groups=(group, replace(group, name="town", columns=(2, 3))))
+        config = make_config(model={"kind": "logistic"})
+        assert _least_squared_norm(mine, config, encoded_here=True) == 2.0
+        assert _least_squared_norm(mine, config, encoded_here=False) == 0.0
+        features = make_config(data={"name": "adult", "features": {"kind": "random", "width": 4}})
+        assert _least_squared_norm(mine, features, encoded_here=True) == 0.0
+
+    def test_records_that_were_handed_over_are_not_vouched_for(self, make_config, tmp_path, dataset) -> None:
+        ledger = trained(make_config, tmp_path, "a", dataset=dataset, data={"name": "own"})
+        assert ledger.gradients.kind is Gradients.ONE_DIRECTION
+        assert ledger.gradients.features == "not-seen"
+        assert "same-features" not in ledger.vouches()
+
+    def test_a_table_that_nobody_read_vouches_for_nothing(self, make_config, tmp_path, dataset) -> None:
+        """Standardised by their own means, and a configuration that names a table all the same."""
+        table = {"file": "a.csv", "file_sha256": "0" * 64, "schema_sha256": "0" * 64}
+        rows = (dataset.features - dataset.features.mean(axis=0)).astype(np.float32)
+        group = ColumnGroup("job", ColumnKind.ONE_HOT, (0, 1), ("a", "b"), np.eye(2, dtype=np.float32))
+        mine = replace(dataset, features=rows, groups=(group,))
+        named = {"data": {"name": "own", "table": table}}
+        ledger = trained(make_config, tmp_path, "a", dataset=mine, **named)
+        assert "same-features" not in ledger.vouches()
+        biased = trained(make_config, tmp_path, "b", dataset=mine, model={"kind": "logistic"}, **named)
+        assert biased.gradients.obstacle is Obstacle.BIAS
+
+    def test_a_table_that_was_read_vouches_for_its_own_records(self, make_config, tmp_path) -> None:
+        from reticent.data.own import declared_columns, load_table
+        from reticent.training.own import SchemaHook
+
+        lines = [f"{x},{'no' if x < 20 else 'yes'}" for x in range(40)]
+        (tmp_path / "t.csv").write_text("\n".join(["age,answer", *lines]) + "\n")
+        (tmp_path / "s.yaml").write_text("age: {low: 0, high: 99}\nanswer: ['no', 'yes']\n")
+        table = load_table(tmp_path / "t.csv", "answer", declared_columns(tmp_path / "s.yaml"))
+        told = {"file": table.file, "file_sha256": table.file_sha256, "schema_sha256": table.schema_sha256}
+        moved = replace(table.dataset, features=table.dataset.features * np.float32(0.5))
+        for name, records, said, seen in (
+            ("a", table.dataset, told, "same"),
+            ("b", moved, told, "not-seen"),
+            ("c", table.dataset, told | {"schema_sha256": "0" * 64}, "not-seen"),
+        ):
+            config = make_config(
+                model={"kind": "logistic", "bias": False}, steps=1, batch_size=8, data={"name": "own", "table": said}
+            )
+            ledger = train(config, tmp_path / name, dataset=records, hooks=(SchemaHook(table),)).ledger
+            assert ledger.gradients.features == seen, name
+
+    def test_views_have_no_kind(self, make_config, tmp_path, dataset) -> None:
+        pictures = np.random.default_rng(0).normal(size=(80, 1, 4, 4)).astype(np.float32)
+        mine = replace(dataset, features=pictures)
+        views = {"augmentation": {"times": 2, "flips": True}, "data": {"name": "own"}}
+        form = trained(make_config, tmp_path, "a", dataset=mine, **views).gradients
+        assert (form.kind, form.obstacle) == (Gradients.ANY, Obstacle.VIEWS)
+
+    def test_a_model_of_ones_own(self, make_config, tmp_path, dataset) -> None:
+        mine = replace(dataset, features=dataset.features[:, :4].copy())
+        for model, kind, obstacle in (
+            ("Twice", Gradients.ANY, Obstacle.SHARED_FORM),
+            ("Elsewhere", Gradients.LINEAR_HEAD, None),
+        ):
+            name = f"{__name__}:{model}"
+            ledger = trained(make_config, tmp_path, model, dataset=mine, data={"name": "own"}, model=name)
+            assert (ledger.gradients.kind, ledger.gradients.obstacle) == (kind, obstacle)
+            assert not {"start-weights", "same-features", "one-direction"} & set(ledger.vouches())
+
+
+class TestOneLength:
+    def test_every_record_gets_it(self, dataset) -> None:
+        rows = dataset.features.copy()
+        rows[0] = 0.0
+        rows[1] *= 1e-38
+        rows[2] *= 1e30
+        found = normalised(replace(dataset, features=rows), 2.5)
+        lengths = np.linalg.norm(found.features.astype(float), axis=1)
+        assert lengths == pytest.approx(np.full(80, 2.5), rel=1e-6, abs=0)
+        assert found.features[0].tolist() == [2.5, 0.0, 0.0, 0.0, 0.0]
+        assert found.content_hash != dataset.content_hash
+        assert normalised(found, 2.5) is found
+
+    def test_one_record_changes_its_own_row_only(self, dataset) -> None:
+        rows = dataset.features.copy()
+        rows[7] += 1.0
+        before, after = normalised(dataset, 1.0), normalised(replace(dataset, features=rows), 1.0)
+        changed = np.abs(before.features - after.features).max(axis=1) > 1e-6
+        assert np.flatnonzero(changed).tolist() == [7]
+
+    def test_records_that_do_not_have_it_are_refused(self, make_config, tmp_path, dataset) -> None:
+        config = {"data": {"name": "own", "normalise_features": True}}
+        forged = replace(dataset, notes=normalised(dataset, 1.0).notes, features=dataset.features * np.float32(0.01))
+        for name, mine in (("none", dataset), ("forged", forged)):
+            with pytest.raises(ParameterError, match="one length"):
+                trained(make_config, tmp_path, name, dataset=mine, **config)
+
+    @pytest.mark.parametrize(("said", "meant"), [(True, 1.0), (False, None), (2, 2.0)])
+    def test_true_is_one(self, make_config, said, meant) -> None:
+        data = {"name": "breast-cancer", "normalise_features": said}
+        assert make_config(data=data).data.normalise_features == meant
+
+
+class TestWhatTheKindsClaim:
+    """The kinds, held against what the loop really adds up for one record, over weights of every size."""
+
+    @pytest.mark.parametrize("outputs", [2, 3])
+    @pytest.mark.parametrize("spread", [0.0, 1.0, 20.0])
+    def test_clipped_gradients_lie_along_the_features(self, outputs: int, spread: float) -> None:
+        layer = nn.Linear(4, outputs, bias=False)
+        draw = torch.Generator().manual_seed(int(spread))
+        with torch.no_grad():
+            layer.weight.copy_(spread * torch.randn(layer.weight.shape, generator=draw))
+        rows, labels = torch.randn(9, 4, generator=draw), torch.arange(9) % outputs
+        model = LinearModel.of(layer, rows)
+        assert model is not None
+        for row, label in zip(rows, labels, strict=True):
+            _, sums = model.clipped(row[None], label[None], 0.5)
+            added = sums[layer.weight].double()
+            unit = (row / row.norm()).double()
+            along = added @ unit
+            assert (added - torch.outer(along, unit)).abs().max() < 1e-6  # a vector times the features
+            assert float(along.norm()) <= 0.5 + 1e-6
+            if outputs == 2:  # and on one side, that of the label
+                assert float(along[label]) <= 0.0
+                assert float(along[1 - label]) == pytest.approx(-float(along[label]), rel=1e-4, abs=1e-6)

@@ -1,0 +1,161 @@
+"""A run is signed when it ends, so that a folder that was edited later does not pass."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import reticent as rt
+from reticent.certificates.schema import Certificate
+from reticent.cli import main
+from reticent.errors import ArtifactError
+from reticent.records.run_ledger import RunLedger
+from reticent.signing.keys import key_id, load_public_key, write_key_pair
+from reticent.signing.provenance import signature_of
+from reticent.training.rundir import check_files
+
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
+CONFIG = """
+data: {name: breast-cancer}
+model: {kind: logistic}
+noise_multiplier: 2.0
+batch_size: 64
+steps: 3
+learning_rate: 0.5
+"""
+
+
+def command(capsys, *words: object) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return int(stopped.value.code or 0), out + err
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("signed")
+    for name in ("key", "other"):
+        write_key_pair(folder / name, folder / f"{name}.pub")
+    (folder / "small.yaml").write_text(CONFIG)
+    for name, more in (("run", ["--sign", str(folder / "key")]), ("unsigned", [])):
+        with pytest.raises(SystemExit) as stopped:
+            main(["train", str(folder / "small.yaml"), "--out", str(folder / name), *more])
+        assert not stopped.value.code
+    return folder
+
+
+def reseal(run: Path) -> None:
+    """What a forger without the key can do: every checksum is that of the file again."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    for name in manifest["files"]:
+        content = (run / name).read_bytes()
+        manifest["files"][name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    (run / "manifest.json").write_text(json.dumps(manifest))
+
+
+def more_noise(run: Path) -> None:
+    document = json.loads((run / "ledger.json").read_text())
+    document["noise_multiplier"] = document["config"]["noise_multiplier"] = 20.0
+    (run / "ledger.json").write_text(RunLedger.model_validate(document).sealed().to_json())
+
+
+EDITS: dict[str, Callable[[Path], object]] = {
+    "the ledger": more_noise,
+    "the ledger, with its checksum": lambda run: (more_noise(run), reseal(run)),
+    "the weights": lambda run: (run / "weights.safetensors").write_bytes(b"x" * 384),
+    "the weights, with their checksum": lambda run: (
+        (run / "weights.safetensors").write_bytes(b"x" * 384),
+        reseal(run),
+    ),
+    "a file added": lambda run: (run / "note.txt").write_text("audited"),
+    "a link added": lambda run: (run / "note").symlink_to("/etc/hostname"),
+    "the signature, garbage": lambda run: (run / "provenance.dsse.json").write_text("{}"),
+    "the signature of another run": lambda run: (
+        more_noise(run),
+        reseal(run),
+        _sign_with(run, Ed25519PrivateKey.generate()),
+    ),
+}
+
+
+def _sign_with(run: Path, key: Ed25519PrivateKey) -> None:
+    from reticent.signing.envelope import RUN
+    from reticent.signing.provenance import SIGNATURE, sealed
+
+    (run / SIGNATURE).write_bytes(sealed((run / "manifest.json").read_bytes(), RUN, key))
+
+
+def test_a_signed_run_is_certified_and_says_who_signed_it(made: Path, tmp_path: Path, capsys) -> None:
+    code, said = command(capsys, "certify", made / "run", "--sign", made / "key", "--out", tmp_path / "c")
+    assert code == 0, said
+    shown = Certificate.load(tmp_path / "c" / "certificate.public.json")
+    assert shown.declared.run_signed_by == key_id(load_public_key(made / "key.pub"))
+    found = rt.verify(tmp_path / "c" / "certificate.public.json", key=made / "key.pub")
+    assert found.accepted
+    assert not [line for line in found.checked.reservations() if "Nobody signed the run" in line]
+    signers = ("--sign", made / "other", "--run-key", made / "key.pub")
+    assert command(capsys, "certify", made / "run", *signers, "--out", tmp_path / "d")[0] == 0
+
+
+def test_a_configuration_that_is_certified_is_signed_when_its_run_ends(made: Path, tmp_path: Path, capsys) -> None:
+    asked = ("certify", made / "small.yaml", "--sign", made / "key", "--out", tmp_path / "c")
+    assert command(capsys, *asked)[0] == 0
+    assert Certificate.load(tmp_path / "c" / "certificate.json").declared.run_signed_by is not None
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_folder_that_was_edited_is_not_signed(made: Path, tmp_path: Path, capsys, name: str) -> None:
+    shutil.copytree(made / "run", tmp_path / "run")
+    EDITS[name](tmp_path / "run")
+    code, said = command(capsys, "certify", tmp_path / "run", "--sign", made / "key", "--out", tmp_path / "c")
+    assert code == 2
+    assert said.count("\n") == 1
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_run_that_nobody_signed_must_be_as_it_was_recorded_and_the_verdict_says_so(
+    made: Path, tmp_path: Path, capsys
+) -> None:
+    code, _ = command(capsys, "certify", made / "unsigned", "--sign", made / "key", "--out", tmp_path / "c")
+    assert code == 0
+    found = rt.verify(tmp_path / "c" / "certificate.public.json", key=made / "key.pub")
+    assert found.accepted
+    assert [line for line in found.checked.reservations() if "Nobody signed the run" in line]
+    asked = ("--sign", made / "key", "--run-key", made / "key.pub", "--out", tmp_path / "d")
+    assert command(capsys, "certify", made / "unsigned", *asked)[0] == 2, "the signature was taken away, or never made"
+    shutil.copytree(made / "unsigned", tmp_path / "run")
+    (tmp_path / "run" / "weights.safetensors").write_bytes(b"x" * 384)
+    with pytest.raises(ArtifactError, match="weights"):
+        check_files(tmp_path / "run")
+
+
+def test_what_is_private_in_a_run_is_for_its_owner(made: Path) -> None:
+    assert (made / "run" / "ledger.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_watched_ledger_is_signed_when_its_loop_ends(tmp_path: Path, capsys) -> None:
+    from reticent.signing.keys import load_private_key
+
+    write_key_pair(tmp_path / "key", tmp_path / "key.pub")
+    with rt.watch(torch.nn.Linear(2, 2), sign=load_private_key(tmp_path / "key")) as seen:
+        seen.step(noise_multiplier=2.0)
+    seen.save(tmp_path / "ledger.json")
+    assert signature_of(tmp_path / "ledger.json").is_file()
+    asked = ("certify", tmp_path / "ledger.json", "--sign", tmp_path / "key", "--out")
+    assert command(capsys, *asked, tmp_path / "c")[0] == 0
+    shown = Certificate.load(tmp_path / "c" / "certificate.public.json")
+    assert shown.declared.run_signed_by == key_id(load_public_key(tmp_path / "key.pub"))
+    forged = seen.ledger.model_copy(update={"device": "cuda"}).sealed()
+    (tmp_path / "ledger.json").write_text(forged.to_json())
+    code, said = command(capsys, *asked, tmp_path / "d")
+    assert code == 2
+    assert "changed after it was signed" in " ".join(said.split())

@@ -1,0 +1,269 @@
+"""A run and its ledger: what is written is what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import reticent
+from reticent.errors import ArtifactError, NumericalError, ParameterError
+from reticent.mechanisms import DPSGD, Sampler
+from reticent.records.run_ledger import RunLedger, RunWarning
+from reticent.training import StopTraining, load_config, load_run, train
+
+
+def final(run) -> np.ndarray:
+    return torch.cat([t.reshape(-1) for t in run.weights().values()]).numpy()
+
+
+def test_ledger_tells_what_happened(make_config, dataset, recorder, tmp_path):
+    run = train(make_config(), tmp_path / "run", hooks=[recorder], dataset=dataset)
+    ledger = run.ledger
+    assert recorder.finished
+    assert ledger.steps == ledger.planned_steps == 15 == len(recorder.steps)
+    assert ledger.diagnostics.batch_sizes == tuple(len(s.indices) for s in recorder.steps)
+    assert len(set(ledger.diagnostics.batch_sizes)) > 3
+    assert ledger.diagnostics.clipped == tuple(int((u.norms > 1.0).sum()) for u in recorder.updates)
+    assert ledger.divisor == pytest.approx(12.0, rel=1e-12, abs=0)
+    assert ledger.sample_rate == pytest.approx(0.2, rel=1e-12, abs=0)
+    assert ledger.num_parameters == 5 * 4 + 4 + 4 * 2 + 2
+    assert ledger.data.dataset_size == 60
+    assert ledger.data.content_hash == dataset.content_hash
+    assert ledger.versions["torch"] == torch.__version__
+    assert ledger.versions["reticent"] == reticent.__version__
+    assert ledger.seeds.noise == ledger.seeds.sampling == 3
+    assert ledger.mechanism() == DPSGD(
+        noise_multiplier=1.0,
+        sample_rate=12 / 60,
+        steps=15,
+        max_grad_norm=1.0,
+        num_parameters=34,
+        batch_size=12,
+        dataset_size=60,
+        sampler=Sampler.POISSON,
+    )
+
+
+def test_the_configuration_comes_back(make_config, dataset, tmp_path):
+    config = make_config(trace={"every": 3, "masks": True}, sampler="fixed-size", momentum=0.5, divisor=7.0)
+    assert train(config, tmp_path / "run", dataset=dataset).config == config
+
+
+def test_accuracy_is_that_of_the_final_weights(make_config, dataset, tmp_path):
+    run = train(make_config(), tmp_path / "run", dataset=dataset)
+    model = run.model()
+    for indices, stated in (
+        (dataset.train, run.ledger.diagnostics.train_accuracy),
+        (dataset.test, run.ledger.utility.test_accuracy),
+    ):
+        guesses = model(torch.from_numpy(dataset.features[indices])).argmax(dim=1).numpy()
+        assert stated == pytest.approx(np.mean(guesses == dataset.labels[indices]), rel=1e-12, abs=0)
+
+
+def test_learns_without_noise(make_config, dataset, tmp_path):
+    config = make_config(noise_multiplier=0.0, steps=300, learning_rate=1.0)
+    run = train(config, tmp_path / "run", dataset=dataset)
+    assert run.ledger.diagnostics.train_accuracy > 0.95
+    assert RunWarning.NO_NOISE in run.ledger.warnings
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_does_not(make_config, dataset, tmp_path):
+    runs = [train(make_config(seed=seed), tmp_path / f"run{i}", dataset=dataset) for i, seed in enumerate((3, 3, 4))]
+    assert np.array_equal(final(runs[0]), final(runs[1]))
+    assert not np.array_equal(final(runs[0]), final(runs[2]))
+
+
+def test_fresh_randomness_is_never_the_same_and_leaves_no_seed(make_config, dataset, tmp_path):
+    runs = [train(make_config(randomness="fresh"), tmp_path / f"run{i}", dataset=dataset) for i in range(2)]
+    assert not np.array_equal(final(runs[0]), final(runs[1]))
+    assert runs[0].ledger.diagnostics.batch_sizes != runs[1].ledger.diagnostics.batch_sizes
+    assert runs[0].ledger.seeds.noise is None
+    assert runs[0].ledger.seeds.sampling is None
+    assert RunWarning.REPRODUCIBLE_NOISE not in runs[0].ledger.warnings
+
+
+class Meddler:
+    """Draws random numbers, runs the model and its gradients, and leaves it in another mode."""
+
+    def start(self, context) -> None:
+        self.context = context
+        torch.manual_seed(0)
+
+    def before_step(self, step) -> None:
+        torch.randn(7)
+        model = self.context.model.eval()
+        if len(step.labels):
+            loss = torch.nn.functional.cross_entropy(model(step.features), step.labels)
+            torch.autograd.grad(loss, list(model.parameters()))
+            loss = torch.nn.functional.cross_entropy(model(step.features), step.labels)
+            loss.backward()
+
+    def after_step(self, step, update) -> None:
+        torch.manual_seed(step.index)
+        update.gradient.zero_()
+
+    def finish(self) -> None:
+        torch.randn(3)
+
+
+def test_hooks_leave_training_bit_identical(make_config, dataset, tmp_path):
+    torch.manual_seed(99)
+    before = torch.get_rng_state()
+    alone = train(make_config(), tmp_path / "alone", dataset=dataset)
+    watched = train(make_config(), tmp_path / "watched", hooks=[Meddler()], dataset=dataset)
+    assert np.array_equal(final(alone), final(watched))
+    assert alone.ledger.diagnostics.batch_sizes == watched.ledger.diagnostics.batch_sizes
+    assert alone.ledger.diagnostics.clipped == watched.ledger.diagnostics.clipped
+    assert torch.equal(before, torch.get_rng_state())
+
+
+class StopAt:
+    def __init__(self, step: int) -> None:
+        self.step = step
+
+    def start(self, context) -> None:
+        pass
+
+    def before_step(self, step) -> None:
+        if step.index == self.step:
+            raise StopTraining
+
+    def after_step(self, step, update) -> None:
+        pass
+
+    def finish(self) -> None:
+        pass
+
+
+def test_a_hook_can_stop_a_run_and_the_plan_is_accounted(make_config, dataset, tmp_path):
+    run = train(make_config(), tmp_path / "run", hooks=[StopAt(4)], dataset=dataset)
+    assert run.ledger.steps == 4
+    assert run.ledger.planned_steps == 15
+    assert run.ledger.equal_steps().steps == 4
+    assert run.ledger.mechanism().steps == 15
+    assert RunWarning.STOPPED_EARLY in run.ledger.warnings
+    with pytest.raises(ParameterError, match="at least one step"):
+        train(make_config(), tmp_path / "none", hooks=[StopAt(0)], dataset=dataset)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("sampler", "sizes", "warning"),
+    [
+        ("fixed-size", {12}, RunWarning.FIXED_SIZE_NOT_POISSON),
+        ("shuffled", {12}, RunWarning.SHUFFLED_NOT_POISSON),
+    ],
+)
+def test_other_samplers_are_recorded_and_warned_of(make_config, dataset, tmp_path, sampler, sizes, warning):
+    run = train(make_config(sampler=sampler), tmp_path / "run", dataset=dataset)
+    assert set(run.ledger.diagnostics.batch_sizes) == sizes
+    assert run.ledger.mechanism().sampler is Sampler(sampler)
+    assert warning in run.ledger.warnings
+    assert all(w.text.endswith(".") for w in run.ledger.warnings)
+
+
+@pytest.mark.parametrize(
+    ("changes", "steps"),
+    [
+        ({"epochs": 2, "steps": None}, 10),
+        ({"epochs": 2, "steps": None, "sampler": "shuffled", "batch_size": 25}, 6),
+        ({"sample_rate": 0.3, "batch_size": None, "epochs": 3, "steps": None}, 10),
+    ],
+)
+def test_epochs_become_steps(make_config, dataset, tmp_path, changes, steps):
+    assert train(make_config(**changes), tmp_path / "run", dataset=dataset).ledger.steps == steps
+
+
+def test_the_size_is_public_only_where_it_was_used(make_config, dataset, tmp_path):
+    fixed = make_config(sample_rate=0.2, batch_size=None, divisor=10.0)
+    run = train(fixed, tmp_path / "run", dataset=dataset)
+    assert RunWarning.SIZE_TREATED_AS_PUBLIC not in run.ledger.warnings
+    assert run.ledger.divisor == 10.0
+    assert RunWarning.SIZE_TREATED_AS_PUBLIC in train(make_config(), tmp_path / "b", dataset=dataset).ledger.warnings
+
+
+def test_public_part_holds_no_diagnostics_and_no_secret_seed(make_config, dataset, tmp_path):
+    ledger = train(make_config(seed=918273), tmp_path / "run", dataset=dataset).ledger
+    text = json.dumps(ledger.public())
+    assert "918273" not in text
+    assert "diagnostics" not in text
+    assert "batch_sizes" not in text
+    assert "918273" in ledger.to_json()
+
+
+def test_ledger_round_trip_and_strictness(make_config, dataset, tmp_path):
+    ledger = train(make_config(), tmp_path / "run", dataset=dataset).ledger
+    assert RunLedger.from_json(ledger.to_json()) == ledger
+    document = json.loads(ledger.to_json())
+    for change, complaint in (
+        ({"steps": 14}, "one entry per step"),
+        ({"noise_multiplier": -1.0}, "noise_multiplier"),
+        ({"surprise": 1}, "unknown key 'surprise'"),
+        ({"schema": "reticent.ledger/2"}, "schema"),
+        ({"noise_multiplier": "1.0x"}, "noise_multiplier"),
+    ):
+        with pytest.raises(ArtifactError, match=complaint):
+            RunLedger.from_json(json.dumps(document | change))
+    with pytest.raises(ArtifactError, match="NaN is not allowed"):
+        RunLedger.from_json(ledger.to_json().replace('"divisor": 12.0', '"divisor": NaN'))
+    with pytest.raises(ArtifactError, match="a key is repeated"):
+        RunLedger.from_json(ledger.to_json().replace('"divisor": 12.0', '"divisor": 12.0, "divisor": 13.0'))
+
+
+def test_nothing_is_overwritten(make_config, dataset, tmp_path):
+    train(make_config(), tmp_path / "run", dataset=dataset)
+    before = (tmp_path / "run" / "ledger.json").read_bytes()
+    with pytest.raises(ArtifactError, match="already exists"):
+        train(make_config(seed=5), tmp_path / "run", dataset=dataset)
+    assert (tmp_path / "run" / "ledger.json").read_bytes() == before
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ArtifactError, match="already exists"):
+        train(make_config(), tmp_path / "empty", dataset=dataset)
+
+
+class Crash(StopAt):
+    def before_step(self, step) -> None:
+        if step.index == self.step:
+            raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_leaves_nothing(make_config, dataset, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(make_config(), tmp_path / "run", hooks=[Crash(3)], dataset=dataset)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_configuration_trains_in_seconds(tmp_path):
+    config = load_config(Path(__file__).parents[2] / "configs" / "demo.yaml")
+    run = train(config, tmp_path / "run")
+    assert run.ledger.utility.test_accuracy > 0.85
+    assert run.ledger.diagnostics.seconds < 60
+    assert load_run(tmp_path / "run").dataset().content_hash == run.ledger.data.content_hash
+
+
+def test_divergence_and_infinite_gradients_release_nothing(make_config, dataset, tmp_path):
+    wild = make_config(learning_rate=1e30, model={"kind": "mlp", "widths": [4, 4], "activation": "relu"})
+    with pytest.raises(NumericalError, match="not finite"):
+        train(wild, tmp_path / "run", dataset=dataset)
+    huge = replace(dataset, features=np.where(np.arange(80)[:, None] == 7, np.float32(3e38), dataset.features))
+    config = make_config(model={"kind": "logistic"}, sample_rate=1.0, batch_size=None)
+    with pytest.raises(NumericalError, match="cannot be clipped"):
+        train(config, tmp_path / "run", dataset=huge)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("RETICENT_DATA"), reason="RETICENT_DATA is not set")
+def test_adult_configuration_trains_in_minutes(tmp_path):
+    config = load_config(Path(__file__).parents[2] / "configs" / "adult.yaml")
+    run = train(config, tmp_path / "run")
+    assert run.ledger.data.dataset_size == 32_561
+    assert run.ledger.num_parameters == 108 * 128 + 128 + 128 * 2 + 2
+    assert run.ledger.utility.test_accuracy > 0.83
+    assert run.ledger.diagnostics.seconds < 240

@@ -1,0 +1,89 @@
+"""A sensitivity that a configuration asks for: recorded, kept with the run, and out of what is published."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from reticent.adversaries import Claim
+from reticent.adversaries.attribute import Scope
+from reticent.certificates.build import certify_run, public
+from reticent.errors import ArtifactError
+from reticent.training import parse_config, train
+from reticent.training.sensitive import SENSITIVITY, parse_sensitivity
+
+pytestmark = pytest.mark.usefixtures("quick_documents")
+
+BASE = {
+    "data": {"name": "breast-cancer"},
+    "model": {"kind": "logistic"},
+    "noise_multiplier": 4.0,
+    "max_grad_norm": 1.0,
+    "batch_size": 32,
+    "steps": 5,
+    "learning_rate": 0.5,
+    "randomness": "reproducible",
+    "seed": 3,
+}
+SENSITIVE = {"sensitive": {"group": "mean texture", "scope": "audit-set", "records": 20}}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(parse_config(BASE | SENSITIVE), tmp_path_factory.mktemp("runs") / "with")
+
+
+def test_the_record_lies_in_the_run_and_does_not_change_the_weights(run, tmp_path: Path) -> None:
+    plain = train(parse_config(BASE), tmp_path / "without")
+    assert plain.sensitivity() is None
+    for name, tensor in plain.weights().items():
+        assert torch.equal(tensor, run.weights()[name])
+    record = run.sensitivity()
+    assert record.steps == 5
+    assert record.scope is Scope.AUDIT_SET
+    assert 0.0 < record.squared_change <= 4.0 * 5
+
+
+def test_the_certificate_shows_it_inside_and_hides_it_outside(run) -> None:
+    certificate = certify_run(run.ledger, run.sensitivity())
+    (attribute,) = (a for a in certificate.assessments if a.adversary == "attribute")
+    assert attribute.do_not_publish
+    assert attribute.claim == Claim.ESTIMATE  # no budget was fixed beforehand
+    assert f"assessments[{certificate.assessments.index(attribute)}]" in certificate.do_not_publish
+    text = public(certificate).to_json()
+    assert "which of two values the field has" not in text
+    assert "attribute-affinity" not in text
+
+
+@pytest.mark.slow
+def test_a_budget_fixed_in_advance_stops_the_run(run, tmp_path: Path) -> None:
+    budget = 0.5 * run.sensitivity().mask_term
+    stopped = train(parse_config(BASE | {"sensitive": SENSITIVE["sensitive"] | {"budget": budget}}), tmp_path / "run")
+    assert 1 <= stopped.ledger.steps < 5
+    assert stopped.sensitivity().mask_term <= budget
+    (attribute,) = (
+        a for a in certify_run(stopped.ledger, stopped.sensitivity()).assessments if a.adversary == "attribute"
+    )
+    assert attribute.do_not_publish
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"schema": "reticent.sensitivity/1", "steps": -1}', '{"schema": "x"}']
+)
+def test_a_broken_record_is_one_clear_error(text: str) -> None:
+    with pytest.raises(ArtifactError, match=SENSITIVITY):
+        parse_sensitivity(text, SENSITIVITY)
+
+
+@pytest.mark.parametrize(("change", "word"), [({"records": None}, "records"), ({"scope": "whole-data"}, "records")])
+def test_contradictory_settings_are_refused(change: dict, word: str) -> None:
+    with pytest.raises(ArtifactError, match=word):
+        parse_config(BASE | {"sensitive": SENSITIVE["sensitive"] | change})
+
+
+def test_the_record_is_strict_json(run) -> None:
+    document = json.loads((run.path / SENSITIVITY).read_text())
+    assert document["schema"] == "reticent.sensitivity/1"

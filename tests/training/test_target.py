@@ -1,0 +1,71 @@
+"""A target becomes noise, and the run that follows keeps to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+
+from reticent import risk
+from reticent.accountants import compose
+from reticent.calibration import UnreachableError
+from reticent.mechanisms import Neighbouring
+from reticent.training import train
+
+TARGETS = [
+    ({"advantage": 0.15}, lambda curve: risk.advantage(curve) <= 0.15),
+    ({"bayes_security": 0.8}, lambda curve: risk.bayes_security(curve) >= 0.8),
+    ({"success": 0.6, "prior": 0.5}, lambda curve: risk.success(curve, 0.5) <= 0.6),
+    ({"tpr": 0.05, "fpr": 0.01}, lambda curve: risk.tpr_at_fpr(curve, 0.01) <= 0.05),
+    ({"epsilon": 2.0, "delta": 1e-5}, lambda curve: risk.epsilon_at_delta(curve, 1e-5) <= 2.0),
+    ({"reconstruction": 0.2, "baseline": 0.1}, lambda curve: risk.reconstruction_success(curve, 0.1) <= 0.2),
+]
+
+
+FIRST = {"advantage"}  # epsilon: test_epsilon_target_by_another_accountant
+
+
+@pytest.mark.parametrize(
+    ("target", "kept"),
+    [
+        pytest.param(t, kept, id=(name := next(iter(t))), marks=() if name in FIRST else pytest.mark.slow)
+        for t, kept in TARGETS
+    ],
+)
+def test_the_run_keeps_to_its_target_and_wastes_little(make_config, dataset, tmp_path, target, kept):
+    run = train(make_config(noise_multiplier=None, target=target), tmp_path / "run", dataset=dataset)
+    mechanism = run.ledger.mechanism()
+    assert kept(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic)
+    less = replace(mechanism, noise_multiplier=0.98 * mechanism.noise_multiplier)
+    assert not kept(compose(less, Neighbouring.ADD_REMOVE).optimistic)
+    assert run.config.target is not None
+
+
+def test_epsilon_target_by_another_accountant(make_config, dataset, tmp_path):
+    config = make_config(noise_multiplier=None, target={"epsilon": 2.0, "delta": 1e-5})
+    ledger = train(config, tmp_path / "run", dataset=dataset).ledger
+    step = dp_event.PoissonSampledDpEvent(ledger.sample_rate, dp_event.GaussianDpEvent(ledger.noise_multiplier))
+    accountant = PLDAccountant().compose(dp_event.SelfComposedDpEvent(step, ledger.steps))
+    assert accountant.get_epsilon(1e-5) == pytest.approx(2.0, rel=2e-3, abs=0)
+
+
+def test_sampler_and_relation_count(make_config, dataset, tmp_path):
+    noise = {}
+    for name, changes in {
+        "poisson": {},
+        "shuffled": {"sampler": "shuffled"},
+        "replace": {"target": {"advantage": 0.15, "neighbouring": "replace"}},
+    }.items():
+        config = make_config(**({"noise_multiplier": None, "target": {"advantage": 0.15}} | changes))
+        noise[name] = train(config, tmp_path / name, dataset=dataset).ledger.noise_multiplier
+    assert noise["shuffled"] > noise["poisson"]
+    assert noise["replace"] > 1.5 * noise["poisson"]
+
+
+def test_unreachable_target_says_so(make_config, dataset, tmp_path):
+    config = make_config(noise_multiplier=None, target={"advantage": 1e-9}, sampler="shuffled")
+    with pytest.raises(UnreachableError, match="out of reach"):
+        train(config, tmp_path / "run", dataset=dataset)
+    assert not (tmp_path / "run").exists()

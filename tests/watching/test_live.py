@@ -1,0 +1,361 @@
+"""The risk while a loop runs, a loop that stops at a risk, and steps that were planned and did not run."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+
+import pytest
+import torch
+
+import reticent as rt
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.proofs import Claim, Status
+from reticent.records.planned import charged
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import PublicWatchedRun, SamplerRecord, Segment, WatchedRun
+from reticent.watching import loggers
+from reticent.watching.live import LiveRisk, quick_advantage
+from tests.watching.loops import NOISE, RATE, network, private, run
+
+TARGET = 0.3
+
+
+def risk_of(mechanism) -> float:
+    return rt.assess(mechanism)[0].measure(rt.advantage).value
+
+
+@pytest.fixture(scope="module")
+def stopped():
+    """An Opacus loop of 600 steps that is told to stop at an advantage."""
+    lines: list[str] = []
+    parts = private()
+    with rt.watch(
+        *parts[:3], stop_at=f"advantage={TARGET}", log=loggers.printed(write=lines.append), log_every=5
+    ) as seen:
+        run(*parts, epochs=100)
+        pytest.fail("the loop goes on")
+    return seen, lines
+
+
+def test_a_loop_stops_before_the_step_that_would_exceed(stopped):
+    seen, _ = stopped
+    found = seen.ledger
+    assert risk_of(found) <= TARGET
+    assert risk_of(rt.DPSGD(NOISE, RATE, found.steps + 1)) > TARGET
+    assert found.weights_sha256 is not None
+    assert Fault.ENDED_EARLY not in found.faults
+    assert Fault.STOPPED_BEFORE_PLAN not in found.faults
+    assert seen.should_stop
+    assert found.vouches()["planned-steps"] is Status.CHECKED
+
+
+def test_what_was_logged_ends_with_the_certificate(stopped):
+    seen, lines = stopped
+    steps = seen.ledger.steps
+    assert lines[-1].startswith(f"step {steps}: advantage ")
+    assert lines[-1].endswith(f"stop: advantage={TARGET}")
+    assert [int(line.split()[1][:-1]) for line in lines] == [*range(5, steps, 5), *([steps])]
+    assert rt.certify(seen).verify().accepted
+
+
+def test_the_weights_are_those_of_the_last_step_that_counts(stopped):
+    seen, _ = stopped
+    kept = {name: value.clone() for name, value in seen._model.state_dict().items()}
+    from reticent.watching.models import fingerprint
+
+    assert fingerprint(seen._model) == seen.ledger.weights_sha256
+    assert kept.keys() == seen._model.state_dict().keys()
+
+
+@pytest.mark.filterwarnings("ignore")  # of Opacus about hooks
+def test_a_loop_that_asks_ends_by_itself():
+    model, optimizer, loader, criterion = private()
+    asked = []
+    with rt.watch(model, optimizer, loader, stop_at="advantage=0.2") as seen:
+        for _ in range(50):
+            for features, labels in loader:
+                optimizer.zero_grad()
+                criterion(model(features), labels).backward()
+                optimizer.step()
+                asked.append(seen.should_stop)
+                if seen.should_stop:
+                    break
+            if seen.should_stop:
+                break
+    assert asked == [False] * (len(asked) - 1) + [True]
+    assert seen.ledger.steps == len(asked)
+    assert risk_of(seen) <= 0.2 < risk_of(rt.DPSGD(NOISE, RATE, len(asked) + 1))
+
+
+@pytest.mark.parametrize("with_optimizer", [True, False])
+def test_a_loop_of_ones_own_stops_too(with_optimizer):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    taken = 0
+    with rt.watch(model, optimizer if with_optimizer else None, sampler="poisson", stop_at="epsilon=1@1e-5") as seen:
+        for _ in range(2000):
+            if with_optimizer:
+                for p in model.parameters():
+                    p.grad = torch.randn_like(p)
+                optimizer.step()
+            seen.step(noise_multiplier=2.0, sample_rate=0.1)
+            taken += 1
+    found = rt.assess(seen)[0].measure(rt.epsilon_at_delta, 1e-5).value
+    assert found <= 1.0
+    longer = rt.assess(rt.DPSGD(2.0, 0.1, seen.ledger.steps + 1))[0].measure(rt.epsilon_at_delta, 1e-5)
+    assert longer.value > 1.0
+    assert seen.ledger.steps == taken + (not with_optimizer)  # without an optimizer the last call itself ends it
+    assert Fault.UNRECORDED_STEPS not in seen.ledger.faults
+
+
+def test_a_target_that_one_step_exceeds_is_refused():
+    parts = private()
+    seen = rt.watch(*parts[:3], stop_at="advantage=0.001")
+    with pytest.raises(ParameterError, match="stop_at must be a risk that 1 step keeps to with this noise"), seen:
+        run(*parts, epochs=1)
+
+
+def test_less_noise_on_the_way_moves_the_stop():
+    noises = [2.0] * 10 + [0.8] * 1000
+    with rt.watch(network(), sampler="poisson", stop_at="advantage=0.3") as seen:
+        for noise in noises:
+            seen.step(noise_multiplier=noise, sample_rate=0.1)
+    found = seen.ledger
+    assert 10 < found.steps < 200
+    assert risk_of(found) <= 0.3
+    longer = rt.Ledger((rt.DPSGD(2.0, 0.1, 10), rt.DPSGD(0.8, 0.1, found.steps - 9)))
+    assert risk_of(longer) > 0.3
+    assert found.vouches()["planned-steps"] is Status.DECLARED  # who chose the noise may have looked
+
+
+def stated(steps: int, planned: int | None, **more) -> WatchedRun:
+    with rt.watch(network(), sampler="poisson", planned_steps=planned, **more) as seen:
+        for _ in range(steps):
+            seen.step(noise_multiplier=1.5, sample_rate=0.1)
+    return seen.ledger
+
+
+def test_a_stop_is_charged_at_the_planned_steps():
+    early = stated(30, 100)
+    assert (early.steps, early.mechanism().steps) == (30, 100)
+    assert Fault.STOPPED_BEFORE_PLAN in early.faults
+    assert risk_of(early) == pytest.approx(risk_of(stated(100, None)), rel=1e-12, abs=0)
+    assert early.vouches()["planned-steps"] is Status.DECLARED
+    certificate = rt.certify(early)
+    assert certificate.certificate.mechanism["steps"] == 100
+    assert certificate.verify().accepted
+    again = WatchedRun.from_json(early.to_json())
+    assert again == early
+
+
+def test_as_many_as_planned_cost_what_they_cost():
+    whole = stated(30, 30)
+    assert whole.mechanism().steps == 30
+    assert Fault.STOPPED_BEFORE_PLAN not in whole.faults
+    assert whole.vouches()["planned-steps"] is Status.DECLARED
+
+
+def test_more_than_planned_all_count_and_nobody_vouches():
+    more = stated(30, 20)
+    assert more.mechanism().steps == 30
+    assert Fault.MORE_THAN_PLANNED in more.faults
+    assert "planned-steps" not in more.vouches()
+
+
+def test_nothing_planned_is_left_out_of_the_file():
+    found = stated(3, None)
+    assert "planned" not in found.model_dump(mode="json", by_alias=True)
+    assert "planned-steps" not in found.vouches()
+
+
+def test_a_forged_plan_is_refused():
+    import json
+
+    document = json.loads(stated(30, 100).to_json())
+    document["planned"]["steps"] = 30
+    forged = WatchedRun.model_validate(document)
+    assert {where for where, _ in forged.contradictions()} == {"digest", "tally.planned_steps", "faults"}
+    del document["planned"]
+    document["faults"].remove("stopped-before-plan")
+    certificate = json.loads(rt.certify(stated(30, 100)).to_json())
+    certificate["ledger"] = document
+    from reticent.certificates.schema import Certificate, content_hash
+
+    draft = Certificate.parse(certificate)
+    assert not rt.verify(draft.model_copy(update={"content_sha256": content_hash(draft)})).accepted
+
+
+def draft(segments, planned, **sampler) -> PublicWatchedRun:
+    bare = stated(1, None)
+    record = SamplerRecord(**{"drawn": "poisson", "source": "seen", "name": "x", "sample_rate": 0.1, **sampler})
+    fields = {"segments": tuple(Segment(**one) for one in segments), "sampler": record}
+    fields["planned"] = {"steps": planned}
+    return PublicWatchedRun.model_validate({**bare.public(), **fields})
+
+
+def test_what_did_not_run_counts_as_the_worst_of_what_ran():
+    ran = [{"noise_multiplier": 3.0, "steps": 10}, {"noise_multiplier": 1.0, "steps": 10, "sample_rate": 0.2}]
+    for order in (ran, ran[::-1]):
+        *_, rest = charged(draft(order, 50))
+        assert (rest.steps, rest.noise_multiplier, rest.sample_rate) == (30, 1.0, 0.2)
+
+
+SHUFFLED = {"drawn": "shuffled", "sample_rate": None, "batches_per_epoch": 10, "times_per_epoch": 1}
+
+
+@pytest.mark.parametrize(
+    ("steps", "passes", "planned", "counted"),
+    [(15, 2, 20, 2), (15, 2, 21, 3), (15, 2, 100, 10), (15, 3, 20, 4), (20, 2, 21, 3), (20, 2, 20, 2)],
+)
+def test_passes_that_were_planned_count_whole(steps, passes, planned, counted):
+    ran = draft([{"noise_multiplier": 1.0, "steps": steps, "passes": passes}], planned, **SHUFFLED)
+    full = rt.DPSGD(1.0, 1.0, counted)
+    assert risk_of(ran) == pytest.approx(risk_of(full), rel=1e-9, abs=0)
+
+
+NOISES, RATES, STEPS = (0.4, 1.1, 8.0), (0.001, 0.05, 1.0), (1, 7, 300)
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), list(product(NOISES, RATES, STEPS)))
+def test_a_look_agrees_with_the_proof(noise, rate, steps):
+    one = rt.DPSGD(noise, rate, steps)
+    for release in (one, rt.Ledger((one, rt.DPSGD(1.3 * noise, rate, steps + 1)))):
+        value, claim = quick_advantage(release)
+        found = rt.assess(release)[0].measure(rt.advantage)
+        if claim is Claim.BOUND:
+            assert value >= found.lower * (1.0 - 1e-12)
+        elif release is one:
+            assert value == pytest.approx(found.value, rel=1e-3, abs=1e-6)
+        else:
+            assert found.value <= value * 1.001 + 1e-6  # the riskier of the two, all along
+
+
+@pytest.mark.parametrize("sampler", [rt.Sampler.FIXED_SIZE, rt.Sampler.SHUFFLED])
+def test_a_look_at_other_samplers(sampler):
+    for steps in (4, 400):
+        release = rt.DPSGD(2.0, 0.05, steps, sampler=sampler)
+        value, claim = quick_advantage(release)
+        exact = rt.assess(release)[0].measure(rt.advantage).value
+        assert value >= exact * (1.0 - 1e-6)
+        assert claim is Claim.BOUND
+        assert value == pytest.approx(exact, rel=1e-3 if steps > 4 else 1.0, abs=1e-9)
+
+
+def test_a_look_at_persons_and_at_many_parts_is_no_less_than_the_proof():
+    person = rt.DPSGD(4.0, 0.05, 30, records_per_user=2)
+    parts = tuple(rt.DPSGD(2.0 + 0.1 * i, 0.05, 30) for i in range(6))
+    for release in (person, rt.Ledger(parts)):
+        assert quick_advantage(release)[0] >= risk_of(release) - 1e-9
+
+
+def test_a_look_without_noise_and_with_a_fault():
+    assert quick_advantage(rt.DPSGD(0.0, 0.5, 4))[0] == pytest.approx(1 - 0.5**4, rel=1e-12, abs=0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))
+    with rt.watch(model, sampler="poisson") as seen:
+        seen.step(noise_multiplier=4.0, sample_rate=1.0)
+        assert seen.risk().advantage == 1.0
+
+
+def test_a_look_takes_milliseconds_and_is_kept():
+    with rt.watch(network(), sampler="poisson", planned_steps=4000) as seen:
+        seen.step(noise_multiplier=1.1, sample_rate=0.01)
+        seen.risk()
+        spent = []
+        for _ in range(40):
+            seen.step(noise_multiplier=1.1, sample_rate=0.01)
+            begun = time.process_time()
+            first = seen.risk()
+            spent.append(time.process_time() - begun)
+            assert seen.risk() == first
+    assert sorted(spent)[20] < 0.05
+
+
+def test_a_look_says_what_it_knows():
+    with rt.watch(network(), sampler="poisson", planned_steps=400) as seen:
+        with pytest.raises(ParameterError, match="noisy steps must be at least one"):
+            seen.risk()
+        for _ in range(100):
+            seen.step(noise_multiplier=1.5, sample_rate=0.1)
+        found = seen.risk()
+    assert isinstance(found, LiveRisk)
+    assert found.planned_advantage == pytest.approx(risk_of(seen), rel=1e-6, abs=0)
+    assert found.advantage == pytest.approx(risk_of(rt.DPSGD(1.5, 0.1, 100)), rel=1e-6, abs=0)
+    assert str(found).startswith("step 100: advantage at most 0.")
+    assert str(found).endswith("at the planned 400 steps")
+    assert found.guess == pytest.approx(0.5 + found.advantage / 2, rel=1e-12, abs=0)
+    names = {"privacy/advantage", "privacy/steps", "privacy/planned_advantage", "privacy/planned_steps"}
+    assert found.metrics().keys() == names
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({"stop_at": "advantge=0.1"}, "stop_at must be one of .*did you mean advantage=0.1"),
+        ({"stop_at": "advantage=2"}, "stop_at"),
+        ({"stop_at": "epsilon=1"}, "stop_at must be told where it is read"),
+        ({"stop_at": ""}, "stop_at"),
+        ({"planned_steps": 0}, "planned_steps"),
+        ({"planned_steps": 2.5}, "planned_steps"),
+        ({"planned_steps": 10**9}, "planned_steps must be at most"),
+        ({"log": "wandb"}, "log must be a function of the risk"),
+        ({"log": [print, 3]}, "log must be a function of the risk"),
+        ({"log_every": 0}, "log_every"),
+        ({"unit": "clinet"}, "unit must be one of record, client .did you mean client"),
+        ({"unit": "client", "records_per_user": 3}, "left out with unit client"),
+    ],
+)
+def test_mistakes_in_every_option(options, wanted):
+    with pytest.raises(ParameterError, match=wanted):
+        rt.watch(network(), **options)
+
+
+class Writer:
+    """Stands for TensorBoard, Weights & Biases and MLflow."""
+
+    def __init__(self):
+        self.seen: list[tuple] = []
+
+    def add_scalar(self, name, value, step):
+        self.seen.append((name, value, step))
+
+    def log(self, metrics, *, commit):
+        assert commit is False
+        self.seen += [(name, value, None) for name, value in metrics.items()]
+
+    def log_metrics(self, metrics, *, step):
+        self.seen += [(name, value, step) for name, value in metrics.items()]
+
+
+@pytest.mark.parametrize("make", [loggers.tensorboard, loggers.wandb, loggers.mlflow])
+def test_loggers_get_the_risk_now_and_then_and_at_the_end(make):
+    writer = Writer()
+    with rt.watch(network(), sampler="poisson", log=make(writer), log_every=4) as seen:
+        for _ in range(10):
+            seen.step(noise_multiplier=1.1, sample_rate=0.1)
+    steps = [value for name, value, _ in writer.seen if name == "privacy/steps"]
+    assert steps == [4.0, 8.0, 10.0]
+    last = [value for name, value, _ in writer.seen if name == "privacy/advantage"][-1]
+    assert last == pytest.approx(risk_of(seen), rel=1e-3, abs=0)
+
+
+@pytest.mark.parametrize("make", [loggers.tensorboard, loggers.wandb, loggers.mlflow])
+def test_a_logger_that_cannot_log_is_named(make):
+    with pytest.raises(UnsupportedError, match="has no"):
+        make(object())
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_a_library_that_is_missing_says_what_to_install(name, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, name, None)
+    with pytest.raises(UnsupportedError, match=f"pip install {name}"):
+        getattr(loggers, name)()
+
+
+def test_the_risk_is_printed_with_the_loss():
+    lines: list[str] = []
+    with rt.watch(network(), sampler="poisson", log=loggers.printed(lambda: 0.25, lines.append)) as seen:
+        seen.step(noise_multiplier=1.1, sample_rate=0.1)
+    (line,) = lines
+    assert line.startswith("step 1: advantage at most 0.0")
+    assert line.endswith("; loss 0.25")

@@ -1,0 +1,309 @@
+"""Small facts that a loop's ledger stands on, each of which a planted bug once survived."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from opacus.utils.batch_memory_manager import BatchMemoryManager
+from torch.utils.data import ConcatDataset, DataLoader, Subset
+
+import reticent as rt
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import SamplerRecord, Segment, Source, WatchedRun
+from reticent.watching import optimisers, weights
+from reticent.watching.repeats import copies
+from reticent.watching.seeds import Seeds, guessable
+from reticent.watching.steps import SeenStep, Steps
+from tests.watching.loops import BATCH, NOISE, network, private, records, run
+
+
+@pytest.mark.filterwarnings("ignore:Full backward hook")
+def test_pieces_of_a_step_count_with_the_largest_clip_norm():
+    """The first piece is clipped to 2, the second to 1, and the noise is scaled to 1: half of the multiplier."""
+    model, optimizer, loader, criterion = private(DataLoader(records(), batch_size=60), poisson_sampling=False)
+    own = optimizer.clip_and_accumulate
+    pieces = []
+
+    with (
+        rt.watch(model, optimizer, loader) as seen,
+        BatchMemoryManager(data_loader=loader, max_physical_batch_size=30, optimizer=optimizer) as small,
+    ):
+        for index, (features, labels) in enumerate(small):
+            optimizer.max_grad_norm = 2.0 if index == 0 else 1.0
+            pieces.append(len(labels))
+            optimizer.zero_grad()
+            criterion(model(features), labels).backward()
+            optimizer.step()
+    assert pieces == [30, 30]
+    assert own is not None
+    assert [s.noise_multiplier for s in seen.ledger.segments] == [NOISE / 2.0]
+    assert Fault.CLIP_AND_NOISE_DIFFER in seen.ledger.faults
+    assert seen.ledger.clipping.largest == 2.0
+
+
+def step(noise, rate=None, norm=1.0):
+    return SeenStep(noise, norm, None, rate, None, None, 1, None)
+
+
+@pytest.mark.parametrize("count", [1025, 1500, 5000])
+def test_very_many_levels_of_noise_are_rounded_down(count):
+    steps, levels = Steps(), [1.0 + index / count for index in range(count)]
+    for noise in np.random.default_rng(0).permutation(levels):
+        steps.add(step(float(noise)))
+    found = steps.segments(None)
+    assert len(found) <= 1024
+    assert sum(s.steps for s in found) == count
+    stated = sorted(s.noise_multiplier for s in found for _ in range(s.steps))
+    assert all(low <= real for low, real in zip(stated, levels, strict=True))
+    assert sum(s**-2 for s in stated) <= 1.02 * sum(s**-2 for s in levels)
+
+
+@pytest.mark.parametrize("size", [20, 64, 1000])
+@pytest.mark.parametrize("nominal", [0.6, 1.1])
+def test_gradient_and_count_of_adaptive_clipping_are_one_release(size, nominal):
+    """ANDREW2021, Theorem 1: the count has noise size / 20, and a record moves it by a half."""
+    adjusted = 2.0 * nominal
+    both = (adjusted**-2 + (2.0 * size / 20.0) ** -2) ** -0.5
+    found = optimisers._noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=nominal), size)
+    assert found == pytest.approx(both, rel=1e-12, abs=0)
+    assert found < adjusted
+    assert (
+        optimisers._noise(SimpleNamespace(_adjusted_noise_multiplier=adjusted, noise_multiplier=nominal), None) == 0.0
+    )
+
+
+def test_weights_overwritten_after_the_last_step():
+    made = private()
+    with rt.watch(*made[:3]) as seen:
+        run(*made)
+        with torch.no_grad():
+            next(made[0].parameters()).add_(1.0)
+    assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+
+
+def test_a_stated_rate_counts_only_with_poisson():
+    with rt.watch(network()) as seen:
+        for _ in range(3):
+            seen.step(noise_multiplier=2.0, sample_rate=0.1)
+    assert [s.sample_rate for s in seen.ledger.segments] == [None]
+    model = network()
+    loader = DataLoader(records(), batch_size=BATCH, shuffle=True)
+    with rt.watch(model, None, loader) as shuffled:
+        for _ in loader:
+            shuffled.step(noise_multiplier=2.0, sample_rate=0.1)
+    assert [s.sample_rate for s in shuffled.ledger.segments] == [None]
+    assert WatchedRun.from_json(shuffled.to_json()) == shuffled.ledger
+
+
+def test_rates_below_that_of_the_record_are_kept_for_each_segment():
+    steps = Steps()
+    steps.add(step(1.0, 0.1))
+    steps.add(step(1.0, 0.2))
+    assert [s.sample_rate for s in steps.segments(0.2)] == [0.1, None]
+    assert steps.rates == {0.1, 0.2}
+
+
+def test_clip_norms_are_remembered_from_the_least_to_the_largest():
+    steps = Steps()
+    for norm in (2.0, 0.5, 1.0):
+        steps.add(step(1.0, norm=norm))
+    assert steps.clip_norms == (0.5, 2.0)
+
+
+def test_seeds_that_can_be_guessed():
+    assert [guessable(s) for s in (0, 2**32 - 1, torch.Generator().initial_seed(), 2**32, 2**53)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_a_seed_that_changes_while_it_is_watched_was_set():
+    generator = torch.Generator()
+    generator.manual_seed(2**60 + 11)
+    seeds = Seeds([generator])
+    assert not seeds.public()
+    generator.manual_seed(2**61 + 12)
+    assert seeds.public()
+    seeds.go_on()
+    assert not seeds.public()
+
+
+def test_a_generator_that_goes_back_is_seen_at_any_offset():
+    """Found by the fuzzer: after another number of draws the state is a new one, and the noise is the old one."""
+    generator = torch.Generator()
+    generator.manual_seed(2**60 + 11)
+    first = Seeds([generator])
+    torch.randn(7, generator=generator)
+    state = generator.get_state()
+    for _ in range(5):
+        assert not first.repeated()
+        torch.randn(700, generator=generator)
+    generator.set_state(state)
+    torch.randn(3, generator=generator)
+    assert Seeds([generator]).repeated()
+    generator.manual_seed(2**61 + 12)
+    assert not first.repeated()
+
+
+def test_a_generator_that_went_back_before_the_next_watch_began():
+    generator = torch.Generator()
+    generator.manual_seed(2**58 + 17)
+    first = Seeds([generator])
+    first.arrive()
+    state = generator.get_state()
+    for _ in range(3):
+        assert not first.repeated()
+        torch.randn(5000, generator=generator)
+    generator.set_state(state)
+    second = Seeds([generator])
+    second.arrive()
+    torch.randn(1300, generator=generator)
+    assert second.repeated()
+    generator.manual_seed(2**57 + 19)
+    assert not second.repeated()
+
+
+def test_two_uses_of_a_generator_tell_each_other():
+    """Found by the fuzzer: the draws went back, and the noise began at a place where none had begun."""
+    generator = torch.Generator()
+    generator.manual_seed(2**59 + 13)
+    noise, draws = Seeds([generator]), Seeds([generator], use="draws")
+    torch.rand(60, generator=generator)
+    state = generator.get_state()
+    for _ in range(3):
+        torch.rand(60, generator=generator)
+        assert not draws.repeated()
+        assert not noise.repeated()  # at the same place, by another use
+    generator.set_state(state)
+    torch.rand(30, generator=generator)
+    assert noise.repeated()
+
+
+def test_torch_seed_is_put_back():
+    own = torch.seed
+    made = private()
+    with rt.watch(*made[:3]):
+        run(*made, epochs=1)
+    assert torch.seed is torch.random.seed is own
+    assert torch.Tensor.backward.__module__.startswith("torch")
+    assert torch.optim.lr_scheduler.ReduceLROnPlateau.step.__module__.startswith("torch")
+    assert not made[1].original_optimizer._optimizer_step_pre_hooks
+    assert not made[1].original_optimizer._optimizer_step_post_hooks
+
+
+def test_windows_on_a_large_tensor_hit_each_row_and_move_on():
+    layer = torch.nn.Linear(300, 400)
+    watched = weights.Weights(layer)
+    for row in (0, 7, 399):
+        layer.weight.data[row] += 1.0
+        assert watched.written()
+        watched.keep()
+        assert not watched.written()
+    missed = 0
+    for _ in range(weights._stride(layer.weight) + 1):
+        layer.weight.data[5, 5] += 1.0
+        missed += not watched.written()
+        watched.keep()
+    assert missed <= weights._stride(layer.weight)  # in one turn or another every value is looked at
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.float16])
+def test_weights_of_any_type_are_compared(dtype):
+    layer = torch.nn.Linear(3, 2).to(dtype)
+    watched = weights.Weights(layer)
+    assert not watched.written()
+    layer.bias.data[1] += 1.0
+    assert watched.written()
+
+
+def test_a_parameter_that_is_not_contiguous_is_compared():
+    layer = torch.nn.Linear(3, 2)
+    layer.weight = torch.nn.Parameter(torch.randn(3, 2).t())
+    watched = weights.Weights(layer)
+    layer.weight.data[0, 2] += 1.0
+    assert watched.written()
+
+
+def test_another_object_on_the_same_memory_is_a_write():
+    layer = torch.nn.Linear(3, 2)
+    watched = weights.Weights(layer)
+    layer.weight = torch.nn.Parameter(layer.weight.data)
+    assert watched.written()
+
+
+def test_buffers_are_compared_whole_and_counters_are_not():
+    model = torch.nn.BatchNorm1d(4)
+    watched = weights.Buffers(model)
+    model.num_batches_tracked += 1
+    assert not watched.learnt()
+    model.running_mean[2] += 1e-3
+    assert watched.learnt()
+
+
+def test_copies_of_a_record_are_counted_through_layers():
+    data, other = records(), records(1)
+    assert copies(data) == 1
+    assert copies(Subset(data, [3, 3, 3, 1])) == 3
+    assert copies(ConcatDataset([data, other])) == 1
+    assert copies(ConcatDataset([data, other, data])) == 2
+    assert copies(Subset(ConcatDataset([data, data]), [0, 60, 60])) == 3
+    assert copies(ConcatDataset([Subset(data, [0, 1]), Subset(data, [1, 2])])) == 2
+    assert copies(None) == 1
+
+
+def ledger(segment, **sampler):
+    made = private()
+    with rt.watch(*made[:3]) as seen:
+        run(*made, epochs=1)
+    record = SamplerRecord(source=Source.SEEN, name="x", **sampler)
+    draft = seen.ledger.model_copy(update={"segments": (segment,), "sampler": record, "faults": ()})
+    return draft.model_copy(update={"faults": tuple(dict.fromkeys(draft.demanded()))})
+
+
+def test_copies_multiply_the_records_of_a_person():
+    segment = Segment(noise_multiplier=2.0, steps=5)
+    run_ = ledger(segment, drawn="poisson", sample_rate=0.1, copies=3)
+    assert run_.mechanism().records_per_user == 3
+    assert run_.model_copy(update={"records_per_user": 4}).mechanism().records_per_user == 12
+    assert run_.mechanism().sample_rate == 0.1
+
+
+def test_draws_that_are_public_amplify_nothing():
+    segment = Segment(noise_multiplier=2.0, steps=5)
+    run_ = ledger(segment, drawn="poisson", sample_rate=0.1)
+    public = run_.model_copy(update={"faults": (*run_.faults, Fault.PUBLIC_DRAWS)})
+    assert (run_.mechanism().sample_rate, public.mechanism().sample_rate) == (0.1, 1.0)
+
+
+def test_a_loop_that_ended_with_an_error_is_not_continued():
+    made = private()
+    watch = rt.watch(*made[:3])
+
+    def stop(count):
+        if count == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), watch:
+        run(*made, after=stop)
+    with rt.watch(*made[:3]) as second:
+        run(*made, epochs=1)
+    assert Fault.STEPS_BEFORE in second.ledger.faults
+
+
+def test_more_than_one_kind_of_loop_in_a_chain_is_merged_with_care():
+    """32 parts and more are rounded down; parts about other numbers of parameters stay apart."""
+    made = private()
+    with rt.watch(*made[:3]) as first:
+        run(*made, epochs=1)
+    for p in list(made[0].parameters())[:2]:
+        p.requires_grad_(False)
+    with rt.watch(*made[:3]) as second:
+        second._steps.add(SeenStep(NOISE, 1.0, None, 1 / 6, None, None, 1, None))
+    assert [part.num_parameters for part in second.mechanism().parts] == [44, 14]
+    assert first.ledger.steps == 6
