@@ -1,7 +1,7 @@
 """Twenty-nine further ways to get DP-SGD wrong, which no test was written from, and fifteen more ways to get it right.
 
-``python -m benchmarks.more_bugs [REPEATS]`` audits all of them, and the twenty-one of ``planted_bugs``, and prints how often
-each was accused, in what processor time, by which tests, and which fault the verdict names.
+``python -m benchmarks.more_bugs [REPEATS]`` audits all of them, and the twenty-one of ``planted_bugs``, and prints how
+often each was accused, in what processor time, by which tests, and which fault the verdict names.
 """
 
 from __future__ import annotations
@@ -442,10 +442,8 @@ def main(repeats: int) -> None:
         found[correct] += accused if correct else accused == repeats
         failed = sorted({check.name for report in outcomes for check in report.failed})
         kind = "correct" if correct else "fault"
-        print(
-            f"{kind}: {name}: {accused} of {repeats}, {taken / repeats:.1f} s, {outcomes[0].likely}; {', '.join(failed)}",
-            flush=True,
-        )
+        often = f"{accused} of {repeats}, {taken / repeats:.1f} s"
+        print(f"{kind}: {name}: {often}, {outcomes[0].likely}; {', '.join(failed)}", flush=True)
     print(f"{found[False]} of {len(loops) - len(CORRECT)} faults always found, {seconds[False]:.0f} s")
     print(f"{found[True]} of {repeats * len(CORRECT)} audits of correct loops accused, {seconds[True]:.0f} s")
 

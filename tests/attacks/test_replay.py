@@ -24,7 +24,7 @@ def draws():
     return (
         torch.rand(3).tolist(),
         np.random.rand(),
-        random.random(),
+        random.random(),  # noqa: S311
         os.urandom(8),
         secrets.randbits(64),
         np.random.default_rng().random(),

@@ -240,7 +240,7 @@ def test_a_single_step_is_audited(steps):
 
 
 def test_single_precision_is_no_fault():
-    """Sums of squares of single-precision releases, with much noise: what was released is judged in double precision."""
+    """What was released in single precision is judged in double precision."""
     rng, claim = np.random.default_rng(11), replace(SMALL, steps=40)
     seen = planted_bugs.simulate_correct(rng, claim)
     arrays = {f.name: getattr(seen, f.name) for f in fields(seen)}

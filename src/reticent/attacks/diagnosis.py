@@ -1,7 +1,7 @@
 """Which fault explains the tests that failed? A guess for people; it decides nothing.
 
-Each row says which tests a fault is expected to fail. The row that explains most of what failed, and expects least that did not,
-comes first.
+Each row says which tests a fault is expected to fail. The row that explains most of what failed, and expects least that
+did not, comes first.
 """
 
 from __future__ import annotations

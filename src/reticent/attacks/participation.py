@@ -210,7 +210,7 @@ def _batch_sizes(part: np.ndarray, rate: float) -> _Result:
     for level in _CUTS:
         limit = int(stats.binom.ppf(level, records, rate))
         above, share = int((sizes > limit).sum()), float(stats.binom.sf(limit, records, rate))
-        words = f"{above} of {len(sizes)} batches hold more than {limit} records where {share * len(sizes):.3g} are expected"
+        words = f"{above} of {len(sizes)} batches exceed {limit} records where {share * len(sizes):.3g} are expected"
         found.append((_two_sided(above, len(sizes), share), words))
     p_value, words = min(found)
     return len(found) * p_value, words
@@ -234,12 +234,14 @@ def _noise_and_batches(noise: np.ndarray, part: np.ndarray) -> _Result:
         one, other = np.unravel_index(place, score.shape)
         count, total = float(freedom[one, 0]), float(rows[:, one].astype(np.float64) @ squares[:, other])
         p = score.size * _chi2(total, count)
-        words = f"where record {one} takes part, coordinate {other} has {np.sqrt(total / max(count, 1.0)):.3g} times the noise"
+        size = np.sqrt(total / max(count, 1.0))
+        words = f"where record {one} takes part, coordinate {other} has {size:.3g} times the noise"
         found.append((p, words))
     for offset in _OFFSETS[: max(1, records - 1)]:
         taking, beside = rows[:, : records - offset], squares[:, offset:]
         count, total = float(taking.sum()), float((taking.astype(np.float64) * beside).sum())
-        words = f"{offset} coordinates after a record in the batch there is {np.sqrt(total / max(count, 1.0)):.3g} times the noise"
+        size = np.sqrt(total / max(count, 1.0))
+        words = f"{offset} coordinates after a record in the batch there is {size:.3g} times the noise"
         found.append((len(_OFFSETS) * _chi2(total, count), words))
     p, words = min(found)
     return 2.0 * p, words

@@ -42,9 +42,9 @@ NAMES = ("replay: longer gradients", "replay: fewer records", "replay: small gra
 
 @contextmanager
 def same_randomness(seed: int) -> Iterator[None]:
-    """Let torch, numpy, Python and the operating system's generator draw from ``seed``, and go on afterwards as before."""
+    """Let torch, numpy, Python and the operating system draw from ``seed``, and go on afterwards as before."""
     states = torch.get_rng_state(), np.random.get_state(), random.getstate()
-    source = random.Random(seed)
+    source = random.Random(seed)  # noqa: S311
     urandom, inner = os.urandom, random._urandom  # type: ignore[attr-defined]
     try:
         os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined]

@@ -93,8 +93,8 @@ def audit(
         delta: for epsilon, strictly between 0 and 1.
         fprs: false positive rates at which the true positive rate is reported.
         rule: how thresholds are chosen; ``Ranks()`` by default.
-        guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from the
-            first claim for the bounds.
+        guesses: for one run, fixed in advance; by default ``Guesses.planned``: from each claim for its verdict, from
+            the first claim for the bounds.
         confidence: of each statement, in (0, 1).
         progress: called with (statements made, statements wanted).
 
