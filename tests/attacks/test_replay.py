@@ -45,7 +45,7 @@ def test_everything_that_is_drawn_is_replayed_and_goes_on_afterwards():
 
 def replayed(trainer):
     runs = {e.name.removeprefix("replay "): e.perform(trainer) for e in experiments(CLAIM) if e.seed is not None}
-    return replay_checks(runs, LAYERS, CLAIM, 0)
+    return replay_checks(runs, LAYERS, CLAIM)
 
 
 def failed(trainer):

@@ -171,7 +171,7 @@ def observe(setup: Sequence[Experiment], runs: Sequence[Released], seed: int = 0
         spread_records(LAYERS, 1.0, 1, seed)[1],
         len(Plan.of(claim.sample_rate, claim.steps, size).records),
         coins,
-        replay_checks(replays, LAYERS, claim, seed) if replays else Replayed(()),
+        replay_checks(replays, LAYERS, claim) if replays else Replayed(()),
         named["chorus"].moves,
     )
 

@@ -84,19 +84,22 @@ class MechanicsReport(Brief):
     def verdict(self) -> str:
         """The outcome in one sentence."""
         if self.accused:
-            fits = f" What failed fits this best: {self.likely}." if self.likely else ""
-            p = f"p-value {self.adjusted_p_value:.2g} for all tests"
-            return f"REFUTED: the loop does not do what it claims; {p}.{fits}"
+            return f"REFUTED: the loop does not do what it claims; p-value {self.adjusted_p_value:.2g} for all tests."
         return (
             f"NOT REFUTED at significance {self.significance:g}: no test found a fault; docs/attacks.md lists what "
             "they cannot see."
         )
 
+    @property
+    def headlines(self) -> list[str]:
+        """The verdict, and the fault that fits what failed."""
+        return [self.verdict, *([f"What failed fits this fault best: {self.likely}."] if self.likely else [])]
+
     def _lines(self) -> list[str]:
-        return [self.verdict, *(f"{name} (p-value {p_value}): {finding}" for name, p_value, finding in self._rows())]
+        return [*self.headlines, *(f"{name} (p-value {p_value}): {finding}" for name, p_value, finding in self._rows())]
 
     def _repr_html_(self) -> str:
-        return html_table(self.verdict, [("test", "p-value", "found"), *self._rows()])
+        return html_table(" ".join(self.headlines), [("test", "p-value", "found"), *self._rows()])
 
     def _rows(self) -> list[tuple[str, str, str]]:
         failed = self.failed

@@ -75,7 +75,7 @@ def replay_data(layers: Layers, claim: DPSGD, seed: int) -> dict[str, ReplayData
     """
     rng = np.random.default_rng([seed, 1])
     size, clip = claim.dataset_size or 1, claim.max_grad_norm
-    plan = _Plan.of(layers, size, seed)
+    plan = _Plan.of(layers, size)
     base = np.full(len(plan.places), _NORM * clip)
     loud = rng.permutation(np.geomspace(base[0], max(_LOUD * clip, _LOUD_AT_LEAST), len(base)))
     plain = torch.zeros(size, dtype=torch.int64)
@@ -107,15 +107,18 @@ class _Plan:
     single: int
 
     @classmethod
-    def of(cls, layers: Layers, size: int, seed: int) -> _Plan:
-        """The same for the same arguments."""
-        *alone, kept, crowd = usable(layers)
-        single = min(len(alone), max(1, size // 4))
+    def of(cls, layers: Layers, size: int) -> _Plan:
+        """Coordinates of one's own are spread over all layers; every other falls silent, the first and the last too."""
+        first, kept, crowd, *others = usable(layers)
+        alone = np.array([first, *others])
+        single = min(len(alone), max(2, size // 4))
+        alone = alone[np.linspace(0, len(alone) - 1, single).round().astype(int)]
+        silenced = np.arange(single) % 2 == 0
+        silenced[-1] = True
         stays, falls = size // 5, (2 * size) // 5
-        silenced = np.random.default_rng([seed, 2]).random(single) < 0.5
-        silenced[0] = True
-        places = np.concatenate([alone[:single], np.full(stays, kept), np.full(falls, crowd)]).astype(int)
-        return cls(places, np.concatenate([silenced, np.zeros(stays, bool), np.ones(falls, bool)]), single)
+        places = np.concatenate([alone, np.full(stays, kept), np.full(falls, crowd)])[:size]
+        silenced = np.concatenate([silenced, np.zeros(stays, bool), np.ones(falls, bool)])[:size]
+        return cls(places, silenced, min(single, size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ class Replayed:
     counted: float | None = None
 
 
-def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD, seed: int) -> Replayed:
+def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) -> Replayed:
     """Compare the runs on ``replay_data``."""
     base, again = runs["base"], runs["again"]
     # Parallel sums may come out in another order: to the last bits, no loop need be the same twice.
@@ -141,7 +144,7 @@ def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD, se
         finding = "not tested: the loop draws randomness that cannot be replayed"
         return Replayed(tuple(Check(name, 1.0, finding) for name in NAMES))
     tolerance = _TOLERANCE * (1.0 + claim.noise_multiplier)
-    plan = _Plan.of(layers, claim.dataset_size or 1, seed)
+    plan = _Plan.of(layers, claim.dataset_size or 1)
     own = np.unique(plan.places[plan.silenced])
     most = np.array([(plan.places[plan.silenced] == place).sum() for place in own])
     fewer = base.sums - runs["fewer"].sums
