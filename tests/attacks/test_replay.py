@@ -76,11 +76,11 @@ def test_stronger_clipping_is_measured():
         ("a norm in half precision", NAMES[0]),
         ("a raw update beside the step", NAMES[0]),
         ("a closure overwrites the gradient", NAMES[0]),
-        ("the median as clip norm", NAMES[1]),
+        ("the median as clip norm", NAMES[2]),
         ("noise on touched rows only", NAMES[1]),
         ("biases unclipped", NAMES[1]),
-        ("noise shrinks with the batch", NAMES[2]),
-        ("a learning rate from the loss", NAMES[3]),
+        ("noise shrinks with the batch", NAMES[3]),
+        ("a learning rate from the loss", NAMES[4]),
     ],
 )
 def test_each_fault_that_depends_on_the_data_is_seen_by_its_replay(fault, test):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reticent.attacks.participation import Check
+from reticent.attacks.replay import NAMES as _REPLAYS
 
-_REPLAYS = ("replay: longer gradients", "replay: fewer records", "replay: small gradients", "replay: other labels")
 _BESIDE = ("noise beside large gradients", "noise around spread gradients", "noise beside small gradients")
 _CLIPPING = ("canary effect", "spread gradients", "sampling rate", "batch sizes", "canaries against the curve")
 _SIZE = ("noise scale", "noise shape", "noise tails", "noise of each step", "noise of each layer", *_BESIDE)
@@ -30,7 +30,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "the noise is smaller or larger than claimed": _SIZE,
     "the noise of some steps or layers is wrong": ("noise of each step", "noise of each layer", "noise shape"),
     "the noise is cut off, or not normal": ("noise shape", "noise tails"),
-    "the noise depends on the records": (*_BESIDE, *_REPLAYS[:3]),
+    "the noise depends on the records": (*_BESIDE, *_REPLAYS[:4]),
+    "the clip norm depends on the batch": ("replay: fewer records", "replay: few and short gradients"),
     "noise is drawn for some coordinates only": (*_BESIDE, "replay: fewer records", "replay: small gradients"),
     "the same noise is used again": ("noise across steps", "noise across coordinates", "noise of each layer"),
     "every run draws the same numbers: a fixed seed": (

@@ -140,7 +140,7 @@ def _participation(claim: DPSGD) -> tuple[Layers, torch.Tensor, DPSGD, int]:
     size = claim.dataset_size or 0
     plan = Plan.of(claim.sample_rate, claim.steps, size)
     layers = square_layers(len(plan.records) + SPARE)
-    followed = torch.zeros(size, sum(map(sum, layers)))
+    followed = dirac_records(layers, np.array([], dtype=int), np.array([]), size)
     norms = claim.max_grad_norm * np.geomspace(2.0, 10.0 * OVERSHOOT, len(plan.records))
     norms = np.random.default_rng(0).permutation(norms)
     followed[torch.from_numpy(plan.records)] = dirac_records(layers, np.arange(len(norms)), norms, len(norms))

@@ -37,7 +37,13 @@ _TOLERANCE = 0.05
 """Of a clip norm, at noise multiplier 0; low precision rounds by more where there is more noise."""
 _SAME_WEIGHTS = 0.01
 _ALIKE = 1e-6
-NAMES = ("replay: longer gradients", "replay: fewer records", "replay: small gradients", "replay: other labels")
+NAMES = (
+    "replay: longer gradients",
+    "replay: fewer records",
+    "replay: few and short gradients",
+    "replay: small gradients",
+    "replay: other labels",
+)
 
 
 @contextmanager
@@ -83,15 +89,26 @@ def replay_data(layers: Layers, claim: DPSGD, seed: int) -> dict[str, ReplayData
     flipped[len(base) + torch.from_numpy(np.flatnonzero(rng.random(size - len(base)) < 0.5))] = 1
     small = np.full(size, 0.5 * clip / max(1.0, claim.sample_rate * size))
     nothing = dirac_records(layers, np.array([], dtype=int), np.array([]), size)
+    # A seventh of the records is short; what is typical of lengths and losses changes with the others.
+    few, crowd = np.arange(size) % 7 == 0, usable(layers)[[0, 1]]
+    short = np.where(few, clip * np.geomspace(0.05, 0.5, size), 0.0)
+    places = np.where(few, *crowd)
 
     def records(norms: np.ndarray, labels: torch.Tensor) -> ReplayData:
         return ReplayData(dirac_records(layers, plan.places, norms, size), labels)
 
+    longer = records(loud, flipped)
+    longer.features[:, -1] = torch.from_numpy(rng.integers(0, 100, size))
+    both = dirac_records(layers, places, np.where(few, short, base[0]), size)
+    both[:, -1] = torch.from_numpy(np.where(few, 0.0, 99.0))
+
     return {
         "base": records(base, plain),
         "again": records(base, plain),
-        "longer": records(loud, flipped),
+        "longer": longer,
         "fewer": records(base * ~plan.silenced, plain),
+        "short and long": ReplayData(both, plain),
+        "short": ReplayData(dirac_records(layers, places, short, size), plain),
         "small": ReplayData(dirac_records(layers, np.zeros(size, dtype=int), small, size), plain),
         "silent": ReplayData(nothing, plain),
         "labelled": ReplayData(nothing, torch.ones(size, dtype=torch.int64)),
@@ -153,13 +170,21 @@ def replay_checks(runs: Mapping[str, Released], layers: Layers, claim: DPSGD) ->
         _own_coordinates(NAMES[1], fewer, own, most, tolerance, "records that fall silent"),
         _own_coordinates(
             NAMES[2],
+            runs["short and long"].sums - runs["short"].sums,
+            usable(layers)[1:2],
+            np.array([claim.dataset_size or 1]),
+            tolerance,
+            "long gradients that fall silent",
+        ),
+        _own_coordinates(
+            NAMES[3],
             runs["small"].sums - runs["silent"].sums,
             np.array([0]),
             np.array([claim.dataset_size or 1]),
             tolerance,
             "gradients below the clip norm",
         ),
-        _nothing_changed(NAMES[3], runs["silent"], runs["labelled"], tolerance, "labels of records without a gradient"),
+        _nothing_changed(NAMES[4], runs["silent"], runs["labelled"], tolerance, "labels of records without a gradient"),
     )
     alone = fewer[:, plan.places[: plan.single][plan.silenced[: plan.single]]]
     took_part = alone[alone > 2.0 * _ALIKE * scale + 0.02]

@@ -55,10 +55,10 @@ class Trainer(Protocol):
 
 
 class Probe(nn.Module):
-    """Logits ``(sum over layers of <u, W x> - 10^6, 0)``: with label 0 the gradient of W is ``-u x^T``.
+    """Logits ``(sum over layers of <u, W x> - 10^6 (1 + t), 0)``: with label 0 the gradient of W is ``-u x^T``.
 
     Weights start at zero, and as long as they stay small the gradient does not depend on them. A record's features are
-    the x and then the u of every layer, one after the other.
+    the x of every layer, the u of every layer, and t, which makes its loss larger and leaves its gradient as it is.
 
     A layer without inputs is a Linear layer with a bias whose only input is always zero: the gradient of the bias
     is -u, that of its matrix is zero.
@@ -79,12 +79,12 @@ class Probe(nn.Module):
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Logits, shape (batch, 2)."""
         widths = [inputs for _, inputs in self.layers] + [outputs for outputs, _ in self.layers]
-        parts = features.split(widths, dim=1)
+        *parts, extra = features.split([*widths, 1], dim=1)
         silent = features.new_zeros(len(features), 1)
         inputs = [x if x.shape[1] else silent for x in parts[: len(self.layers)]]
         pairs = zip(self.linears, inputs, parts[len(self.layers) :], strict=True)
         total = torch.stack([(u * linear(x)).sum(dim=1) for linear, x, u in pairs]).sum(dim=0)
-        return torch.stack([total - _SATURATED, torch.zeros_like(total)], dim=1)
+        return torch.stack([total - _SATURATED * (1.0 + extra[:, 0]), torch.zeros_like(total)], dim=1)
 
     @property
     def dimension(self) -> int:
@@ -171,10 +171,10 @@ def spread_records(layers: Layers, norm: float, dataset_size: int, seed: int = 0
 
 
 def _places(layers: Layers) -> tuple[np.ndarray, np.ndarray, int]:
-    """Where the x and the u of every layer begin in a record's features, and the number of features."""
+    """Where the x and the u of every layer begin in a record's features, and the number of features; t is the last."""
     inputs = np.cumsum([0] + [i for _, i in layers])
     outputs = inputs[-1] + np.cumsum([0] + [o for o, _ in layers])
-    return inputs[:-1], outputs[:-1], int(outputs[-1])
+    return inputs[:-1], outputs[:-1], int(outputs[-1]) + 1
 
 
 @dataclass(frozen=True, eq=False)
