@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-
 PACKAGES = (
     "reticent.api",
     "reticent.mechanisms",

@@ -46,8 +46,9 @@ def theorems() -> str:
 
 def _theorems() -> Iterator[str]:
     yield (
-        "\nEvery theorem that a number may follow from. A certificate, `--json` and notes cite these keys. Each leads to the "
-        "section that proves it (or states it as its paper does), to the code that uses it, and to the tests of that code. "
+        "\nEvery theorem that a number may follow from. A certificate, `--json` and notes cite these keys. Each leads "
+        "to the section that proves it (or states it as its paper does), to the code that uses it, and to the tests of "
+        "that code. "
         "[Conditions](conditions.md) says what each assumes about training.\n"
     )
     yield "| theorem | says | proof | code | tests |\n|---|---|---|---|---|"

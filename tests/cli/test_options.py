@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pytest
-import click
 
 from reticent.cli._app import app, main
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri, ndtri_exp
 
 from reticent.accountants.compose import compose
-from reticent.accountants.steps import Release, Step, steps_of
+from reticent.accountants.steps import Release, Step, enclosed, steps_of
 from reticent.curves import TradeOff
 from reticent.curves.polygon import Polygon, polygon_above
 from reticent.pairs import Neighbouring
@@ -55,6 +55,8 @@ def _composed_mu(steps: Iterable[tuple[int, float]]) -> float:
 
 def _sufficient_mu(step: Step) -> float:
     """A mu that holds for one step: that of its curve, or of all laws with such losses."""
+    if enclosed([step]) and step.pair.unsampled_mu is not None:
+        return step.pair.unsampled_mu
     response = 2.0 * float(ndtri(1.0 / (1.0 + math.exp(-max(step.pair.largest_losses)))))
     return min(max(step.curve.proven_mu, step.curve.reversed.proven_mu), response)
 

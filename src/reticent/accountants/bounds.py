@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from reticent.accountants.route import Answer, Route
-from reticent.accountants.steps import Step, Steps
+from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import GaussianTradeOff, LogErrors
 from reticent.curves._logs import EPS, OVERFLOW, TINY, log1mexp
 from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through, symmetric_above
@@ -46,7 +46,9 @@ class Bounds(Route):
 
     def answer(self, steps: Steps) -> Answer:
         cheap = CheapBounds(steps)
-        return Answer((*cheap.above(), *mask_revealed(steps)), (cheap.below(), loudest_step(steps)))
+        under = weaker(steps)
+        least = CheapBounds(under) if enclosed(steps) else cheap
+        return Answer((*cheap.above(), *mask_revealed(steps)), (least.below(), loudest_step(under)))
 
 
 class CheapBounds:

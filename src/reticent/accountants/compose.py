@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from reticent import _check
 from reticent.accountants.advantage_alone import enclose_advantage
 from reticent.accountants.enclose import CURVE, enclose
-from reticent.accountants.steps import Release, Step, steps_of
+from reticent.accountants.steps import Release, Step, enclosed, steps_of, weaker
 from reticent.accountants.transform import SpectralComposition, transform_of
 from reticent.curves import GaussianTradeOff, LogErrors, TradeOff, symmetrised
 from reticent.curves._logs import log1mexp
@@ -76,7 +76,10 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enc
         disclosed = _disclosure_alone(unseen, either_shows)
         return Enclosure.exact(hull([disclosed, disclosed.reversed]))
     if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
-        return Enclosure.exact(symmetrised(noisy[0].curve))
+        if not enclosed(noisy):
+            return Enclosure.exact(symmetrised(noisy[0].curve))
+        above, below = noisy[0].curve, weaker(noisy)[0].curve
+        return Enclosure.checked(safest([above, above.reversed]), hull([below, below.reversed]))
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
         above, below = (

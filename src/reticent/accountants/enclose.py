@@ -9,7 +9,7 @@ from reticent.accountants.bounds import Bounds
 from reticent.accountants.lattice import Lattice
 from reticent.accountants.route import Answer, Route, Unanswered
 from reticent.accountants.split import Split
-from reticent.accountants.steps import Steps
+from reticent.accountants.steps import Steps, enclosed
 from reticent.accountants.transform import Transform
 from reticent.curves.enclosure import Attempt
 from reticent.curves.polygon import Polygon, hull, strictest
@@ -31,6 +31,7 @@ class Accuracy:
         split_points: of each of the split lattices.
         split_work: steps times points of the whole lattice from which on split ones are tried.
         missed, missed_more: probability that the window of the first lattice, and of others, may miss.
+        missed_deep: the same of a lattice that keeps the digits of its tails.
     """
 
     disclosed: float = 1.0 - 1e-10
@@ -45,6 +46,7 @@ class Accuracy:
     split_work: int = 10**4 * 2**20
     missed: float = 1e-15
     missed_more: float = 1e-9
+    missed_deep: float = 1e-24
 
     def finer(self, coarse: Answer | None, points: int) -> int:
         """Points that narrow a lattice of ``points`` to ``width``: that falls with the square of the spacing."""
@@ -52,6 +54,9 @@ class Accuracy:
             return self.most_points
         doublings = math.ceil(math.log(coarse.width / self.width, 4.0))
         return min(points * 2 ** max(doublings, 1), self.most_points)
+
+
+_DEPTH = 0.6  # of lattices of steps that are enclosed themselves
 
 
 CURVE = Accuracy()
@@ -120,6 +125,9 @@ def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) ->
     found = Findings(steps, list(always_above))
     found.ask(Bounds())
     if max(curve.delta(0.0) for curve in found.below) >= accuracy.disclosed:
+        return found
+    if enclosed(steps):  # a finer lattice would not narrow what the steps are known by
+        found.ask(Lattice(accuracy.aimed, accuracy.split_points, accuracy.missed_deep, _DEPTH))
         return found
     exact = found.ask(Transform())
     if exact is None or found.width > accuracy.width or not exact.above[0].reaches(accuracy.deepest):

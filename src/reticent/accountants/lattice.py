@@ -15,7 +15,7 @@ import numpy as np
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.accountants.route import Answer, Route
-from reticent.accountants.steps import Step, Steps
+from reticent.accountants.steps import Step, Steps, enclosed, weaker
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import EPS, LOG_HALF, OVERFLOW, TINY
 from reticent.curves._thresholds import halved
@@ -52,6 +52,7 @@ class _LossGrid:
         up, down: Chernoff exponents that chose the window.
         tail: probability that the window may miss.
         symmetric: every step's curve is its own inverse; index 0 is then loss 0, and one direction says all.
+        depth: see ``Lattice``.
     """
 
     spacing: float
@@ -63,6 +64,7 @@ class _LossGrid:
     down: float
     tail: float
     symmetric: bool
+    depth: float
 
     @property
     def thresholds(self) -> np.ndarray:
@@ -88,11 +90,14 @@ class Lattice(Route):
         points: of the largest grid.
         tail: probability that may be left outside of the grid, on the safe side: rates far below it are lost, and
             what is left is resolved more finely.
+        depth: share of the exponents of the window by which masses are tilted once more, so that tails of many steps
+            keep their digits; 0: not.
     """
 
     width: float = 5e-7
     points: int = 2**20
     tail: float = 1e-15
+    depth: float = 0.0
 
     @property
     def name(self) -> str:
@@ -105,7 +110,9 @@ class Lattice(Route):
             NumericalError: rounding would swamp the result (more than 1e-3), or the grid cannot hold it.
         """
         plan = _plan(steps, self)
-        return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
+        if not enclosed(steps):
+            return Answer((_pessimistic(steps, plan),), (_optimistic(steps, plan),))
+        return Answer((_pessimistic(steps, plan),), (self.below(weaker(steps)),))
 
     def above(self, steps: Steps) -> Polygon:
         """The pessimistic curve alone; see ``answer``."""
@@ -131,12 +138,14 @@ def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     # delta(l) = sum Q_n (1 - e^(l - l_n))_+, all terms positive; 0 is a threshold, on the grid or not.
     upper, above = plan.thresholds[zero:], ups.mass[zero:]
     delta = _positive_parts(upper, above, above * np.exp(-upper)) + lost_q + ups.slack + rounding
+    delta = np.minimum(delta, _deeper(parts, split, plan, zero) + lost_q + rounding)
     if plan.symmetric:
         lower, below, mirrored = upper, above, delta
     else:
         downs = _convolved(parts, split, plan, 0.0)
         lower, below = -plan.thresholds[:zero][::-1], downs.mass[:zero][::-1]
         mirrored = _positive_parts(lower, below, below * np.exp(-lower)) + lost_p + downs.slack + rounding
+        mirrored = np.minimum(mirrored, _deeper(parts, split, plan, zero, back=True) + lost_p + rounding)
     middle = max(delta[0], mirrored[0])
     # A threshold next to 0 would measure the slope there by a difference that rounding drowns.
     right, left = (
@@ -147,6 +156,24 @@ def _pessimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     chosen = np.concatenate([-lower[left], [0.0], upper[right]])
     with np.errstate(divide="ignore"):
         return polygon_above(chosen, np.log(deltas), np.log1p(-deltas))
+
+
+def _deeper(
+    parts: list[_Cells], split: list[np.ndarray], plan: _LossGrid, zero: int, *, back: bool = False
+) -> np.ndarray:
+    """delta at 0 and at each threshold on one side, from masses tilted towards its tail; infinite if not wanted.
+
+    An error of masses weighted by e^(c l) is, at the threshold l, smaller by that factor.
+    """
+    losses = -plan.thresholds[:zero][::-1] if back else plan.thresholds[zero:]
+    if plan.depth == 0.0:
+        return np.full(len(losses) + 1, np.inf)
+    tilt = plan.depth * (plan.down if back else plan.up)
+    found = _convolved(parts, split, plan, -tilt if back else 1.0 + tilt, planned=tilt, hopeless=np.inf)
+    mass = (found.mass[:zero][::-1] if back else found.mass[zero:]) * np.exp(-tilt * losses)
+    error = found.slack * np.exp(-tilt * np.append(0.0, losses))
+    delta = _positive_parts(losses, mass, mass * np.exp(-losses)) + error
+    return np.where(np.isfinite(delta), delta, np.inf)
 
 
 def _positive_parts(losses: np.ndarray, mass: np.ndarray, shrunk: np.ndarray) -> np.ndarray:
@@ -174,6 +201,9 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     plain = _convolved(parts, q_mass, plan, 0.0, offset)
     tpr = _tail_sum(plain.mass[zero:]) - plain.slack - rounding
     right = _drawn_through(tilted.mass[zero:])[::-1]
+    if plan.depth > 0.0:
+        fewer, more = _deeper_rates(parts, p_mass, q_mass, plan, (zero, offset))
+        fpr, tpr = np.fmin(fpr, fewer + rounding * np.exp(-above)), np.fmax(tpr, more - rounding)
     fpr, tpr = np.clip(fpr[right], _LEAST, 1.0), np.clip(tpr[right], 0.0, 1.0)
     if plan.symmetric:
         fnr, tnr = fpr[::-1], tpr[::-1]
@@ -183,6 +213,9 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
         plain = _convolved(parts, p_mass, plan, 0.0, offset)
         tnr = np.cumsum(plain.mass[:zero]) - plain.slack - rounding
         left = zero - 1 - _drawn_through(tilted.mass[:zero][::-1])
+        if plan.depth > 0.0:
+            fewer, more = _deeper_rates(parts, q_mass, p_mass, plan, (zero, offset), back=True)
+            fnr, tnr = np.fmin(fnr, fewer + rounding * np.exp(below)), np.fmax(tnr, more - rounding)
         fnr, tnr = np.clip(fnr[left], _LEAST, 1.0), np.clip(tnr[left], 0.0, 1.0)
     with np.errstate(divide="ignore"):
         points = LogErrors(
@@ -192,6 +225,29 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
             tpr=np.concatenate([np.log(tpr), np.log1p(-fnr)]),
         )
     return polygon_through(points)
+
+
+def _deeper_rates(
+    parts: list[_Cells],
+    rare: list[np.ndarray],
+    common: list[np.ndarray],
+    plan: _LossGrid,
+    window: tuple[int, int],
+    *,
+    back: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(bounds on the rate of the law under which one side is rare, on that of the other) from tilted masses."""
+    zero, offset = window
+    tilt = plan.depth * (plan.down if back else plan.up)
+    sign, here = (-1.0, slice(None, zero)) if back else (1.0, slice(zero, None))
+    losses, rates = np.abs(plan.thresholds[here]), []
+    for each, more, error in ((rare, 1.0, 1.0), (common, 0.0, -1.0)):
+        exponent = more + tilt
+        found = _convolved(parts, each, plan, sign * exponent, offset, planned=tilt, hopeless=np.inf)
+        shrunk = found.mass[here] * np.exp(-exponent * losses)
+        total = np.cumsum(shrunk) if back else _tail_sum(shrunk)
+        rates.append(total + error * found.slack * np.exp(-exponent * losses))
+    return rates[0], rates[1]
 
 
 def _drawn_through(mass: np.ndarray) -> np.ndarray:
@@ -234,11 +290,19 @@ class _Convolution:
 
 
 def _convolved(
-    parts: list[_Cells], masses: list[np.ndarray], plan: _LossGrid, tilt: float, offset: int = 0
+    parts: list[_Cells],
+    masses: list[np.ndarray],
+    plan: _LossGrid,
+    tilt: float,
+    offset: int = 0,
+    *,
+    planned: float = 0.0,
+    hopeless: float = _HOPELESS,
 ) -> _Convolution:
     """Masses of the sum on the window, weighted by e^(tilt * l); ``slack`` bounds the sum of errors.
 
-    ``offset`` grid points are added to the sum before weighting.
+    ``offset`` grid points are added to the sum before weighting. ``planned`` is what the tilt takes from the exponent
+    that chose the end of the window on its side.
     """
     on_grid: list[GridStep] = []
     tilted: list[Tilted] = []
@@ -252,11 +316,12 @@ def _convolved(
     mass, rounding = power(on_grid, plan.points, first)
     low = plan.offset + plan.spacing * first
     largest = _LARGEST_EXPONENT / (plan.spacing * plan.points)
-    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up, plan.down), largest)
+    side = planned if tilt > 0.0 else -planned
+    wrap = outside(tilted, low, plan.points, plan.spacing, (plan.up - side, plan.down + side), largest)
     with np.errstate(over="ignore", invalid="ignore"):  # an infinite slack is hopeless
         scale = float(np.exp(tilt * offset * plan.spacing))
         slack = scale * (rounding + wrap)
-    if not slack < _HOPELESS:
+    if not slack < hopeless:
         raise NumericalError(f"lattice of {plan.points} points: rounding and wrap-around up to {slack:.1e}")
     return _Convolution(mass * scale, slack)
 
@@ -303,11 +368,13 @@ def _plan(steps: Steps, aim: Lattice) -> _LossGrid:
     if atoms_apart >= spacing:
         spacing = atoms_apart / np.floor(atoms_apart / spacing)
     if symmetric:
-        return _LossGrid(float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric)
+        return _LossGrid(
+            float(spacing), -points // 2, points, (0.0,) * len(steps), 0.0, up, down, tail, symmetric, aim.depth
+        )
     centres = tuple(_median(step.curve, of_both=atoms_apart == 0.0) for step in steps)
     offset = sum(step.count * centre for step, centre in zip(steps, centres, strict=True))
     start = int(np.floor((-_LOW_ROOM * max(low, 0.0) - offset) / spacing)) - margin
-    return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric)
+    return _LossGrid(float(spacing), start, points, centres, offset, up, down, tail, symmetric, aim.depth)
 
 
 def _median(curve: TradeOff, of_both: bool) -> float:

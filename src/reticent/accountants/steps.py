@@ -12,7 +12,7 @@ import numpy as np
 
 from reticent.curves import TradeOff
 from reticent.errors import UnsupportedError
-from reticent.pairs import Disclosure, GaussianPair, LossMasses, Neighbouring, Pair, Part
+from reticent.pairs import CurvePair, Disclosure, GaussianPair, LossMasses, Neighbouring, Pair, Part
 
 
 class Release(Protocol):
@@ -60,6 +60,28 @@ class Step:
 
 
 Steps = Sequence[Step]
+
+
+def weaker(steps: Steps) -> Steps:
+    """The same with the curves below of those steps that are enclosed themselves.
+
+    Args:
+        steps: what is composed.
+    """
+    return [step if step.pair.curve_below is step.pair.curve else _below(step) for step in steps]
+
+
+def _below(step: Step) -> Step:
+    return Step(CurvePair(step.pair.curve_below or step.curve, step.pair.largest_losses), step.count)
+
+
+def enclosed(steps: Steps) -> bool:
+    """Whether the curve of a step is known from both sides only.
+
+    Args:
+        steps: what is composed.
+    """
+    return any(step.pair.curve_below is not step.pair.curve for step in steps)
 
 
 def steps_of(release: Release, neighbouring: Neighbouring, *, attained: bool = False) -> tuple[tuple[Step, ...], float]:

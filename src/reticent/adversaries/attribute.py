@@ -371,7 +371,7 @@ class _Recorded:
             largest = min(total, float(worst_mask_term(LARGEST_CHANGE, noise)))
             largest = largest if record.budget is not None else record.largest_mask_term
             bounds.append(AffinityTradeOff(log_affinity(total, largest, rate)).log_delta)
-        if record.budget is None and self.mechanism.sampler is not Sampler.SHUFFLED:
+        if record.budget is None and not self.mechanism.sampler.in_passes:
             bounds.append(total_square_log_delta(1.0 / noise, record.squared_change, rate))
         return no_more_than_worst(worst, bounds)
 
@@ -401,6 +401,8 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
     if not isinstance(mechanism, DPSGD) or mechanism.noise_multiplier == 0.0:
         raise UnsupportedError("a sensitivity record is for one DP-SGD run with noise")
     stopped = change.budget is not None and change.steps < mechanism.steps  # by its filter: all planned steps count
+    if mechanism.sampler is Sampler.TRUNCATED_POISSON:
+        raise UnsupportedError("attribute inference: nothing is proven for truncated batches")
     if mechanism.steps != change.steps and not stopped:
         raise ParameterError("steps", mechanism.steps, f"the {change.steps} steps that were recorded")
     if not math.isclose(mechanism.noise_multiplier, change.noise_multiplier, rel_tol=_SAME):
@@ -411,7 +413,9 @@ def _case(change: float | SensitivityRecord, mechanism: Mechanism) -> _Constant 
 def _part(mechanism: Mechanism, change: float) -> _Part:
     if isinstance(mechanism, DPSGD):
         relative = min(change / mechanism.max_grad_norm, LARGEST_CHANGE)
-        if mechanism.sampler is Sampler.SHUFFLED:
+        if mechanism.sampler is Sampler.TRUNCATED_POISSON:
+            raise UnsupportedError("attribute inference: nothing is proven for truncated batches")
+        if mechanism.sampler.in_passes:
             return _Part(mechanism.noise_multiplier, 1.0, accountable(mechanism).steps, relative, affinity=False)
         poisson = mechanism.sampler is Sampler.POISSON
         return _Part(mechanism.noise_multiplier, mechanism.sample_rate, mechanism.steps, relative, affinity=poisson)

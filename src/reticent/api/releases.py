@@ -6,7 +6,7 @@ from reticent import _check
 from reticent.errors import ParameterError
 from reticent.keywords import hinting
 from reticent.mechanisms import DPSGD, Sampler
-from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.mechanisms.dpsgd import steps_in
 from reticent.mechanisms.units import Unit
 
 
@@ -24,6 +24,8 @@ def dpsgd(
     sampler: Sampler | str = Sampler.POISSON,
     records_per_user: int | None = None,
     unit: Unit | str = Unit.RECORD,
+    uses_per_epoch: int | None = None,
+    max_batch_size: int | None = None,
 ) -> DPSGD:
     """DP-SGD from what people know: sizes and epochs, or rate and steps.
 
@@ -36,10 +38,13 @@ def dpsgd(
         steps: noisy updates, instead of ``epochs``.
         max_grad_norm: clip norm (L2).
         num_parameters: trained parameters, if known.
-        sampler: how batches are drawn; ``"poisson"``, ``"fixed-size"`` or ``"shuffled"``.
+        sampler: how batches are drawn: ``"poisson"``, ``"truncated-poisson"``, ``"fixed-size"``,
+            ``"random-allocation"``, ``"allocated-once"``, ``"shuffled"`` or ``"cyclic"``; docs/sampling.md.
         records_per_user: the most records of one person; then all of them are protected together.
         unit: ``"record"``, or ``"client"`` for federated learning: then sizes count clients, a step is a round, and
             whole clients are protected.
+        uses_per_epoch: with ``"random-allocation"``, in how many steps of an epoch a record is used; None is 1.
+        max_batch_size: with ``"truncated-poisson"``, the size at which batches are cut.
 
     Raises:
         ParameterError: the rate or the steps are given twice or not at all, or a number is outside its domain.
@@ -51,17 +56,20 @@ def dpsgd(
         (0.01, 1000)
     """
     rate = _rate(sample_rate, batch_size, dataset_size)
+    kind = _check.member(Sampler, sampler=sampler)
     return DPSGD(
         noise_multiplier=noise_multiplier,
         sample_rate=rate,
-        steps=_steps(steps, epochs, rate),
+        steps=_steps(steps, epochs, rate, kind),
         max_grad_norm=max_grad_norm,
         num_parameters=num_parameters,
         batch_size=batch_size,
         dataset_size=dataset_size,
-        sampler=_check.member(Sampler, sampler=sampler),
+        sampler=kind,
         records_per_user=records_per_user,
         unit=_check.member(Unit, unit=unit),
+        uses_per_epoch=uses_per_epoch,
+        max_batch_size=max_batch_size,
     )
 
 
@@ -78,11 +86,11 @@ def _rate(sample_rate: float | None, batch_size: int | None, dataset_size: int |
     return rate if sample_rate is None else sample_rate
 
 
-def _steps(steps: int | None, epochs: float | None, rate: float) -> int:
+def _steps(steps: int | None, epochs: float | None, rate: float, sampler: Sampler) -> int:
     if epochs is None:
         if steps is None:
             raise ParameterError("steps", None, "given, or epochs")
         return _check.count(steps=steps)
     if steps is not None:
         raise ParameterError("epochs", epochs, "left out where steps are given")
-    return epochs_to_steps(epochs, rate)
+    return steps_in(epochs, rate, sampler)

@@ -46,7 +46,7 @@ _PARAMETERS = (
     option("epochs", float, "With dpsgd: passes over the data."),
     option("batch_size", int, "With dpsgd: expected batch size."),
     option("dataset_size", int, "With dpsgd: training records."),
-    option("sampler", str, "With dpsgd: poisson, fixed-size or shuffled."),
+    option("sampler", str, "With dpsgd: how batches are drawn."),
     option("records_per_user", int, "With dpsgd: most records of one person."),
     option("unit", str, "With dpsgd: record, or client for federated learning."),
 )

@@ -30,7 +30,10 @@ _RELATIONS = {
 _SAMPLERS = {
     Sampler.POISSON.value: "Poisson",
     Sampler.FIXED_SIZE.value: "fixed size",
+    Sampler.RANDOM_ALLOCATION.value: "random allocation",
+    Sampler.ALLOCATED_ONCE.value: "allocated once",
     Sampler.SHUFFLED.value: "shuffled",
+    Sampler.CYCLIC.value: "cyclic",
 }
 _LIVE: dict[str, Any] = {"aria-live": "polite"}
 _NUMBER: dict[str, Any] = {"type": "text", "inputMode": "decimal", "debounce": 0.5, "maxLength": 40}

@@ -41,7 +41,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "panel": PANELS,
     "mechanism": tuple(MECHANISMS),
     "by": ("rate", "data"),
-    "sampler": tuple(Sampler),
+    "sampler": tuple(sampler for sampler in Sampler if sampler is not Sampler.TRUNCATED_POISSON),
     "relation": (OWN_RELATION, *Neighbouring),
     "view": VIEWS,
     "target": tuple(TARGETS),

@@ -10,18 +10,25 @@ from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import epochs_to_steps
-from reticent.mechanisms.sampling import FIXED_SIZE_NOTE, MU_NOTE, Sampler
+from reticent.mechanisms.hidden_steps import allocated_parts, truncated_parts
+from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
 from reticent.mechanisms.units import CLIENT_NOTE, Unit
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
 from reticent.text import one_of
 
-_DRAWS = {
+DRAWS = {
     Sampler.POISSON: "poisson-draws",
     Sampler.FIXED_SIZE: "fixed-size-draws",
     Sampler.SHUFFLED: "shuffled-draws",
+    Sampler.CYCLIC: "shuffled-draws",
+    Sampler.RANDOM_ALLOCATION: "allocation-draws",
+    Sampler.ALLOCATED_ONCE: "kept-allocation-draws",
+    Sampler.TRUNCATED_POISSON: "truncated-draws",
 }
+"""The condition that each sampler states."""
 _WORK_OF_A_RECORD = 1e4
+_ONE = 1e-12  # by which a rate may miss that of a whole number of batches
 
 
 @MECHANISMS.add
@@ -31,8 +38,8 @@ class DPSGD(Mechanism):
 
     Attributes:
         noise_multiplier: noise standard deviation over ``max_grad_norm``, on the *sum*, >= 0.
-        sample_rate: probability that one record is in one batch, in (0, 1]. Under ``SHUFFLED`` it is
-            the share of the data in one batch.
+        sample_rate: probability that one record is in one batch, in (0, 1]; of batches that are cut, before the cut.
+            Where each record is in one step of each epoch, the share of the data in one batch.
         steps: number of noisy updates, >= 1.
         max_grad_norm: clip norm (L2); results do not depend on it, gradients in their own units do.
         num_parameters: number of trained parameters, or None where it is not known.
@@ -43,8 +50,11 @@ class DPSGD(Mechanism):
             person together. None states nothing, and they speak about one record.
         unit: what is drawn into a batch, clipped as one and protected. With ``client`` a batch is the cohort of a
             round, and the sizes count clients.
-        batches_per_epoch: under ``SHUFFLED``, noisy updates per pass over the data, if it is known whether the
-            loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
+        batches_per_epoch: where each record is in one step of each epoch, how many steps that are, if it is known
+            whether the loader keeps the last incomplete batch; None is answered as if it were dropped, which is safe.
+        uses_per_epoch: under ``RANDOM_ALLOCATION``, in how many steps of an epoch a record is used, drawn without
+            replacement; None is 1.
+        max_batch_size: under ``TRUNCATED_POISSON``, the size at which batches are cut; needs ``dataset_size``.
 
     Raises:
         ParameterError: a field is outside its domain, or contradicts the sampler.
@@ -57,13 +67,15 @@ class DPSGD(Mechanism):
     num_parameters: int | None = field(default=None, metadata=described("Number of trained parameters."))
     batch_size: int | None = field(default=None, metadata=described("Expected records per batch."))
     dataset_size: int | None = field(default=None, metadata=described("Number of training records."))
-    sampler: Sampler = field(default=Sampler.POISSON, metadata=described("poisson, fixed-size or shuffled."))
-    batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass, for shuffled."))
-
+    sampler: Sampler = field(default=Sampler.POISSON, metadata=described("How batches are drawn."))
+    batches_per_epoch: int | None = field(default=None, metadata=described("Noisy updates per pass over the data."))
     records_per_user: int | None = field(
         default=None, metadata=described("Most records of one person; then all of them are protected together.")
     )
     unit: Unit = field(default=Unit.RECORD, metadata=described("What is protected: one record, or one client."))
+
+    uses_per_epoch: int | None = field(default=None, metadata=described("Uses of a record per pass, for allocation."))
+    max_batch_size: int | None = field(default=None, metadata=described("Size at which truncated batches are cut."))
 
     name: ClassVar[str] = "dpsgd"
     extras: ClassVar[tuple[Parameter, ...]] = (
@@ -75,7 +87,14 @@ class DPSGD(Mechanism):
         check_rate(self.sample_rate)
         _check.count(steps=self.steps)
         _check.positive(max_grad_norm=self.max_grad_norm)
-        for name in ("num_parameters", "batch_size", "dataset_size", "records_per_user"):
+        for name in (
+            "num_parameters",
+            "batch_size",
+            "dataset_size",
+            "records_per_user",
+            "uses_per_epoch",
+            "max_batch_size",
+        ):
             if getattr(self, name) is not None:
                 _check.count(**{name: getattr(self, name)})
         if not isinstance(self.sampler, Sampler):
@@ -87,10 +106,24 @@ class DPSGD(Mechanism):
             raise ParameterError("records_per_user", self.records_per_user, hint)
         if self.batches_per_epoch is not None:
             self._check_epoch(_check.count(batches_per_epoch=self.batches_per_epoch))
+        self._check_own()
+
+    def _check_own(self) -> None:
+        """What belongs to one sampler."""
+        uses, most = self.uses_per_epoch, self.max_batch_size
+        if uses is not None and (self.sampler is not Sampler.RANDOM_ALLOCATION or uses > batches_per_epoch(self)):
+            wanted = "left out unless the sampler is random-allocation; at most the steps of an epoch"
+            raise ParameterError("uses_per_epoch", uses, wanted)
+        truncated = self.sampler is Sampler.TRUNCATED_POISSON
+        if truncated != (most is not None):
+            raise ParameterError("max_batch_size", most, "given with the sampler truncated-poisson, and with no other")
+        if truncated and self.dataset_size is None:
+            raise ParameterError("dataset_size", None, "given with the sampler truncated-poisson")
 
     def _check_epoch(self, batches: int) -> None:
-        if self.sampler is not Sampler.SHUFFLED:
-            raise ParameterError("batches_per_epoch", batches, "left out unless batches are shuffled")
+        if not self.sampler.in_passes:
+            wanted = "left out unless each record is in one step of each epoch"
+            raise ParameterError("batches_per_epoch", batches, wanted)
         fewest, most = math.floor((1.0 + 1e-9) / self.sample_rate), math.ceil((1.0 - 1e-9) / self.sample_rate)
         if not fewest <= batches <= max(fewest, most):
             raise ParameterError("batches_per_epoch", batches, f"1 / sample_rate, rounded ({fewest} or {most})")
@@ -99,6 +132,10 @@ class DPSGD(Mechanism):
         run = accountable(self)
         if self.records > 1:
             return _whole_users(self, run, neighbouring, attained)
+        if self.sampler is Sampler.TRUNCATED_POISSON:
+            return truncated_parts(self, neighbouring, attained=attained)
+        if self.sampler.allocated and neighbouring is not Neighbouring.REPLACE and self.noise_multiplier > 0.0:
+            return allocated_parts(self, batches_per_epoch(self), attained=attained)
         shift = attained_shift(self, neighbouring) if attained else largest_shift(self, neighbouring)
         if shift == 0.0:
             return ()
@@ -143,26 +180,34 @@ class DPSGD(Mechanism):
             if rate is None:
                 raise ParameterError("epochs", epochs, "given together with the batch size and the dataset size")
             batches = fields.get("batches_per_epoch")
-            fields["steps"] = epochs_to_steps(epochs, rate if batches is None else 1.0 / batches)
+            sampler = Sampler(fields.get("sampler") or Sampler.POISSON)
+            fields["steps"] = steps_in(epochs, rate, sampler, batches)
         return fields
 
     @property
     def notes(self) -> tuple[str, ...]:
         person = () if self.records_per_user is None else (_person_note(self.records_per_user),)
         person = (CLIENT_NOTE,) if self.unit is Unit.CLIENT else person
-        if self.sampler is Sampler.SHUFFLED:
+        if self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC):
             return (_shuffled_note(self), *person)
-        how = (FIXED_SIZE_NOTE,) if self.sampler is Sampler.FIXED_SIZE else ()
+        how: tuple[str, ...] = ()
+        if self.sampler is Sampler.FIXED_SIZE:
+            how = (FIXED_SIZE_NOTE,)
+        elif self.sampler is Sampler.TRUNCATED_POISSON:
+            how = (TRUNCATED_NOTE.format(self.max_batch_size),)
+        elif self.sampler.allocated:
+            how = (ALLOCATED_NOTE.format(batches_per_epoch(self)),)
         sampled = self.sample_rate < 1.0 and self.noise_multiplier > 0.0
         return (*how, *((MU_NOTE,) if sampled else ()), *person)
 
     def _stated(self) -> tuple[str, ...]:
-        drawn = () if self.sample_rate == 1.0 else (_DRAWS[self.sampler],)
+        drawn = () if self.sample_rate == 1.0 else (DRAWS[self.sampler],)
         person = () if self.records_per_user is None else ("records-per-person",)
         return ("clipped", *drawn, *person, "planned-steps", "public-divisor")
 
     def _unseen(self) -> tuple[str, ...]:
-        return () if self.sample_rate == 1.0 or self.sampler is Sampler.SHUFFLED else ("hidden-draws",)
+        public = self.sampler in (Sampler.SHUFFLED, Sampler.CYCLIC)
+        return () if self.sample_rate == 1.0 or public else ("hidden-draws",)
 
 
 def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
@@ -171,7 +216,28 @@ def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
     Args:
         run: any DP-SGD run.
     """
-    return ("RETICENT:shuffled-epochs",) if run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 else ()
+    return ("RETICENT:shuffled-epochs",) if run.sampler.in_passes and run.sample_rate < 1.0 else ()
+
+
+def steps_in(epochs: float, sample_rate: float, sampler: Sampler, batches: int | None = None) -> int:
+    """Noisy updates in ``epochs``: where bins are drawn they are whole, so an epoch has as many as fit.
+
+    Args:
+        epochs: passes over the data, > 0.
+        sample_rate: share of the data in one step.
+        sampler: how batches are drawn.
+        batches: steps per epoch, where they are known.
+
+    Raises:
+        ParameterError: as for ``epochs_to_steps``.
+    """
+    if batches is None and sampler.allocated:
+        batches = _whole_batches(sample_rate)
+    return epochs_to_steps(epochs, sample_rate if batches is None else 1.0 / batches)
+
+
+def _whole_batches(sample_rate: float) -> int:
+    return max(1, math.floor((1.0 + _ONE) / sample_rate))
 
 
 def _ratio(batch_size: int, dataset_size: int) -> float:
@@ -205,9 +271,9 @@ def _whole_users(stated: DPSGD, run: DPSGD, neighbouring: Neighbouring, attained
     Shuffled epochs: given the permutation, what a person adds to the sums of an epoch has norm at most ``records``.
     """
     noise, rate, records = run.noise_multiplier, run.sample_rate, run.records
-    if run.sampler is Sampler.FIXED_SIZE:
+    if run.sampler.displaces:
         raise UnsupportedError("several records of one person in batches of fixed size: no dominating pair is proven")
-    if attained and stated.sampler is Sampler.SHUFFLED and stated.sample_rate < 1.0:
+    if attained and stated.sampler.in_passes and stated.sample_rate < 1.0:
         return ()
     keys = ("RETICENT:whole-user-dominance", *epoch_theorems(stated))
     if noise == 0.0:
@@ -248,22 +314,23 @@ def batches_per_epoch(run: DPSGD) -> int:
     Args:
         run: with shuffled batches.
     """
-    return run.batches_per_epoch or max(1, math.floor((1.0 + 1e-12) / run.sample_rate))
+    return run.batches_per_epoch or _whole_batches(run.sample_rate)
 
 
 def accountable(run: DPSGD) -> DPSGD:
-    """The Poisson run whose curve holds for ``run``: shuffled epochs become full-batch releases.
+    """The Poisson run whose curve holds for ``run``: epochs in which a record is used once become full-batch releases.
 
-    A record appears at most once per epoch, so given the permutation only one noisy sum per epoch depends on
-    it; an epoch that was started counts in full. Poisson and fixed-size runs are returned as they are.
+    Whoever is told the step of the record sees that only one noisy sum per epoch depends on it; an epoch that was
+    started counts in full. So do all uses of a record in it. Runs with other samplers are returned as they are.
 
     Args:
         run: any DP-SGD run.
     """
-    if run.sampler is not Sampler.SHUFFLED:
+    if not run.sampler.in_passes:
         return run
-    epochs = -(-run.steps // batches_per_epoch(run))
-    return replace(run, sample_rate=1.0, steps=epochs, sampler=Sampler.POISSON, batches_per_epoch=None)
+    epochs = -(-run.steps // batches_per_epoch(run)) * (run.uses_per_epoch or 1)
+    told = {"sampler": Sampler.POISSON, "batches_per_epoch": None, "uses_per_epoch": None}
+    return replace(run, sample_rate=1.0, steps=epochs, **told)
 
 
 def one_record(mechanism: Mechanism, what: str) -> None:
@@ -291,7 +358,7 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
         run: any DP-SGD run.
         neighbouring: between which data sets.
     """
-    return 2.0 if run.sampler is Sampler.FIXED_SIZE else neighbouring.sensitivity
+    return 2.0 if run.sampler.displaces else neighbouring.sensitivity
 
 
 def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
@@ -314,7 +381,7 @@ def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
         neighbouring: between which data sets.
     """
     match run.sampler:
-        case Sampler.SHUFFLED:
+        case Sampler.SHUFFLED | Sampler.RANDOM_ALLOCATION | Sampler.ALLOCATED_ONCE:
             return neighbouring.sensitivity if run.sample_rate == 1.0 else 0.0
         case Sampler.FIXED_SIZE if neighbouring is Neighbouring.ADD_REMOVE:
             return 2.0 if run.sample_rate < 1.0 else 0.0

@@ -10,6 +10,7 @@ from reticent.pairs.neighbouring import Neighbouring
 from reticent.pairs.part import Part
 
 _WHERE = {
+    "AllocatedGaussianPair": "random_allocation",
     "AntipodalGaussianPair": "antipodal",
     "CurvePair": "curve",
     "Disclosure": "disclosure",
@@ -17,6 +18,7 @@ _WHERE = {
     "GaussianPair": "gaussian",
     "LaplacePair": "laplace",
     "LossMasses": "losses",
+    "MixedPair": "mixed",
     "Pair": "base",
     "SymmetrisedGaussianPair": "gaussian",
     "WholeUserGaussianPair": "whole_user",
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
     from reticent.pairs.gaussian import SymmetrisedGaussianPair as SymmetrisedGaussianPair
     from reticent.pairs.laplace import LaplacePair as LaplacePair
     from reticent.pairs.losses import LossMasses as LossMasses
+    from reticent.pairs.mixed import MixedPair as MixedPair
     from reticent.pairs.poisson import poisson_gaussian as poisson_gaussian
+    from reticent.pairs.random_allocation import AllocatedGaussianPair as AllocatedGaussianPair
     from reticent.pairs.whole_user import WholeUserGaussianPair as WholeUserGaussianPair
 
 

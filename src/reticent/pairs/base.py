@@ -38,6 +38,11 @@ class Pair(ABC):
         """The trade-off curve, H0 = absent, whose ``reversed`` is the other direction; None where none is known."""
         return None
 
+    @property
+    def curve_below(self) -> TradeOff | None:
+        """The curve of a weaker attacker, where ``curve`` is that of a stronger one; else the same."""
+        return self.curve
+
     def losses(self, grid: np.ndarray) -> LossMasses | None:
         """The privacy loss distribution on cells between the points of ``grid``; None where it is not known."""
         return None if self.curve is None else LossMasses.of(self.curve, grid)

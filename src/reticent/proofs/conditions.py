@@ -115,6 +115,23 @@ CONDITIONS: Mapping[str, Kind] = {
     ),
     "fixed-size-draws": Kind("Each batch is drawn anew, uniformly, with a size that is fixed.", Bearing.RELEASE),
     "shuffled-draws": Kind("Each record is in at most one batch of each pass over the data.", Bearing.RELEASE),
+    "allocation-draws": Kind(
+        "In each epoch each record is put into the stated number of steps by a uniform draw of its own, made anew, "
+        "that "
+        "no other record influences.",
+        Bearing.RELEASE,
+    ),
+    "kept-allocation-draws": Kind(
+        "Each record is put into one step of every epoch by one uniform draw of its own, made before training, that no "
+        "other record influences.",
+        Bearing.RELEASE,
+    ),
+    "truncated-draws": Kind(
+        "Each record joins each batch by a coin of its own; of a batch that is too large, as many as is stated are "
+        "kept, "
+        "drawn uniformly; and the number of records that is stated counts the target.",
+        Bearing.RELEASE,
+    ),
     "participation-pattern": Kind(
         "No record takes part in more steps, or in steps that are closer, than is stated.", Bearing.RELEASE
     ),

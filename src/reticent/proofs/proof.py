@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from reticent.curves import TradeOff
-from reticent.curves.enclosure import Enclosure, Route
+from reticent.curves.enclosure import Attempt, Enclosure
 from reticent.curves.polygon import strictest
 from reticent.proofs.claims import Basis
 from reticent.proofs.conditions import Condition, Status, vouched, worst_first
@@ -85,9 +85,9 @@ class Proof(Derived):
         return frozenset(one.key for one in self.conditions)
 
     @property
-    def trace(self) -> tuple[Route, ...]:
+    def trace(self) -> tuple[Attempt, ...]:
         """The routes to the enclosure that were tried, and the width that each reached."""
-        return self.enclosure.routes
+        return self.enclosure.trace
 
     def as_estimate(self) -> Formula:
         """The upper end alone, of an attacker whom a real one may exceed."""
@@ -115,7 +115,7 @@ class Proof(Derived):
             return self
         curve = theirs if not _is_below(mine, theirs) else strictest([mine, theirs])
         known = self.enclosure
-        both = Enclosure.checked(curve, known.optimistic, (*known.notes, *other.enclosure.notes), known.routes)
+        both = Enclosure.checked(curve, known.optimistic, (*known.notes, *other.enclosure.notes), known.trace)
         met = replace(self, enclosure=both, mu=(self.mu[0], min(self.mu[1], other.mu[1])))
         return met.citing(*other.theorems).under(*other.conditions).saying(*other.notes)
 

@@ -32,6 +32,8 @@ def draw_batches(
         return _poisson(source, dataset_size, sample_rate)
     if batch_size is None or not 1 <= batch_size <= dataset_size:
         raise ParameterError("batch_size", batch_size, f"a whole number from 1 to {dataset_size}")
+    if sampler not in (Sampler.FIXED_SIZE, Sampler.SHUFFLED):
+        raise ParameterError("sampler", sampler, "poisson, fixed-size or shuffled: the loop draws no others")
     if sampler is Sampler.FIXED_SIZE:
         return _fixed_size(source, dataset_size, batch_size)
     return _shuffled(source, dataset_size, batch_size)

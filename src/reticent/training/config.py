@@ -261,6 +261,8 @@ class TrainConfig(Strict):
         for first, second in pairs:
             if (getattr(self, first) is None) == (getattr(self, second) is None):
                 raise ValueError(f"exactly one of {first} and {second} must be given")
+        if self.sampler not in (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED):
+            raise ValueError("sampler must be poisson, fixed-size or shuffled: the loop draws no others")
         if self.sampler is Sampler.SHUFFLED and self.batch_size is None:
             raise ValueError("sampler shuffled needs batch_size")
         if self.sampler is Sampler.FIXED_SIZE and self.batch_size is None:

@@ -62,7 +62,7 @@ def test_every_output_says_that_k_is_typical(method, steps):
     assert "typical record, not the worst" in " ".join(result.notes)
 
 
-@pytest.mark.parametrize("sampler", list(Sampler))
+@pytest.mark.parametrize("sampler", [Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED, Sampler.RANDOM_ALLOCATION])
 @pytest.mark.parametrize(
     ("rate", "steps"),
     [*(pytest.param(*case, marks=pytest.mark.slow) for case in ((0.1, 50), (0.6, 3))), (0.6, 2), (1.0, 2)],
@@ -109,7 +109,13 @@ def test_single_pass_counts_each_record_once():
 
 
 CASES = list(
-    product((0.5, 1.0, 4.0), (0.01, 0.3, 1.0), (1, 3, 40), Sampler, (None, 5.0, 1e7)),
+    product(
+        (0.5, 1.0, 4.0),
+        (0.01, 0.3, 1.0),
+        (1, 3, 40),
+        [Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED],
+        (None, 5.0, 1e7),
+    ),
 )
 
 

@@ -185,6 +185,9 @@ def _full_batch(mechanism: DPSGD) -> bool:
     return mechanism.sample_rate == 1.0
 
 
+_FOLLOWED = (Sampler.POISSON, Sampler.FIXED_SIZE, Sampler.SHUFFLED)
+
+
 def _single_pass(mechanism: DPSGD) -> bool:
     """Whether no record is used in more than one step, whatever the random draws."""
     if mechanism.steps == 1:
@@ -199,6 +202,8 @@ def _why_only_noise_counts(mechanism: DPSGD, k: Susceptibility) -> str:
             f"The {mechanism.steps} steps use the same records again. Their randomness may be counted once and not in "
             "each step, so only the added noise counts."
         )
+    if mechanism.sampler not in _FOLLOWED:
+        return f"No rule is known for the sampler {mechanism.sampler}, so only the added noise counts."
     if mechanism.sampler is Sampler.POISSON and not _full_batch(mechanism) and isinstance(k, GradientSpectrum):
         return "A spectrum of the covariance does not describe Poisson batches, whose size is random."
     return ""

@@ -72,7 +72,7 @@ def fixed_length(asked: Question) -> Proof | None:
             needs = () if count == 1 else ("fixed-length",)
             found = _common(asked, noncentrality(asked.mechanism, asked.neighbouring), stated or d, needs)
             return found.saying(_ONE_QUERY) if count == 1 else found
-        case DPSGD(sampler=Sampler.FIXED_SIZE):  # the target displaces a record whose direction is known
+        case DPSGD(sampler=sampler) if sampler.tells_all:  # the target displaces a record whose direction is known
             return None
         case DPSGD(noise_multiplier=sigma, sample_rate=rate) if sigma > 0.0:
             if rate == 1.0:
@@ -145,7 +145,7 @@ def _matrix(asked: Question, mechanism: MatrixMechanism) -> Proof | None:
 def _sampled(asked: Question, run: DPSGD) -> Proof | None:
     """Steps that draw their records, or passes over shuffled data."""
     dimension, replaced = asked.dimension or 1, asked.neighbouring is Neighbouring.REPLACE
-    if run.sampler is Sampler.SHUFFLED:  # each started epoch is one release of all records, in one direction
+    if run.sampler.in_passes:  # each started epoch is one release of all records, in one direction
         found = _replaced(asked, run, _GLRT) if replaced else _of_run(asked, run, _GLRT, (_LOG_2,))
         return _together(found) if run.records > 1 else found
     if run.records > 1:
@@ -198,14 +198,14 @@ def _one_vector(parts: tuple[Mechanism, ...]) -> bool:
 
 def _all_records(parts: tuple[Mechanism, ...]) -> list[DPSGD]:
     """DP-SGD whose every counted release uses all records, with noise; nothing where a part is something else."""
-    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE]
+    runs = [accountable(part) for part in parts if isinstance(part, DPSGD) and not part.sampler.tells_all]
     whole = [run for run in runs if run.sample_rate == 1.0 and run.noise_multiplier > 0.0]
     return whole if len(whole) == len(parts) else []
 
 
 def _followed(part: Mechanism) -> bool:
     """Whether one unknown sign can be followed through this part of a ledger."""
-    return isinstance(part, DPSGD) and part.sampler is not Sampler.FIXED_SIZE and part.noise_multiplier > 0.0
+    return isinstance(part, DPSGD) and not part.sampler.tells_all and part.noise_multiplier > 0.0
 
 
 def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:

@@ -12,7 +12,7 @@ from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting import reacting_in, reacting_replace
 from reticent.adversaries.worst_case import worst_case_theorems
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Proof
@@ -59,7 +59,7 @@ def _step(part: Mechanism) -> DPSGD | None:
     match part:
         case Gaussian(noise_multiplier=noise, releases=count) if noise > 0.0:
             return DPSGD(noise, 1.0, count)
-        case DPSGD(noise_multiplier=noise, sampler=sampler) if noise > 0.0 and sampler is not Sampler.FIXED_SIZE:
+        case DPSGD(noise_multiplier=noise, sampler=sampler) if noise > 0.0 and not sampler.tells_all:
             return part
         case _:
             return None

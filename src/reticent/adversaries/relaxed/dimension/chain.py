@@ -16,7 +16,7 @@ from reticent.adversaries.relaxed.dimension.enclose import relaxed_in
 from reticent.curves import TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, strictest, symmetric_above
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 
 _THRESHOLDS = np.append(0.0, np.geomspace(1e-5, 100.0, 240))  # s + t
 _ROUNDING = 1e-15  # of log delta
@@ -35,7 +35,7 @@ def relaxed_replace(run: DPSGD, dimension: int) -> Enclosure:
         UnsupportedError: no noise, or no dominating pair is proven for the sampler.
     """
     worst = compose(run, Neighbouring.REPLACE)
-    if run.sampler is Sampler.FIXED_SIZE:
+    if run.sampler.tells_all:
         return worst
     above = strictest([chained(relaxed_in(run, dimension).pessimistic), worst.pessimistic])
     return Enclosure.from_above(above, worst.notes)

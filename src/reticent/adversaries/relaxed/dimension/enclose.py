@@ -32,7 +32,7 @@ from reticent.curves._logs import LOG_2
 from reticent.curves.enclosure import Enclosure
 from reticent.curves.polygon import Polygon, hull, polygon_through, strictest, symmetric_above
 from reticent.errors import NumericalError, UnsupportedError
-from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 
 _THRESHOLDS = 70  # of a bound, beside 0
@@ -183,12 +183,12 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
     """The answers that need no bounds; None for several sampled steps in more than one dimension."""
     if run.noise_multiplier == 0.0:
         raise UnsupportedError("without noise the direction is seen: use the worst case")
-    if run.sampler is Sampler.FIXED_SIZE or dimension == 1:
+    if run.sampler.tells_all or dimension == 1:
         return relaxed_dpsgd(run)
     if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
         told = relaxed_dpsgd(run)
         return Enclosure.from_above(told.pessimistic, told.notes)
-    if run.sample_rate == 1.0 or run.sampler is Sampler.SHUFFLED:
+    if run.sample_rate == 1.0 or run.sampler.in_passes:
         epochs = accountable(run)
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
         curve = symmetrised(RelaxedGaussianTradeOff(strength, dimension))

@@ -37,7 +37,9 @@ from reticent.mechanisms.ledger import parts_of
 Release = DPSGD | Ledger
 """What is answered: one run, or several of one model."""
 
-_FIXED_BATCHES = "Batches of fixed size: the displaced record has a direction that the attacker knows."
+_FIXED_BATCHES = (
+    "Batches of fixed size, batches that are cut and random allocation: nothing below the worst case is proven."
+)
 _OTHER_RELEASES = "Beside DP-SGD something else was released: its direction may be known."
 _LEAST_LOG = -600.0  # of chi-square
 _FEW_LEVELS, _FEW_CELLS, _FEW_GROUPS = 24, 60, 10  # of the attacks that are tried for the advantage alone
@@ -254,7 +256,7 @@ def _case(release: Release, dimension: int, kind: Gradients, known_share: float,
     if any(not isinstance(run, DPSGD) for run in runs):
         return _OTHER_RELEASES
     sampled = [run for run in runs if isinstance(run, DPSGD)]
-    if any(run.sampler is Sampler.FIXED_SIZE for run in sampled):
+    if any(run.sampler.tells_all for run in sampled):
         return _FIXED_BATCHES
     counts: dict[tuple[float, float], int] = {}
     for run in map(accountable, sampled):

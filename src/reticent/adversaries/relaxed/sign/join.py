@@ -65,12 +65,12 @@ def relaxed_dpsgd(mechanism: DPSGD | Ledger) -> Enclosure:
         UnsupportedError: no noise, or a part that is no DP-SGD.
     """
     runs = _runs(mechanism)
-    if any(run.sampler is Sampler.FIXED_SIZE for run in runs):
+    if any(run.sampler.tells_all for run in runs):
         return compose(mechanism, Neighbouring.ADD_REMOVE)
     counted = tuple(map(accountable, runs))
     add = common_sign(Ledger(counted) if len(counted) > 1 else counted[0])
     above = no_more_than(compose(mechanism, Neighbouring.ADD_REMOVE).pessimistic, add.pessimistic)
-    if any(run.sampler is Sampler.SHUFFLED and run.sample_rate < 1.0 for run in runs):
+    if any(run.sampler.in_passes and run.sample_rate < 1.0 for run in runs):
         return Enclosure.from_above(above, add.notes)  # no data set is known that shows as much
     return Enclosure(above, both_directions(add.optimistic, hull), add.notes)
 

@@ -1,0 +1,89 @@
+"""Pairs of two samplers: random allocation, and Poisson batches that are cut (docs/sampling.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from reticent import pairs
+from reticent.mechanisms.sampling import Sampler
+from reticent.pairs import Neighbouring, Part
+
+if TYPE_CHECKING:
+    from reticent.mechanisms.dpsgd import DPSGD
+
+
+def allocated_parts(run: DPSGD, batches: int, *, attained: bool) -> tuple[Part, ...]:
+    """Under add/remove and zero-out: epochs of one hidden step, of one record, with noise.
+
+    Args:
+        run: with random allocation.
+        batches: steps per epoch.
+        attained: see ``Mechanism.parts_under``: an epoch that was broken off, and several uses in an epoch, only
+            dominate.
+    """
+    noise, uses = run.noise_multiplier, run.uses_per_epoch or 1
+    epochs = run.steps // batches if attained else -(-run.steps // batches)
+    if epochs == 0 or (attained and uses > 1):
+        return ()
+    keys: tuple[str, ...] = ("FELDMAN2025:Theorem 3.1", "RETICENT:allocation-enclosure")
+    if uses > 1:
+        keys = (*keys, "FELDMAN2025:Lemma 3.2")
+    if run.sampler is Sampler.ALLOCATED_ONCE:
+        keys, noise, epochs = (*keys, "RETICENT:kept-allocation"), noise / math.sqrt(epochs), 1
+    bins = batches // uses
+    pair: pairs.Pair = pairs.AllocatedGaussianPair(noise, bins) if bins > 1 else pairs.GaussianPair(noise, 1.0, 1.0)
+    return (Part(pair, epochs * uses, keys),)
+
+
+def truncated_parts(run: DPSGD, neighbouring: Neighbouring, *, attained: bool) -> tuple[Part, ...]:
+    """Of one record: a public coin says whether the batch is full without the target.
+
+    Args:
+        run: with batches that are cut.
+        neighbouring: between which data sets.
+        attained: the other records have gradients 0, so that nobody sees whether a batch is full.
+    """
+    noise, rate = run.noise_multiplier, run.sample_rate
+    share, full_rate = saturation(rate, run.dataset_size or 1, run.max_batch_size or 1)
+    keys = ("RETICENT:truncated-dominance",)
+    replaced = neighbouring is Neighbouring.REPLACE
+    used = (1.0 - share) * rate + share * full_rate
+    if noise == 0.0:
+        return (Part(pairs.Disclosure(used, displaces=True), run.steps, keys),)
+    if attained:
+        return (Part(_sampled(noise, used, replaced), run.steps, keys),)
+    below = _sampled(noise, rate, replaced)
+    if share == 0.0:
+        return (Part(below, run.steps, keys),)
+    ordered = neighbouring is Neighbouring.ADD_REMOVE
+    full = (
+        pairs.GaussianPair(noise, full_rate, 2.0) if ordered else pairs.SymmetrisedGaussianPair(noise, full_rate, 2.0)
+    )
+    return (Part(pairs.MixedPair(below, full, share), run.steps, keys),)
+
+
+def _sampled(noise: float, rate: float, replaced: bool) -> pairs.Pair:
+    if rate == 1.0:
+        return pairs.GaussianPair(noise, 1.0, 2.0 if replaced else 1.0)
+    return pairs.AntipodalGaussianPair(noise, rate) if replaced else pairs.GaussianPair(noise, rate, 1.0)
+
+
+def saturation(rate: float, records: int, most: int) -> tuple[float, float]:
+    """(probability that ``most`` of the other records are drawn, or more; of the target to be in the batch then).
+
+    Args:
+        rate: probability of each coin, in (0, 1].
+        records: the target counted.
+        most: the size at which batches are cut.
+    """
+    from scipy.special import bdtrc  # lists of mechanisms are read without it
+
+    if most >= records:
+        return 0.0, rate
+    if rate == 1.0:
+        return 1.0, most / records
+    share = float(bdtrc(most - 1, records - 1, rate))
+    if not share > 0.0:
+        return 0.0, rate
+    return share, min(float(bdtrc(most, records, rate)) * most / (share * records), rate)

@@ -1,0 +1,115 @@
+"""One epoch of random allocation, as two curves that enclose the true one; docs/sampling.md has the proof.
+
+Absent: N(0, s^2 I) in t steps. Present: the same, moved by 1 in one step that is drawn uniformly. The likelihood
+ratio is the mean of t independent log-normals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from reticent.curves import GaussianTradeOff, LogErrors, TradeOff
+from reticent.curves._logs import EPS, TINY, log_of
+from reticent.curves.polygon import Polygon, polygon_above, polygon_through
+from reticent.pairs.allocated_sum import COARSE, FINE, Law, Window, sum_of
+from reticent.pairs.base import Pair
+
+_LEAST_NOISE, _MOST = 0.05, 2**20  # below the first and above the second nothing is computed on grids
+_LEAST = 1e-60  # added to what is an error rate of a test, or a delta: products of masses may underflow
+
+
+@dataclass(frozen=True)
+class AllocatedGaussianPair(Pair):
+    """N(0, noise^2 I) in all steps of an epoch against the same, moved by 1 in one step that is drawn uniformly.
+
+    Attributes:
+        noise_multiplier: standard deviation of the noise over the clip norm, > 0.
+        bins: steps of the epoch, at least 2.
+    """
+
+    noise_multiplier: float
+    bins: int
+
+    @property
+    def curve(self) -> TradeOff:
+        """On the safe side."""
+        return random_allocation(self.noise_multiplier, self.bins)[0]
+
+    @property
+    def curve_below(self) -> TradeOff:
+        return random_allocation(self.noise_multiplier, self.bins)[1]
+
+    @property
+    def log_absent(self) -> float:
+        """Each record takes part in every epoch."""
+        return -math.inf
+
+    @property
+    def unsampled_mu(self) -> float:
+        """Of an attacker who sees the step."""
+        return 1.0 / self.noise_multiplier
+
+
+@lru_cache(maxsize=32)  # many numbers are read off one release
+def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, TradeOff]:
+    """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
+
+    With next to no noise these are who is told the step, and who looks at the largest observation. More than a million
+    bins are no worse than a million: the mean of more variables is smaller in convex order.
+
+    Args:
+        noise_multiplier: s > 0, in clip norms.
+        bins: t >= 2, steps of one epoch.
+    """
+    if noise_multiplier < _LEAST_NOISE:
+        return GaussianTradeOff(1.0 / noise_multiplier), _loudest(noise_multiplier, bins)
+    if bins > _MOST:
+        return random_allocation(noise_multiplier, _MOST)[0], _loudest(noise_multiplier, bins)
+    windows: list[Window] = []
+    with np.errstate(under="ignore"):
+        sum_of(1.0 / noise_multiplier, bins, windows, COARSE, above=True)
+        above = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=True)
+        below = sum_of(1.0 / noise_multiplier, bins, windows, FINE, above=False)
+    return _curve_above(above, bins), _curve_below(below, bins)
+
+
+def _loudest(noise: float, bins: int) -> Polygon:
+    """ "Reject if any of the observations exceeds a threshold"; the false positives by a union bound."""
+    places = np.linspace(-5.0, 40.0, 400) + np.linspace(0.0, min(1.0 / noise, 1e8), 400)
+    fpr = np.minimum(np.log(bins) + log_ndtr(-places), -EPS)
+    return polygon_through(LogErrors.of(fpr, np.minimum(log_ndtr(places - 1.0 / noise), -EPS)))
+
+
+def _curve_above(law: Law, bins: int) -> Polygon:
+    """All deltas are sums of positive terms; errors of positions move the threshold."""
+    ratio, mass, gap = law.at / bins, law.mass, np.diff(law.at / bins)
+    beyond = np.append(np.cumsum(mass[:0:-1])[::-1], 0.0)  # mass of the atoms after each
+    before = np.append(0.0, np.cumsum(mass[:-1]))
+    call = np.append(np.cumsum((gap * beyond[:-1])[::-1])[::-1], 0.0) + law.lost / bins
+    put = np.append(0.0, np.cumsum(gap * before[1:]))
+    one = int(np.searchsorted(ratio, 1.0, side="right"))
+    at_one = call[one] + (ratio[one] - 1.0) * beyond[one - 1] + law.eta
+    losses = log_of(ratio)
+    up, down = losses > 4.0 * law.eta, (losses < -4.0 * law.eta) & (ratio > 0.0)
+    room = law.eta + 8.0 * EPS * (1.0 + np.abs(losses))
+    thresholds = np.concatenate([losses[down] - room[down], [0.0], losses[up] + room[up]])
+    delta = np.concatenate([put[down] / ratio[down], [at_one], call[up]])
+    slack = 1.0 + law.kappa + (len(mass) + 16) * EPS
+    return polygon_above(thresholds, np.minimum(np.log(delta * slack + _LEAST), 0.0))
+
+
+def _curve_below(law: Law, bins: int) -> Polygon:
+    """ "Reject from this atom on": a test of the collapsed law, so no better than some test of the true one."""
+    few, weighted = law.mass, law.mass * law.at / bins
+    error = law.kappa + law.eta + (len(few) + 16) * EPS
+    rates = [np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (few, weighted)]
+    rest = [np.append(0.0, np.cumsum(part)) for part in (few, weighted)]
+    more, less = 1.0 + error, max(1.0 - error, TINY)
+    fpr, fnr = rates[0] * more + _LEAST, rest[1] * more + _LEAST
+    logs = LogErrors(log_of(fpr), log_of(rest[0] * less), log_of(fnr), log_of(rates[1] * less))
+    return polygon_through(LogErrors(*(np.minimum(rate, 0.0) for rate in logs)))

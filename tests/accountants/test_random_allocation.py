@@ -1,0 +1,255 @@
+"""Random allocation: one epoch against oracles that share no code with it, then epochs, both directions."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from reticent.accountants import compose
+from reticent.accountants.compose import _composed
+from reticent.accountants.steps import Step
+from reticent.curves import TradeOff
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Neighbouring, Sampler
+from reticent.pairs.allocated_sum import COARSE, Effort, sum_of
+from reticent.pairs import AllocatedGaussianPair, GaussianPair
+from reticent.pairs.random_allocation import random_allocation
+from reticent.risk import advantage, epsilon_at_delta
+
+ADD, REPLACE, ZERO = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE, Neighbouring.ZERO_OUT
+
+
+def call_of_few(noise: float, bins: int, strike: float) -> float:
+    """E (R - strike)_+ for up to four bins: trapezoids over all but one variable, Black and Scholes for the last."""
+    deviation, nodes = 1.0 / noise, {2: 4001, 3: 601, 4: 151}[bins]
+    z = np.linspace(-9.0, 9.0, nodes)
+    weight = norm.pdf(z) * (z[1] - z[0])
+    value = np.exp(deviation * z - 0.5 * deviation**2)
+    total = 0.0
+    for chosen in product(range(nodes), repeat=bins - 2):
+        at = list(chosen)
+        mass = float(np.prod(weight[at]))
+        if mass < 1e-14:
+            continue
+        left = bins * strike - float(value[at].sum()) - value
+        few = left > 0.0
+        d = (-np.log(np.where(few, left, 1.0)) + 0.5 * deviation**2) / deviation
+        priced = np.where(few, norm.cdf(d) - left * norm.cdf(d - deviation), 1.0 - left)
+        total += mass * float(weight @ priced)
+    return total / bins
+
+
+def puts_by_contour(noise: float, bins: int, strikes: list[float]) -> list[float]:
+    """E (strike - R)_+ by an inverse Laplace transform on a vertical line; not certified, nearly all digits."""
+    deviation = 1.0 / noise
+    z = np.linspace(-9.0, 9.0, 721)
+    weight, value = norm.pdf(z) * (z[1] - z[0]), np.exp(deviation * z - 0.5 * deviation**2) / bins
+    spread = math.sqrt(math.expm1(deviation**2) / bins)
+    nodes, end = 800, 15.0 / spread
+    line = 1.0 / spread + 1j * (np.arange(nodes) + 0.5) * end / nodes
+    log_transform = bins * np.log(np.exp(-np.multiply.outer(line, value)) @ weight) - 2.0 * np.log(line)
+    return [float(np.sum(np.exp(line * k + log_transform).real) * end / nodes / math.pi) for k in strikes]
+
+
+Ends = tuple[TradeOff, TradeOff]
+
+
+def deltas(curve: TradeOff, epsilon: float) -> tuple[float, float]:
+    """Both directions."""
+    return float(curve.delta(epsilon)), float(curve.reversed.delta(epsilon))
+
+
+def within(sides: Ends, epsilon: float, truth: tuple[float, float], slack: float) -> None:
+    for low, high, value in zip(deltas(sides[1], epsilon), deltas(sides[0], epsilon), truth, strict=True):
+        assert low * (1.0 - slack) - 1e-11 <= value <= high * (1.0 + slack) + 1e-11
+
+
+class TestOneEpoch:
+    @pytest.mark.parametrize(("noise", "bins"), [(1.0, 2), (0.5, 2), (3.0, 2), (2.0, 3)])
+    @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+    def test_few_bins_by_quadrature(self, noise: float, bins: int, epsilon: float) -> None:
+        ahead = call_of_few(noise, bins, math.exp(epsilon))
+        back = math.exp(epsilon) * (call_of_few(noise, bins, math.exp(-epsilon)) + math.exp(-epsilon) - 1.0)
+        within(random_allocation(noise, bins), epsilon, (ahead, back), 1e-6)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.5])
+    def test_four_bins_by_quadrature(self, epsilon: float) -> None:
+        ahead = call_of_few(2.5, 4, math.exp(epsilon))
+        back = math.exp(epsilon) * (call_of_few(2.5, 4, math.exp(-epsilon)) + math.exp(-epsilon) - 1.0)
+        within(random_allocation(2.5, 4), epsilon, (ahead, back), 1e-5)
+
+    @pytest.mark.parametrize(("noise", "bins"), [(1.0, 128), (0.8, 100), (10.0, 1000)])
+    def test_many_bins_by_a_contour(self, noise: float, bins: int) -> None:
+        spread = math.sqrt(math.expm1(noise**-2.0) / bins)
+        epsilons = [0.0, 0.5 * spread, 2.0 * spread]
+        ahead = puts_by_contour(noise, bins, [math.exp(epsilon) for epsilon in epsilons])
+        back = puts_by_contour(noise, bins, [math.exp(-epsilon) for epsilon in epsilons])
+        for epsilon, one, other in zip(epsilons, ahead, back, strict=True):
+            up = math.exp(epsilon)
+            within(random_allocation(noise, bins), epsilon, (one + 1.0 - up, up * other), 1e-7)
+
+    @pytest.mark.parametrize(
+        ("noise", "bins", "epsilon", "gain"),
+        [(1, 8, 3.7183, 0.16783), (1, 64, 1.7987, 0.063839), (2, 64, 0.32954, 0.026529), (1, 128, 1.2615, 0.04558)],
+    )
+    def test_values_of_an_independent_computation(self, noise: float, bins: int, epsilon: float, gain: float) -> None:
+        bracket = compose(DPSGD(noise, 1 / bins, bins, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        low, high = (epsilon_at_delta(c, 1e-8) for c in (bracket.optimistic, bracket.pessimistic))
+        assert high / low < 1.0 + 5e-4
+        assert low * (1.0 - 3e-4) < epsilon < high * (1.0 + 3e-4)
+        assert advantage(bracket.optimistic) == pytest.approx(gain, rel=3e-5, abs=0)
+        assert advantage(bracket.pessimistic) == pytest.approx(advantage(bracket.optimistic), rel=3e-5, abs=0)
+
+    def test_the_game_itself(self) -> None:
+        """Draw the step, draw the noise, compute the ratio: both directions, twenty bins."""
+        rng, noise, bins, games = np.random.default_rng(7), 0.9, 20, 60_000
+        absent = rng.normal(size=(games, bins))
+        present = rng.normal(size=(games, bins))
+        present[np.arange(games), rng.integers(bins, size=games)] += 1.0 / noise
+        low, high = (np.log(np.mean(np.exp(x / noise - 0.5 / noise**2), axis=1)) for x in (absent, present))
+        sides = random_allocation(noise, bins)
+        for epsilon in (0.0, 0.3, 0.8):
+            seen = (
+                np.mean(high > epsilon) - math.exp(epsilon) * np.mean(low > epsilon),
+                np.mean(low < -epsilon) - math.exp(epsilon) * np.mean(high < -epsilon),
+            )
+            room = 5.0 * (1.0 + math.exp(epsilon)) * math.sqrt(0.25 / games)
+            for value, a, b in zip(seen, deltas(sides[1], epsilon), deltas(sides[0], epsilon), strict=True):
+                assert a - room <= value <= b + room
+
+    @pytest.mark.parametrize(("noise", "bins"), [(1.0, 37), (0.5, 6)])
+    def test_coarse_grids_hold_as_well(self, noise: float, bins: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The enclosure does not depend on the grid: a coarse one is wider around the fine one."""
+        fine = random_allocation(noise, bins)
+        monkeypatch.setattr("reticent.pairs.random_allocation.FINE", Effort(12.0, 200, 1.3, 30, 12))
+        coarse = random_allocation.__wrapped__(noise, bins)
+        for epsilon in (0.0, 0.01, 0.1, 0.5, 1.0, 3.0):
+            pairs = (deltas(s, epsilon) for s in (coarse[1], fine[1], fine[0], coarse[0]))
+            for outer_low, low, high, outer_high in zip(*pairs, strict=True):
+                assert outer_low <= low * (1.0 + 1e-3) + 1e-12
+                assert high <= outer_high * (1.0 + 1e-9) + 1e-12
+        assert advantage(coarse[0]) > 1.001 * advantage(coarse[1])
+
+    def test_mean_and_mass_are_kept(self) -> None:
+        for above, bins in product((True, False), (2, 13)):
+            law = sum_of(1.0, bins, [], COARSE, above=above)
+            assert float(law.mass.sum()) == pytest.approx(1.0, rel=1e-13, abs=0)
+            assert float(law.mass @ law.at) + law.lost == pytest.approx(bins, rel=1e-12, abs=0)
+            assert law.kappa < 1e-10
+            assert law.eta < 1e-8
+
+    def test_spreading_raises_and_collapsing_lowers_the_variance(self) -> None:
+        truth = 5 * math.expm1(0.25)
+        below, above = (
+            float(law.mass @ (law.at - 5.0) ** 2)
+            for law in (sum_of(0.5, 5, [], COARSE, above=a) for a in (False, True))
+        )
+        assert below < truth < above
+        assert above / below < 1.02
+
+    def test_next_to_no_noise_and_very_many_bins(self) -> None:
+        silent = random_allocation(0.02, 4)
+        assert advantage(silent[1]) == pytest.approx(1.0, abs=1e-9)
+        assert advantage(silent[0]) == pytest.approx(1.0, abs=1e-9)
+        many, million = random_allocation(2.0, 2**21), random_allocation(2.0, 2**20)
+        assert 0.0 <= advantage(many[1]) <= advantage(many[0]) == advantage(million[0])
+
+
+class TestEpochs:
+    def test_two_epochs_of_two_bins(self) -> None:
+        """By quadrature over four normals: the game of both epochs."""
+        noise, bracket = 1.5, _composed((Step(AllocatedGaussianPair(1.5, 2), 2),), 0.0, False)
+        z = np.linspace(-8.0, 8.0, 401)
+        weight = norm.pdf(z) * (z[1] - z[0])
+        value = np.exp(z / noise - 0.5 / noise**2)
+        ratio, mass = 0.5 * np.add.outer(value, value).ravel(), np.multiply.outer(weight, weight).ravel()
+        cells = np.linspace(-6.0, 8.0, 14001)
+        law = np.bincount(np.searchsorted(cells, np.log(ratio)), mass, len(cells) + 1)[:-1]
+        two, losses = np.convolve(law, law), np.linspace(-12.0, 16.0, 28001)
+        for epsilon in (0.0, 0.5, 1.5):
+            seen = float(two @ np.maximum(np.exp(losses - 0.001) - math.exp(epsilon), 0.0))
+            truth = pytest.approx(seen, rel=3e-3, abs=0)
+            assert max(deltas(bracket.pessimistic, epsilon)) == truth
+            assert max(deltas(bracket.optimistic, epsilon)) == truth
+
+    @pytest.mark.parametrize("epochs", [10, pytest.param(1000, marks=pytest.mark.slow)])
+    def test_both_ends_agree(self, epochs: int) -> None:
+        bracket = compose(DPSGD(2.0, 0.01, 100 * epochs, sampler=Sampler.RANDOM_ALLOCATION), ADD)
+        low, high = (advantage(curve) for curve in (bracket.optimistic, bracket.pessimistic))
+        assert high / low < 1.0 + 1e-4
+        assert not bracket.notes
+
+    def test_less_than_poisson_in_the_tail_and_than_shuffling(self) -> None:
+        run = {"noise_multiplier": 1.0, "sample_rate": 1 / 64, "steps": 64}
+        found = {}
+        for sampler in (Sampler.RANDOM_ALLOCATION, Sampler.POISSON, Sampler.SHUFFLED, Sampler.CYCLIC):
+            found[sampler] = epsilon_at_delta(compose(DPSGD(**run, sampler=sampler), ADD).pessimistic, 1e-8)
+        assert found[Sampler.RANDOM_ALLOCATION] < found[Sampler.POISSON] < found[Sampler.SHUFFLED]
+        assert found[Sampler.SHUFFLED] == pytest.approx(found[Sampler.CYCLIC], rel=1e-12, abs=0)
+
+    def test_one_assignment_is_less_noise(self) -> None:
+        kept = DPSGD(2.0, 0.1, 40, sampler=Sampler.ALLOCATED_ONCE)
+        assert kept.parts_under(ADD)[0].pair == AllocatedGaussianPair(1.0, 10)
+        assert kept.parts_under(ADD)[0].count == 1
+        fresh = DPSGD(2.0, 0.1, 40, sampler=Sampler.RANDOM_ALLOCATION)
+        assert advantage(compose(fresh, ADD).pessimistic) < advantage(compose(kept, ADD).optimistic)
+
+    def test_an_epoch_that_was_started_counts(self) -> None:
+        run = DPSGD(2.0, 0.1, 21, sampler=Sampler.RANDOM_ALLOCATION)
+        assert [part.count for part in run.parts_under(ADD)] == [3]
+        assert [part.count for part in run.parts_under(ADD, attained=True)] == [2]
+        assert DPSGD(2.0, 0.1, 9, sampler=Sampler.RANDOM_ALLOCATION).parts_under(ADD, attained=True) == ()
+
+    def test_fewer_bins_are_the_safe_side(self) -> None:
+        assert DPSGD(1.0, 0.03, 33, sampler=Sampler.RANDOM_ALLOCATION).parts_under(ADD)[0].pair.bins == 33
+        stated = DPSGD(1.0, 0.03, 34, sampler=Sampler.RANDOM_ALLOCATION, batches_per_epoch=34)
+        assert stated.parts_under(ADD)[0].pair.bins == 34
+        few, more = random_allocation(1.0, 33), random_allocation(1.0, 34)
+        assert advantage(more[0]) < advantage(few[1])
+
+    def test_several_uses_in_an_epoch(self) -> None:
+        run = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION, uses_per_epoch=3)
+        (part,) = run.parts_under(ADD)
+        assert (part.pair, part.count) == (AllocatedGaussianPair(2.0, 3), 6)
+        assert "FELDMAN2025:Lemma 3.2" in part.theorems
+        assert run.parts_under(ADD, attained=True) == ()
+        (whole,) = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION, uses_per_epoch=10).parts_under(ADD)
+        assert (whole.pair, whole.count) == (GaussianPair(2.0, 1.0, 1.0), 20)
+
+    def test_zero_out_is_the_same(self) -> None:
+        run = DPSGD(1.0, 0.1, 10, sampler=Sampler.RANDOM_ALLOCATION)
+        assert run.parts_under(ZERO) == run.parts_under(ADD)
+
+    def test_replacement_and_persons_are_told_the_step(self) -> None:
+        run = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION)
+        assert run.parts_under(REPLACE)[0].pair == GaussianPair(2.0, 1.0, 2.0)
+        person = DPSGD(2.0, 0.1, 20, sampler=Sampler.RANDOM_ALLOCATION, records_per_user=3)
+        assert person.parts_under(ADD)[0].pair == GaussianPair(2.0, 1.0, 3.0)
+        assert advantage(compose(run, REPLACE).optimistic) == 0.0
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"sampler": Sampler.POISSON, "uses_per_epoch": 2},
+            {"sampler": Sampler.RANDOM_ALLOCATION, "uses_per_epoch": 11},
+            {"sampler": Sampler.TRUNCATED_POISSON, "dataset_size": 100},
+            {"sampler": Sampler.TRUNCATED_POISSON, "max_batch_size": 10},
+            {"sampler": Sampler.POISSON, "max_batch_size": 10},
+            {"sampler": Sampler.POISSON, "batches_per_epoch": 10},
+        ],
+    )
+    def test_fields_of_another_sampler(self, fields: dict[str, object]) -> None:
+        with pytest.raises(ParameterError):
+            DPSGD(1.0, 0.1, 10, **fields)
+
+    def test_several_records_in_batches_that_are_cut(self) -> None:
+        run = DPSGD(1, 0.1, 9, sampler=Sampler.TRUNCATED_POISSON, dataset_size=50, max_batch_size=9, records_per_user=2)
+        with pytest.raises(UnsupportedError, match="several records"):
+            run.parts_under(ADD)
