@@ -11,6 +11,9 @@ from reticent.attacks.mechanics import MechanicsReport as MechanicsReport
 from reticent.attacks.mechanics import audit_mechanics as audit_mechanics
 from reticent.attacks.own_trainer import OwnTrainer as OwnTrainer
 from reticent.attacks.participation import Check as Check
+from reticent.attacks.reacting import ConditionAudit as ConditionAudit
+from reticent.attacks.reacting import LearningGame as LearningGame
+from reticent.attacks.reacting import audit_direction_condition as audit_direction_condition
 from reticent.attacks.registry import NAMES as NAMES
 from reticent.attacks.registry import Attack as Attack
 from reticent.attacks.registry import AttackSettings as AttackSettings
