@@ -107,14 +107,14 @@ def experiments(claim: DPSGD, seed: int = 0) -> list[Experiment]:
     check_claim(claim)
     if claim.sampler is not Sampler.POISSON:
         raise UnsupportedError(f"the mechanics are tested against Poisson sampling, not {claim.sampler.value}")
-    data = [(name, *parts, claim, None) for name, parts in _data(claim, seed).items()]
-    layers, features, quiet, runs = _participation(claim)
-    data += [("participation", layers, features, quiet, None) for _ in range(runs)]
-    setup = [Experiment(name, *parts, run) for run, (name, *parts, _) in enumerate(data)]
+    runs = [(name, layers, features, claim) for name, (layers, features) in _data(claim, seed).items()]
+    layers, features, quiet, repeats = _participation(claim)
+    runs += [("participation", layers, features, quiet)] * repeats
+    setup = [Experiment(*parts, run) for run, parts in enumerate(runs)]
     short = replace(claim, steps=min(claim.steps, STEPS))
     for name, records in replay_data(LAYERS, claim, seed).items():
-        parts = LAYERS, records.features, short, len(setup), records.labels, 1 + seed
-        setup.append(Experiment(f"replay {name}", *parts))
+        run = Experiment(f"replay {name}", LAYERS, records.features, short, len(setup), records.labels, 1 + seed)
+        setup.append(run)
     return setup
 
 
@@ -165,7 +165,12 @@ def observe(setup: Sequence[Experiment], runs: Sequence[Released], seed: int = 0
     except ParameterError:  # too few records: all took part, or none
         coins = None
     return Observations(
-        *(named[name].sums for name in ("silence", "second silence", "canaries", "chorus", "spread", "whisper")),
+        named["silence"].sums,
+        named["second silence"].sums,
+        named["canaries"].sums,
+        named["chorus"].sums,
+        named["spread"].sums,
+        named["whisper"].sums,
         np.stack(participation),
         _coordinates(size),
         spread_records(LAYERS, 1.0, 1, seed)[1],

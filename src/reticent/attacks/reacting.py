@@ -1,10 +1,11 @@
 """The attack that the condition of a conditional claim excludes, played to see whether the condition holds.
 
-The relaxed attacker's curve is conditional on a gradient whose length does not depend on its direction. Where the length or the
-sign follows from the weights (a perceptron's loss, an absolute error), the weights tell the attacker in which half of the space
-the direction lies: the perceptron test adds up what each release says along the weights before it. Its scores have an exact law
-without the record, because the weights are known before the noise is drawn. When they refute the conditional curve, it is the
-condition that fails; the worst case holds all the same (docs/relaxed-reacting.md).
+The relaxed attacker's curve is conditional on a gradient whose length does not depend on its direction. Where the
+length or the sign follows from the weights (a perceptron's loss, an absolute error), the weights tell the attacker in
+which half of the space the direction lies: the perceptron test adds up what each release says along the weights
+before it. Its scores have an exact law without the record, because the weights are known before the noise is drawn.
+When they refute the conditional curve, it is the condition that fails; the worst case holds all the same
+(docs/relaxed-reacting.md).
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ class LearningGame:
 
     def scores(self, runs: int, rng: np.random.Generator) -> Scores:
         """The perceptron test's scores of ``runs`` games on each side."""
-        sides = [self._play(_check.count(runs=runs), rng, present) for present in (True, False)]
-        return Scores(*sides, {"attack": "perceptron test", "runs": runs}, Design.INDEPENDENT)
+        member, other = (self._play(_check.count(runs=runs), rng, present) for present in (True, False))
+        return Scores(member, other, {"attack": "perceptron test", "runs": runs}, Design.INDEPENDENT)
 
     def _play(self, runs: int, rng: np.random.Generator, present: bool) -> np.ndarray:
         run = self.mechanism

@@ -214,8 +214,8 @@ def _own_coordinates(
 ) -> Check:
     others = np.abs(np.delete(change, own, axis=1))
     if others.size and others.max() > tolerance:
-        step = int(others.max(axis=1).argmax())
-        words = f"{what} change what is not theirs: release {step} by {others.max():.3g} clip norms"
+        first = int(others.max(axis=1).argmax())
+        words = f"{what} change what is not theirs: release {first} by {others.max():.3g} clip norms"
         return Check(name, CERTAIN, words)
     mine = change[:, own]
     beyond = np.maximum(mine - most, -mine)

@@ -208,7 +208,7 @@ def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence:
     counts = count_guesses(scores, _default(guesses, scores, confidence))
 
     def value(seen: GuessCounts) -> float:
-        return largest_rejected(lambda mu: rejects(seen, GaussianClaim(mu), significance), _LARGEST_MU)
+        return _mu_bound(seen, significance)
 
     return _result(Quantity.MU, value, counts, confidence, None, "RETICENT:audit-one-run-fdp")
 
@@ -274,10 +274,12 @@ def _best_share(canaries: int, curve: TradeOff, confidence: float) -> float:
         made_all = min(made.members + made.non_members, canaries)
         right = int(made_all * (share - at) / share)
         counts = GuessCounts(canaries, made_all, min(right, made_all))
-        bounds.append(
-            largest_rejected(lambda mu, c=counts: rejects(c, GaussianClaim(mu), 1.0 - confidence), 60.0, 1e-3)
-        )
+        bounds.append(_mu_bound(counts, 1.0 - confidence, 1e-3))
     return _SHARES[int(np.argmax(bounds))] if max(bounds) > 0.0 else 0.2
+
+
+def _mu_bound(counts: GuessCounts, significance: float, tolerance: float = 1e-6) -> float:
+    return largest_rejected(lambda mu: rejects(counts, GaussianClaim(mu), significance), _LARGEST_MU, tolerance)
 
 
 def _default(guesses: Guesses | None, scores: Scores, confidence: float) -> Guesses:
