@@ -12,6 +12,7 @@ from reticent.auditing.lower_bounds import (
     audit_epsilon_if_gaussian,
     audit_mu,
 )
+from reticent.auditing.noise import NoiseBound, audit_noise
 from reticent.auditing.one_run import (
     GuessCounts,
     Guesses,
@@ -37,6 +38,7 @@ __all__ = [
     "GuessCounts",
     "Guesses",
     "LowerBound",
+    "NoiseBound",
     "Plan",
     "Quantity",
     "Ranks",
@@ -57,6 +59,7 @@ __all__ = [
     "audit_epsilon_one_run",
     "audit_mu",
     "audit_mu_one_run",
+    "audit_noise",
     "count_guesses",
     "delong",
     "empirical_trade_off",
