@@ -1,8 +1,8 @@
 """How much noise can there have been at most? A family of claimed curves as the null, in place of a Gaussian one.
 
 The family gives a curve for every noise multiplier, for instance the enclosed worst case of DP-SGD with the run's rate
-and steps. More noise leaks less, so the family is nested: scores that refute one noise multiplier refute every larger one.
-What follows holds if the release is a member of the family, for its noise; ``audit_epsilon_if_gaussian`` is the same
+and steps. More noise leaks less, so the family is nested: scores that refute one noise multiplier refute every larger
+one. What follows holds if the release is a member of the family, for its noise; ``audit_epsilon_if_gaussian`` is the same
 for Gaussian curves, which sampled releases do not have.
 """
 
