@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from reticent.errors import ArtifactError
-from reticent.io import strict
-from reticent.records.run_ledger import first_problem
+from reticent.io import files, strict
+from reticent.io.models import first_problem
 from reticent.text import printable
 
 
@@ -86,19 +86,19 @@ def test_only_plain_files_within_the_limit_are_read(tmp_path: Path):
     (tmp_path / "link").symlink_to("/dev/zero")
     for name in ("pipe", "link", "."):
         with pytest.raises(ArtifactError, match="not a plain file"):
-            strict.read_bytes(tmp_path / name, 10)
+            files.read_bytes(tmp_path / name, 10)
     with pytest.raises(ArtifactError, match="5 bytes, more than the 4"):
-        strict.read_bytes(tmp_path / "file", 4)
+        files.read_bytes(tmp_path / "file", 4)
     with pytest.raises(ArtifactError, match="cannot be read"):
-        strict.read_bytes(tmp_path / "nothing", 4)
-    assert strict.read_bytes(tmp_path / "file", 5) == b"12345"
+        files.read_bytes(tmp_path / "nothing", 4)
+    assert files.read_bytes(tmp_path / "file", 5) == b"12345"
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
 def test_a_disk_that_does_not_take_it_is_one_line(tmp_path, code):
-    with pytest.raises(ArtifactError, match="out: cannot be written"), strict.writing(tmp_path / "out"):
+    with pytest.raises(ArtifactError, match="out: cannot be written"), files.writing(tmp_path / "out"):
         raise OSError(code, os.strerror(code))
-    with pytest.raises(FileNotFoundError), strict.writing(tmp_path / "out"):
+    with pytest.raises(FileNotFoundError), files.writing(tmp_path / "out"):
         raise FileNotFoundError(errno.ENOENT, "another matter")
 
 
@@ -148,7 +148,7 @@ def test_a_folder_in_place_of_a_file_is_one_line(where: str, tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     with pytest.raises(ArtifactError, match="give the name of a file"):
-        strict.write_atomic(Path(where), b"x")
+        files.write_atomic(Path(where), b"x")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
@@ -160,7 +160,7 @@ class TestWriting:
         path.write_bytes(b"old" * 1000)
         with path.open("rb") as reader:
             reader.read(3)
-            strict.write_atomic(path, b"new")
+            files.write_atomic(path, b"new")
             assert reader.read() == b"old" * 999
         assert path.read_bytes() == b"new"
         assert os.listdir(tmp_path) == ["file"]
@@ -172,8 +172,8 @@ class TestWriting:
         monkeypatch.setattr(os, "fsync", full)
         (tmp_path / "old").write_bytes(b"old")
         for name in ("old", "new"):
-            with pytest.raises(ArtifactError, match="No space left"), strict.writing(tmp_path / name):
-                strict.write_atomic(tmp_path / name, b"new")
+            with pytest.raises(ArtifactError, match="No space left"), files.writing(tmp_path / name):
+                files.write_atomic(tmp_path / name, b"new")
         assert (tmp_path / "old").read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["old"]
 
@@ -183,8 +183,8 @@ class TestWriting:
         modes = []
         own = os.fsync
         monkeypatch.setattr(os, "fsync", lambda fd: (modes.append(os.fstat(fd).st_mode & 0o777), own(fd)))
-        strict.write_atomic(tmp_path / "mine", b"x", private=True)
-        strict.write_atomic(tmp_path / "ours", b"x")
+        files.write_atomic(tmp_path / "mine", b"x", private=True)
+        files.write_atomic(tmp_path / "ours", b"x")
         assert modes[0] == 0o600
         assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o600
         assert (tmp_path / "ours").stat().st_mode & 0o777 == 0o666 & ~_umask()
@@ -194,15 +194,15 @@ class TestWriting:
         (tmp_path / "victim").write_bytes(b"mine")
         (tmp_path / ".file.partial-guessed").symlink_to(tmp_path / "victim")
         with pytest.raises(OSError, match="exists"):
-            strict.write_atomic(tmp_path / "file", b"x")
+            files.write_atomic(tmp_path / "file", b"x")
         assert (tmp_path / "victim").read_bytes() == b"mine"
 
     def test_links_are_not_followed_where_that_is_said(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(b"x")
         (tmp_path / "link").symlink_to("file")
-        assert strict.read_bytes(tmp_path / "link", 9) == b"x"
+        assert files.read_bytes(tmp_path / "link", 9) == b"x"
         with pytest.raises(ArtifactError, match="cannot be read"):
-            strict.read_bytes(tmp_path / "link", 9, follow=False)
+            files.read_bytes(tmp_path / "link", 9, follow=False)
 
 
 def _umask() -> int:

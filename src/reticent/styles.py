@@ -43,6 +43,7 @@ ATTACKER_STYLES: dict[str, Style] = {
     "membership": Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5"),
     "membership-game": Style("#b0578f", (2, 2), "#98467a", "#e59ac8"),
     "attribute": Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d"),
+    "final-model": Style("#2f7d6d", (7, 2, 2, 2), "#1b5c4f", "#6fd3bd"),
     "norm-only": Style("#c44a55", (5, 2), "#a3202f", "#ff8f98"),
 }
 """By ``Adversary.name``."""

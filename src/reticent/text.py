@@ -81,22 +81,43 @@ def wrapped(line: str, width: int = WIDTH, indent: int = 0) -> list[str]:
     return found or [line]
 
 
-def blocks(
-    names: Sequence[Column], numbers: Sequence[Column], width: int = WIDTH, gap: int = 1
-) -> Iterator[list[Column]]:
-    """The columns of numbers, cut so that each block fits into ``width`` beside the columns of names."""
-    room = width + gap - sum(breadth(column) + gap for column in names)
+def table(
+    names: Sequence[Column], numbers: Sequence[Column], width: int = WIDTH, gap: int = 1, left: int | None = None
+) -> list[str]:
+    """Rows in lines of at most ``width``: columns of numbers that do not fit follow below, and nothing is cut.
+
+    Args:
+        names: columns that name a row; every block of numbers has them.
+        numbers: the other columns.
+        width: characters of a line.
+        gap: blanks between two columns.
+        left: so many columns are aligned to the left; by default those of names.
+    """
+    lines: list[str] = []
+    for block in _blocks(names, numbers, width, gap):
+        columns = [*names, *block]
+        height = max(heading.count("\n") for heading, _ in columns)
+        texts = [["\n" * (height - heading.count("\n")) + heading, *cells] for heading, cells in columns]
+        cells = [[*heading.split("\n"), *rest] for heading, *rest in texts]
+        wide, flush = [_breadth(column) for column in columns], len(names) if left is None else left
+        for row in zip(*cells, strict=True):
+            aligned = [t.ljust(w) if i < flush else t.rjust(w) for i, (t, w) in enumerate(zip(row, wide, strict=True))]
+            lines.append((" " * gap).join(aligned).rstrip())
+    return lines
+
+
+def _blocks(names: Sequence[Column], numbers: Sequence[Column], width: int, gap: int) -> Iterator[list[Column]]:
+    room = width + gap - sum(_breadth(column) + gap for column in names)
     block: list[Column] = []
     for column in numbers:
-        if block and sum(breadth(known) + gap for known in [*block, column]) > room:
+        if block and sum(_breadth(known) + gap for known in [*block, column]) > room:
             yield block
             block = []
         block.append(column)
     yield block
 
 
-def breadth(column: Column) -> int:
-    """The characters that a column needs."""
+def _breadth(column: Column) -> int:
     return max(len(text) for text in (*column[0].split("\n"), *column[1]))
 
 
@@ -115,11 +136,28 @@ def by_whom(notes: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     return [note if len(names) == len(everybody) else f"{', '.join(names)}: {note}" for note, names in about.items()]
 
 
-def html_table(title: str, rows: Iterable[tuple[str, object, str]]) -> str:
-    """Name, value and explanation in rows, escaped; values that are None are left out."""
-    cells = ["".join(f"<td>{html.escape(printable(cell))}</td>" for cell in row) for row in rows if row[1] is not None]
-    body = "".join(f"<tr>{row}</tr>" for row in cells)
-    return f"<table><caption>{html.escape(printable(title))}</caption><tbody>{body}</tbody></table>"
+def html_table(title: str, rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
+    """A table without colours or styles of its own, escaped: it looks right on a light and on a dark page.
+
+    Args:
+        title: of the table.
+        rows: cells; under a ``head`` the first of a row names it.
+        head: names of the columns, if they have any.
+    """
+    top = "".join(f'<th scope="col">{escaped(name)}</th>' for name in head)
+    body = "".join(f"<tr>{''.join(_cells(row, bool(head)))}</tr>" for row in rows)
+    shown = f"<thead><tr>{top}</tr></thead>" if head else ""
+    return f"<table><caption>{escaped(title)}</caption>{shown}<tbody>{body}</tbody></table>"
+
+
+def _cells(row: Sequence[object], named: bool) -> Iterator[str]:
+    for index, cell in enumerate(row):
+        yield f'<th scope="row">{escaped(cell)}</th>' if named and index == 0 else f"<td>{escaped(cell)}</td>"
+
+
+def escaped(text: object) -> str:
+    """Text for HTML that nothing in it can leave."""
+    return html.escape(printable(text))
 
 
 class Short:

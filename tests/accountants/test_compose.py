@@ -12,6 +12,7 @@ from reticent.accountants.bounds import loudest_step
 from reticent.accountants.closed_forms import clt_mu
 from reticent.accountants.contour import Enclosed
 from reticent.accountants.cut_moments import SampledStep
+from reticent.accountants.profile import advantage_map
 from reticent.accountants.steps import steps_of
 from reticent.accountants.tangents import power_of
 from reticent.accountants.transform import SpectralComposition
@@ -208,6 +209,31 @@ def test_fast_values_lie_in_the_enclosure(run, neighbouring):
     for alpha, power in zip(alphas.tolist(), profile.power(alphas)[0], strict=True):
         low, high = float(bracket.pessimistic.beta(alpha)), float(bracket.optimistic.beta(alpha))
         assert low - 2e-8 <= 1.0 - power <= high + 2e-8
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps", "neighbouring"),
+    [
+        (0.7003, 0.00122, 1779, ADD),  # rare large losses lie beyond the window: 1.9e-7 of alias
+        (10.02, 0.811, 1, REPLACE),  # nodes that do for many steps: 6.9e-4 of alias
+        pytest.param(0.2369, 6.75e-5, 37817, ADD, marks=pytest.mark.slow),
+    ],
+)
+def test_an_estimate_knows_its_error(noise, rate, steps, neighbouring):
+    lower, upper = certified_advantage(noise, rate, steps, neighbouring)
+    (on_map,) = advantage_map(np.array([noise]), np.array([rate]), steps, neighbouring).ravel()
+    for value in (advantage(noise, rate, steps, neighbouring), on_map):
+        assert lower - 1e-8 <= value <= upper + 1e-8
+
+
+@pytest.mark.slow
+def test_estimates_of_random_runs_keep_to_their_stated_error():
+    rng = np.random.default_rng(11)
+    for _ in range(150):
+        noise, rate = float(np.exp(rng.uniform(-2.3, 2.5))), float(np.exp(rng.uniform(-13.8, -0.05)))
+        steps, neighbouring = int(np.exp(rng.uniform(0.0, 12.6))), (ADD, REPLACE)[int(rng.integers(2))]
+        lower, upper = certified_advantage(noise, rate, steps, neighbouring)
+        assert lower - 1e-8 <= advantage(noise, rate, steps, neighbouring) <= upper + 1e-8
 
 
 COMING_BACK = [(3.0, 0.5, 5), *(pytest.param(run, marks=pytest.mark.slow) for run in ((3.0, 0.4, 4), (2.0, 0.5, 12)))]

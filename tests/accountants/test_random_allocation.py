@@ -15,8 +15,8 @@ from reticent.accountants.steps import Step
 from reticent.curves import TradeOff
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring, Sampler
-from reticent.pairs.allocated_sum import COARSE, Effort, sum_of
 from reticent.pairs import AllocatedGaussianPair, GaussianPair
+from reticent.pairs.allocated_sum import COARSE, Effort, sum_of
 from reticent.pairs.random_allocation import random_allocation
 from reticent.risk import advantage, epsilon_at_delta
 

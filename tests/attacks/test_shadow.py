@@ -20,7 +20,7 @@ from reticent.attacks.shadow import (
 )
 from reticent.attacks.stacked import StackedMLP, StackedModules, stack
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.records.run_ledger import Randomness
+from reticent.records.run_warnings import Randomness
 from reticent.tasks import Store, Task
 from reticent.training import RunContext, fit, parse_config
 from reticent.training.models import build_model

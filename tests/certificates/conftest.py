@@ -8,16 +8,9 @@ from reticent.adversaries.attribute import Scope, SensitivityRecord
 from reticent.certificates.build import certify_run
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.mechanisms import Sampler
-from reticent.records.run_ledger import (
-    DataRecord,
-    Diagnostics,
-    ParameterRecord,
-    Randomness,
-    RunLedger,
-    RunWarning,
-    Seeds,
-    Utility,
-)
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
+from reticent.records.run_warnings import Randomness, RunWarning
 from tests.conftest import coarse_lattice, derived_once
 
 

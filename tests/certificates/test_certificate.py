@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from reticent.adversaries import WorstCase
+from reticent.adversaries import Relaxed, WorstCase
 from reticent.adversaries.report import assessment_record
 from reticent.certificates.build import CERTIFICATE_QUESTIONS, certify, public
 from reticent.certificates.schema import Certificate, Declaration
@@ -35,6 +35,18 @@ def test_round_trip_and_schema(certificate: Certificate, tmp_path: Path) -> None
 def test_the_published_schema_is_the_code(model, name: str) -> None:
     published = json.loads((ROOT / f"docs/schema/{name}.schema.json").read_text())
     assert published == model.model_json_schema(by_alias=True)
+
+
+def test_each_attacker_is_assessed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What decides who can be answered is what the numbers are read from; a public edition computes nothing new."""
+    asked: list[str] = []
+    for kind in (WorstCase, Relaxed):
+        own = kind.assess
+        monkeypatch.setattr(kind, "assess", lambda self, *what, own=own: asked.append(self.name) or own(self, *what))
+    certificate = certify(Gaussian(2.0), DECLARED, adversaries=(Relaxed(), WorstCase()))
+    assert sorted(asked) == ["relaxed", "worst-case"]
+    public(certificate)
+    assert len(asked) == 2
 
 
 def test_every_key_it_cites_is_explained(certificate: Certificate) -> None:

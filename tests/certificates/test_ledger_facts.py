@@ -15,8 +15,9 @@ from reticent.certificates.schema import Declaration, Edition
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Sampler
 from reticent.records.publication import published, published_watch
-from reticent.records.run_ledger import PublicLedger, RunLedger, RunWarning
+from reticent.records.run_ledger import PublicLedger, RunLedger
 from reticent.records.run_rules import RUN_RULES, poisson_is_impossible
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_rules import WATCH_RULES
 from reticent.records.watched_run import PublicWatchedRun
 from tests.certificates.conftest import make_ledger

@@ -19,7 +19,7 @@ import reticent as rt
 from reticent.adversaries import WorstCase
 from reticent.certificates.build import certify
 from reticent.certificates.page import render_html
-from reticent.certificates.schema import Certificate, Declaration, canonical, content_hash
+from reticent.certificates.schema import Certificate, Declaration, content_hash
 from reticent.certificates.signature import (
     envelope_of,
     false_signatures,
@@ -35,6 +35,7 @@ from reticent.certificates.signature import (
 from reticent.certificates.store import write_certificate
 from reticent.certificates.verify import verify
 from reticent.errors import ArtifactError
+from reticent.io.strict import canonical
 from reticent.mechanisms import Gaussian
 from reticent.signing import curve25519, envelope
 from reticent.signing.keys import key_id, verifies

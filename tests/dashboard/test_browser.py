@@ -18,10 +18,10 @@ import pytest
 
 from reticent.adversaries import WorstCase
 from reticent.certificates.page import is_page
-from reticent.certificates.schema import read_text
 from reticent.dashboard.released import as_text
 from reticent.dashboard.server import Server
 from reticent.dashboard.state import State, mechanism_of
+from reticent.io.files import read_text
 from reticent.mechanisms import DPSGD, Gaussian, Ledger
 from reticent.risk import advantage
 from reticent.text import digits
@@ -206,7 +206,7 @@ def test_copies_and_downloads(opened: Callable[..., Any]) -> None:
         with page.expect_download() as caught:
             page.click(button)
         assert caught.value.suggested_filename.endswith(ending)
-    assert is_page(read_text(Path(caught.value.path())))
+    assert is_page(read_text(Path(caught.value.path()), 1 << 26))
 
 
 def test_a_file_becomes_the_mechanism_and_undo_takes_it_back(opened: Callable[..., Any], tmp_path: Path) -> None:

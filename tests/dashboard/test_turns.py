@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from reticent import _check
 from reticent.dashboard.turns import BusyError, SupersededError, Turns
+from reticent.stopping import checkpoint
 
 
 def test_a_newer_question_ends_the_older_one() -> None:
@@ -29,7 +29,7 @@ def test_a_newer_question_ends_the_older_one() -> None:
         pass
 
 
-def test_a_newer_question_ends_a_computation_that_never_asks() -> None:
+def test_a_newer_question_ends_a_computation_at_its_next_checkpoint() -> None:
     turns, began = Turns(), threading.Event()
     ended: list[type] = []
 
@@ -37,7 +37,7 @@ def test_a_newer_question_ends_a_computation_that_never_asks() -> None:
         try:
             with turns.turn("page", 1):
                 while True:
-                    _check.positive(noise=1.0)
+                    checkpoint()
                     began.set()
         except SupersededError as error:
             ended.append(type(error))

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from reticent.mechanisms.gradients import Gradients, GradientsRecord, Obstacle
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import CONDITIONS, Status
-from reticent.records.run_ledger import PublicLedger, Randomness
+from reticent.records.run_ledger import PublicLedger
+from reticent.records.run_warnings import Randomness
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun
 

@@ -64,7 +64,7 @@ def test_a_folder_that_fills_up_between_looking_and_working_is_refused(tmp_path)
     assert everything(tmp_path) == {"notes.txt": b"mine"}
 
 
-@pytest.mark.parametrize("leftover", ["lock", ".manifest.json-abcd1234"])
+@pytest.mark.parametrize("leftover", ["lock", ".manifest.json.partial-0123456789abcdef"])
 def test_a_process_killed_before_its_manifest_leaves_a_folder_that_can_be_used(tmp_path, leftover):
     (tmp_path / leftover).touch()
     execute([TASK], zeros, Store(tmp_path))

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from reticent.errors import ArtifactError
+from reticent.io.strict import canonical
 from reticent.tasks import Progress, Store, Task, execute, read_json, read_table, write_json, write_table, write_tensors
-from reticent.tasks.writers import canonical_json, tensors_bytes
+from reticent.tasks.writers import tensors_bytes
 
 ARRAYS = {"x": np.arange(6.0).reshape(2, 3), "flag": np.array([True, False]), "n": np.array([1, 2], dtype=np.int64)}
 
@@ -125,12 +126,12 @@ def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     (tmp_path / "partial" / "task-mine").mkdir()
     (tmp_path / "partial" / "task-mine" / "notes.txt").write_bytes(b"keep")
     (tmp_path / "partial" / "my own").mkdir()
-    (tmp_path / ".manifest.json-abc").write_bytes(b"{")
+    (tmp_path / ".manifest.json.partial-abc").write_bytes(b"{")
     (tmp_path / ".mine").write_bytes(b"keep")
     store.put(ARRAYS)
     execute([], double, store)
     assert sorted(p.name for p in (tmp_path / "partial").iterdir()) == ["my own", "task-mine"]
-    assert not (tmp_path / ".manifest.json-abc").exists()
+    assert not (tmp_path / ".manifest.json.partial-abc").exists()
     assert (tmp_path / ".mine").exists()
     assert len(list((tmp_path / "blobs").iterdir())) == 1
 
@@ -147,9 +148,9 @@ def test_manifest_and_table_round_trip(tmp_path):
 
 
 def test_canonical_json_is_strict_and_sorted(tmp_path):
-    assert canonical_json({"b": 1, "a": [1.5, None]}) == b'{"a":[1.5,null],"b":1}'
+    assert canonical({"b": 1, "a": [1.5, None]}) == b'{"a":[1.5,null],"b":1}'
     for bad in (float("nan"), {"x": float("inf")}, {1, 2}, object()):
         with pytest.raises(ArtifactError):
-            canonical_json(bad)
+            canonical(bad)
     write_json(tmp_path / "a.json", {"x": 1})
     assert read_json(tmp_path / "a.json") == json.loads((tmp_path / "a.json").read_text()) == {"x": 1}

@@ -14,7 +14,7 @@ import reticent as rt
 from reticent.cli import main
 from reticent.data.own import Schema, load_table
 from reticent.errors import ArtifactError, DataError, ParameterError
-from reticent.records.run_ledger import RunWarning
+from reticent.records.run_warnings import RunWarning
 from reticent.training import load_run, parse_config, train
 
 pytestmark = pytest.mark.usefixtures("quick_documents")

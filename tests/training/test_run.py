@@ -14,7 +14,8 @@ import torch
 import reticent
 from reticent.errors import ArtifactError, NumericalError, ParameterError
 from reticent.mechanisms import DPSGD, Sampler
-from reticent.records.run_ledger import RunLedger, RunWarning
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_warnings import RunWarning
 from reticent.training import StopTraining, load_config, load_run, train
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from reticent.data.purchase import generate_baskets, load_purchase100, write_table
 from reticent.errors import ArtifactError, DataError, ParameterError, ReticentError
-from reticent.records.run_ledger import MOST_STEPS, RunLedger
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_parts import MOST_STEPS
 from reticent.training import load_run, parse_config, train
 from reticent.training.setup import make_settings
 

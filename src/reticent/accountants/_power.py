@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.curves._logs import EPS, OVERFLOW
+from reticent.stopping import checkpoint
 
 _SHORTER, _SHORTEST = 0.3, 0.03  # shares of the planned exponent that are tried after it
 _OF_LARGEST = 0.1  # the cap on the second, over that on the first
@@ -44,6 +45,7 @@ def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarra
         points: of the grid.
         first: index of its first point.
     """
+    checkpoint()
     log_size, phase, relative = np.zeros((3, points // 2 + 1))
     peak, scaling, log_scale = 0, 0.0, 0.0
     fft_error = 8 * EPS * np.log2(points)
@@ -62,6 +64,7 @@ def power(parts: Sequence[GridStep], points: int, first: int) -> tuple[np.ndarra
         log_scale += count * (np.log(weights[top]) + own_size[0])
         scaling += 4 * EPS * count * (2.0 + exponents[top] + abs(np.log(weights[top])) + own_size[0])
         peak += count * int(index[top])
+    checkpoint()
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows makes the rounding infinite, or none at all
         size, scale = np.exp(log_size), np.exp(log_scale)
         turned = np.empty(len(size), dtype=complex)

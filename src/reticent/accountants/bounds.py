@@ -20,6 +20,7 @@ from reticent.curves import GaussianTradeOff, LogErrors
 from reticent.curves._logs import EPS, OVERFLOW, TINY, log1mexp
 from reticent.curves.polygon import Polygon, mirrored, polygon_above, polygon_through, symmetric_above
 from reticent.pairs import LossMasses
+from reticent.stopping import checkpoint
 
 _SIZES = np.geomspace(1e-14, 650.0, 2600)  # of one step's losses
 _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
@@ -101,6 +102,7 @@ class CheapBounds:
 
     def _over_steps(self, part: Callable[[_Grid], Any]) -> Any:
         """Sum over all steps of numbers, or of arrays of one shape."""
+        checkpoint()
         return sum(count * part(grid) for grid, count in self._grids)
 
     def _half(self, log_moments: np.ndarray, end: float, lost: float) -> tuple[np.ndarray, np.ndarray]:

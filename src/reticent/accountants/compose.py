@@ -78,8 +78,9 @@ def _composed(noisy: tuple[Step, ...], unseen: float, either_shows: bool) -> Enc
     if len(noisy) == 1 and noisy[0].count == 1 and unseen == 0.0:
         if not enclosed(noisy):
             return Enclosure.exact(symmetrised(noisy[0].curve))
-        above, below = noisy[0].curve, weaker(noisy)[0].curve
-        return Enclosure.checked(safest([above, above.reversed]), hull([below, below.reversed]))
+        pessimistic, optimistic = noisy[0].curve, weaker(noisy)[0].curve
+        both = hull([optimistic, optimistic.reversed]) if isinstance(optimistic, Polygon) else symmetrised(optimistic)
+        return Enclosure.checked(safest([pessimistic, pessimistic.reversed]), both)
     with np.errstate(all="ignore"):  # what overflows is replaced by trivial bounds, never passed on
         found = enclose(noisy, _disclosure_alone(_log_never_drawn(noisy), either_shows))
         above, below = (

@@ -13,6 +13,7 @@ from reticent.accountants.steps import Steps, enclosed
 from reticent.accountants.transform import Transform
 from reticent.curves.enclosure import Attempt
 from reticent.curves.polygon import Polygon, hull, strictest
+from reticent.stopping import checkpoint
 
 _UNRESOLVED = "The numerical error of the worst case is large here: its advantage is known within {:.1g} only ({})."
 
@@ -102,6 +103,7 @@ class Findings:
 
     def ask(self, route: Route) -> Answer | None:
         """Add what ``route`` finds; None where it does not serve, or cannot: then ``trace`` has the reason."""
+        checkpoint()
         if not route.serves(self.steps):
             return None
         answer = route.enclose(self.steps)

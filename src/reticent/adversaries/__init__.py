@@ -1,7 +1,8 @@
 """Adversaries: *what was released* x *who attacks* gives a trade-off curve and its claim."""
 
 from reticent.adversaries.attribute import Attribute
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Interval, Method, everybody
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method, everybody
+from reticent.adversaries.final_model import FinalModel
 from reticent.adversaries.game.adversary import MembershipGame
 from reticent.adversaries.membership import Membership
 from reticent.adversaries.mixed import Mixed
@@ -9,6 +10,7 @@ from reticent.adversaries.relaxed.adversary import Relaxed
 from reticent.adversaries.relaxed.norm_only import NormOnly
 from reticent.adversaries.side_by_side import assess, assess_answerable, check_dominance
 from reticent.adversaries.worst_case import WorstCase
+from reticent.curves.enclosure import Interval
 from reticent.proofs import Claim
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "Assessment",
     "Attribute",
     "Claim",
+    "FinalModel",
     "Interval",
     "Membership",
     "MembershipGame",

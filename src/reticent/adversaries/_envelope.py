@@ -1,4 +1,4 @@
-"""Curves that a few proven inequalities leave: Hellinger affinity, revealed masks, and the best of several.
+"""Curves that a few proven inequalities allow: Hellinger affinity, revealed masks, and the best of several.
 
 All curves here are symmetric (equal to their own inverse), so ``log delta`` at thresholds ``l >= 0``
 says everything; the other half follows by exchanging the hypotheses.

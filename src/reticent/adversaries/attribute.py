@@ -167,11 +167,11 @@ class Attribute(Adversary):
         )
         formula = None if case.basis is Basis.PROOF else proof.as_estimate()
         if method is Method.CLT:
-            key, told = "RETICENT:attribute-clt", _CLT
-            formula = Formula(case.clt(), theorems=(key,), conditions=conditions, notes=(told, *notes))
+            key, note = "RETICENT:attribute-clt", _CLT
+            formula = Formula(case.clt(), theorems=(key,), conditions=conditions, notes=(note, *notes))
         elif method is Method.PUBLISHED:
-            key, told = "CHERUBIN2024:Corollary 10", _PUBLISHED
-            formula = Formula(case.published(), theorems=(key,), conditions=conditions, notes=(told, *notes))
+            key, note = "CHERUBIN2024:Corollary 10", _PUBLISHED
+            formula = Formula(case.published(), theorems=(key,), conditions=conditions, notes=(note, *notes))
         else:
             method = Method.PROVEN
         return Assessment(self, Neighbouring.REPLACE, method, (proof,), formula, data_dependent=True)

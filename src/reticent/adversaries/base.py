@@ -19,7 +19,7 @@ import numpy as np
 
 from reticent import risk
 from reticent.curves import TradeOff, from_advantage, no_privacy
-from reticent.curves.enclosure import Enclosure
+from reticent.curves.enclosure import Enclosure, Interval
 from reticent.errors import ParameterError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import GradientsRecord
@@ -35,6 +35,7 @@ _FILES = (
     "membership",
     "game.adversary",
     "relaxed.norm_only",
+    "final_model",
     "attribute",
 )
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
@@ -50,18 +51,6 @@ class Method(StrEnum):
     PROVEN = "proven"
     PUBLISHED = "published"
     """A formula as a paper prints it, for reproduction only; it may be unsafe."""
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A number with its enclosure: ``lower <= truth <= upper``; ``value`` is what is claimed.
-
-    An end is infinite where nothing is proven on that side.
-    """
-
-    lower: float
-    value: float
-    upper: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -203,7 +192,7 @@ STRENGTH = {
     Claim.ESTIMATE: "about",
     Claim.EMPIRICAL: "as measured",
 }
-"""What stands before a number, by claim."""
+"""The words before a number, by claim."""
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -232,7 +221,7 @@ class Adversary(ABC):
         relation: the neighbouring relation that is meant where none is stated.
         methods: how it can be evaluated; the first is meant where none is stated.
         knows: completes "an attacker who knows ...".
-        lacks: completes "does not know ...", beside draws and noise; empty where there is nothing else.
+        lacks: completes "does not know ..."; draws and noise are added. Empty where there is nothing else.
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
         by_name_only: not among "all": a published formula that is kept for reproduction.
@@ -250,7 +239,7 @@ class Adversary(ABC):
     by_name_only: ClassVar[bool] = False
 
     def fitted(self, form: GradientsRecord) -> Self:
-        """The same attacker, with what it leaves open answered as the model of a run has it.
+        """The same attacker, with its open parameters as the model of a run has them.
 
         Args:
             form: what was seen of the model.
@@ -324,7 +313,7 @@ def adversaries_named(
     """The attackers of these names, in order and without repeats; and whether all of them were asked for.
 
     Args:
-        names: as typed; ``all`` stands for every one that is not kept for reproduction only.
+        names: as typed; ``all`` means every one that is not kept for reproduction only.
         given: parameters by field name; None where nothing was given.
         option: that the names come from, for errors.
 
@@ -368,5 +357,5 @@ def standard_adversaries() -> tuple[Adversary, ...]:
 
 
 def everybody() -> dict[str, type[Adversary]]:
-    """What "all" stands for: every attacker but those that are kept for reproduction, by name."""
+    """What "all" means: every attacker but those that are kept for reproduction, by name."""
     return {name: kind for name, kind in ADVERSARIES.items() if not kind.by_name_only}

@@ -27,7 +27,7 @@ def assess_seen(
     """One attacker against what was released, with all that ``witness`` saw of it.
 
     Args:
-        adversary: who attacks. What its parameters leave open is answered as the ledger saw it.
+        adversary: who attacks. Its open parameters are answered as the ledger saw them.
         mechanism: what was released.
         neighbouring: between which data sets.
         method: how the curve is evaluated.

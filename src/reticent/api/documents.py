@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,12 +20,14 @@ from reticent.certificates.build import certify_run, certify_watched, run_declar
 from reticent.certificates.derive import expected_warnings
 from reticent.certificates.schema import Certificate, Declaration
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.models import first_problem
 from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Claim
-from reticent.records.run_ledger import RunLedger, first_problem
+from reticent.records.run_ledger import RunLedger
 from reticent.records.watch_start import chained
 from reticent.records.watched_run import WatchedRun
+from reticent.risk.report import MEASURES
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -53,31 +56,21 @@ class Certified(Table):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        first = self.certificate.assessments[0]
-        fprs = tuple(f"TPR@{float(key):g}" for key in first.tpr_at_fpr)
-        return (
-            "attacker",
-            "neighbouring",
-            "claim",
-            "advantage",
-            *fprs,
-            *(f"epsilon@{d}" for d in first.epsilon_at_delta),
-        )
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(place) for name, place in self._stated()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment."""
-        return [
-            (
-                record.label,
-                record.neighbouring,
-                record.claim,
-                *(
-                    float("inf") if number.value is None else number.value
-                    for number in (record.advantage, *record.tpr_at_fpr.values(), *record.epsilon_at_delta.values())
-                ),
-            )
-            for record in self.certificate.assessments
-        ]
+        found: list[tuple[Cell, ...]] = []
+        for record in self.certificate.assessments:
+            numbers = [MEASURES[name].of(record, place).value for name, place in self._stated()]
+            cells = [math.inf if number is None else number for number in numbers]
+            found.append((record.label, record.neighbouring, record.claim, *cells))
+        return found
+
+    def _stated(self) -> list[tuple[str, str | None]]:
+        first = self.certificate.assessments[0]
+        fprs, deltas = first.tpr_at_fpr, first.epsilon_at_delta
+        return [("advantage", None), *(("tpr", fpr) for fpr in fprs), *(("epsilon", delta) for delta in deltas)]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""

@@ -23,6 +23,7 @@ from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs import conditions_by_whom
+from reticent.risk.report import strict
 from reticent.text import one_of
 
 if TYPE_CHECKING:
@@ -132,8 +133,8 @@ class Calibrations(Table, Sequence[Calibration]):
                 "conditions": [{"key": c.key, "status": c.status.value} for c in found.conditions],
                 "unknown": one.unknown.name,
                 "value": one.value,
-                "achieved": _strict(one.achieved.value),
-                "worst_case_achieved": _strict(worst),
+                "achieved": strict(one.achieved.value),
+                "worst_case_achieved": strict(worst),
                 "mechanism": mechanism_record(one.mechanism),
             }
             for one, worst, found in zip(self.calibrations, self._worst, self._found, strict=True)
@@ -277,7 +278,3 @@ def _unknown(unknown: str | Unknown) -> Unknown:
         raise ParameterError("unknown", unknown, one_of(unknown, _UNKNOWNS))
     found: Unknown = _UNKNOWNS[unknown]()
     return found
-
-
-def _strict(x: float) -> float | None:
-    return x if abs(x) < float("inf") else None

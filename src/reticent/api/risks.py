@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +19,8 @@ from reticent.keywords import hinting
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.units import Unit
 from reticent.proofs import Claim, conditions_by_whom
-from reticent.risk import advantage, epsilon_at_delta, tpr_at_fpr
-from reticent.risk.report import Questions, RiskDocument
-from reticent.text import by_whom, one_of, printable
+from reticent.risk.report import MEASURES, Questions, RiskDocument
+from reticent.text import by_whom, escaped, one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,27 +86,24 @@ class Assessments(Table, Sequence[Assessment]):
 
     def columns(self) -> tuple[str, ...]:
         """Who attacks under which relation, how strong the claim is, and the numbers."""
-        asked = self.questions
-        return (
-            "attacker",
-            "neighbouring",
-            "claim",
-            "advantage",
-            *(f"TPR@{fpr:g}" for fpr in asked.fprs),
-            *(f"epsilon@{delta:g}" for delta in asked.deltas),
-        )
+        return ("attacker", "neighbouring", "claim", *(MEASURES[name].at(place) for name, place in self._asked()))
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """One row for each assessment; ``inf`` where no finite number is proven."""
-        measures: list[tuple[Any, ...]] = [
-            (advantage,),
-            *((tpr_at_fpr, fpr) for fpr in self.questions.fprs),
-            *((epsilon_at_delta, delta) for delta in self.questions.deltas),
-        ]
+        asked = [(MEASURES[name].read, () if place is None else (place,)) for name, place in self._asked()]
         return [
-            (one.adversary.label, one.neighbouring.value, one.claim.value, *(one.measure(*m).value for m in measures))
+            (
+                one.adversary.label,
+                one.neighbouring.value,
+                one.claim.value,
+                *(one.measure(m, *x).value for m, x in asked),
+            )
             for one in self.assessments
         ]
+
+    def _asked(self) -> list[tuple[str, float | None]]:
+        fprs, deltas = self.questions.fprs, self.questions.deltas
+        return [("advantage", None), *(("tpr", fpr) for fpr in fprs), *(("epsilon", delta) for delta in deltas)]
 
     def ways(self, row: tuple[Cell, ...]) -> list[bool | None]:
         """Numbers that are bounds are rounded up."""
@@ -125,7 +120,7 @@ class Assessments(Table, Sequence[Assessment]):
 
     def _repr_html_(self) -> str:
         """The table, with the conditions folded away below."""
-        lines = "".join(f"<li>{html.escape(printable(line))}</li>" for line in self.conditions())
+        lines = "".join(f"<li>{escaped(line)}</li>" for line in self.conditions())
         return f"{super()._repr_html_()}<details><summary>Conditions</summary><ul>{lines}</ul></details>"
 
     def to_json(self) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from reticent.errors import UnsupportedError
-from reticent.text import Column, blocks, breadth, digits, printable, wrapped
+from reticent.text import digits, escaped, html_table, printable, table, wrapped
 
 Cell = str | float | int | None
 
@@ -47,24 +46,18 @@ class Table:
     def __repr__(self) -> str:
         lines = wrapped(printable(self.title()))
         cells = list(zip(*(self._shown(row) for row in self.rows()), strict=True))
-        if cells:
-            columns = [(name, list(column)) for name, column in zip(self.columns(), cells, strict=True)]
-            names, numbers = columns[: self._leading], columns[self._leading :]
-            lines += [line for block in blocks(names, numbers, gap=2) for line in _aligned([*names, *block])]
+        columns = [(name, list(column)) for name, column in zip(self.columns(), cells, strict=bool(cells))]
+        if columns:
+            lines += table(columns[: self._leading], columns[self._leading :], gap=2, left=1)
         return "\n".join([*lines, *(part for note in self.notes() for part in wrapped(printable(note), indent=2))])
 
     def _shown(self, row: tuple[Cell, ...], longest: int = 60) -> list[str]:
         return [shown(cell, up, longest) for cell, up in zip(row, self.ways(row), strict=True)]
 
     def _repr_html_(self) -> str:
-        """A table without colours or styles of its own: it looks right on a light and on a dark page."""
-        head = "".join(f'<th scope="col">{_safe(name)}</th>' for name in self.columns())
-        body = "".join(_html_row(self._shown(row, 2000)) for row in self.rows())
-        notes = "".join(f"<p>{_safe(note)}</p>" for note in self.notes())
-        if not body:
-            return f"<p>{_safe(self.title())}</p>{notes}"
-        caption = f"<caption>{_safe(self.title())}</caption>"
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        rows = [self._shown(row, 2000) for row in self.rows()]
+        shown = html_table(self.title(), rows, self.columns()) if rows else f"<p>{escaped(self.title())}</p>"
+        return shown + "".join(f"<p>{escaped(note)}</p>" for note in self.notes())
 
     def to_frame(self) -> Any:
         """The rows as a ``pandas.DataFrame``.
@@ -89,19 +82,3 @@ def shown(cell: Cell, up: bool | None = None, longest: int = 60) -> str:
     if isinstance(cell, float):
         return digits(cell, up=up) if math.isfinite(cell) else str(cell)
     return printable(cell, longest)
-
-
-def _aligned(columns: Sequence[Column]) -> list[str]:
-    first, *rest = ([name, *cells] for name, cells in columns)
-    left = [text.ljust(breadth(columns[0])) for text in first]
-    right = [[text.rjust(breadth(column)) for text in texts] for column, texts in zip(columns[1:], rest, strict=True)]
-    return ["  ".join(line).rstrip() for line in zip(left, *right, strict=True)]
-
-
-def _html_row(row: Sequence[str]) -> str:
-    first, *rest = map(_safe, row)
-    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
-
-
-def _safe(text: str) -> str:
-    return html.escape(printable(text))

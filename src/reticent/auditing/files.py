@@ -18,7 +18,7 @@ import numpy as np
 
 from reticent.auditing.scores import Design, MetaValue, Scores
 from reticent.errors import ArtifactError, ParameterError
-from reticent.io import strict
+from reticent.io import files
 from reticent.io.npz import read_arrays
 
 _MOST_BYTES = 1 << 28
@@ -80,8 +80,8 @@ def save_scores(path: str | os.PathLike[str], scores: Scores) -> None:
     """
     file = check_score_path(path)
     writers = {".npz": _npz_bytes, ".parquet": _parquet_bytes, ".csv": _csv_bytes}
-    with strict.writing(file):
-        strict.write_atomic(file, writers[file.suffix](scores), private=True)
+    with files.writing(file):
+        files.write_atomic(file, writers[file.suffix](scores), private=True)
 
 
 def _read_npz(file: Path) -> tuple[np.ndarray, np.ndarray, dict[str, MetaValue]]:

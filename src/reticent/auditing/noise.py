@@ -2,8 +2,8 @@
 
 The family gives a curve for every noise multiplier, for instance the enclosed worst case of DP-SGD with the run's rate
 and steps. More noise leaks less, so the family is nested: scores that refute one noise multiplier refute every larger
-one. What follows holds if the release is a member of the family, for its noise; ``audit_epsilon_if_gaussian`` is the same
-for Gaussian curves, which sampled releases do not have.
+one. What follows holds if the release is a member of the family; ``audit_epsilon_if_gaussian`` is the same for Gaussian
+curves, which sampled releases do not have.
 """
 
 from __future__ import annotations

@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reticent.auditing import AuditReport, ConfidenceInterval, Design, Finding
 from reticent.certificates.audit_power import POWER, Detectable, detectable
 from reticent.certificates.figures import audit_figure, histogram_figure, png, svg
-from reticent.certificates.page import finalize
+from reticent.certificates.page import template
 from reticent.certificates.sentences import percent
 from reticent.curves import TradeOff
 from reticent.errors import ArtifactError
+from reticent.io.files import refuse_folder, write_atomic
 from reticent.io.outputs import refuse_existing, refuse_foreign
-from reticent.io.strict import refuse_folder, write_atomic
 from reticent.text import digits
 
 _MARK = "<title>Privacy audit: "
@@ -135,18 +134,10 @@ def power_sentence(power: Detectable | None, design: Design) -> str:
 
 
 def _render(report: AuditReport, drawn: str, power: Detectable | None, *, private: bool) -> str:
-    environment = Environment(
-        loader=PackageLoader("reticent.certificates", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     histogram = Markup(svg(histogram_figure(report))) if private else None  # noqa: S704 (numbers only)
     bounds = [(b.title, digits(b.value, up=False), digits(b.ceiling, up=True), b.rule) for b in report.bounds]
     rates = [("AUC", report.auc)] + [(f"TPR at FPR {fpr:g}", interval) for fpr, interval in report.tpr.items()]
-    return environment.get_template("audit.html.j2").render(
+    return template("audit.html.j2").render(
         report=report,
         headline=headline(report),
         power=power_sentence(power, report.scores.design),

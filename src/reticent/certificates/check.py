@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from reticent.certificates.opening import check_opening
-from reticent.certificates.schema import Certificate, read_text
+from reticent.certificates.schema import LARGEST_FILE, Certificate
 from reticent.certificates.verify import State, Verification, verify
 from reticent.errors import ArtifactError
-from reticent.io.strict import dumps, sha256_file
+from reticent.io.files import read_text, sha256_file
+from reticent.io.strict import dumps
 from reticent.io.times import moment
 
 
@@ -152,7 +153,7 @@ def read_document(path: Path) -> tuple[Certificate, list[str]]:
     """
     from reticent.certificates import page
 
-    text = read_text(path)
+    text = read_text(path, LARGEST_FILE)
     if not text.strip():
         raise ArtifactError(f"{path} is empty")
     if not page.is_page(text):

@@ -27,17 +27,17 @@ from reticent.certificates.schema import (
     QuestionRecord,
     TheoremRecord,
     WarningRecord,
-    canonical,
 )
 from reticent.certificates.sentences import Protected, headline, persons, sentence
 from reticent.curves import TradeOff
+from reticent.io.strict import canonical, portable
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs.references import PAPERS, THEOREMS
 from reticent.records.publication import published, published_watch
-from reticent.records.rules import portable
-from reticent.records.run_ledger import PublicLedger, RunWarning
+from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_rules import demanded_warnings
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.records.watched_run import PublicWatchedRun
 from reticent.risk.report import Questions, condition_texts

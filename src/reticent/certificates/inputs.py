@@ -11,9 +11,10 @@ from reticent.adversaries.codec import adversary_of, kind_of
 from reticent.certificates.derive import NOT_ASKED, PRIVATE, Inputs, assessed
 from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError, ParameterError, ReticentError, UnsupportedError
+from reticent.io.models import first_problem
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_of, within_reach
-from reticent.records.run_ledger import PublicLedger, RunLedger, first_problem
+from reticent.records.run_ledger import PublicLedger, RunLedger
 from reticent.records.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
 from reticent.registry import parameters_of
 from reticent.risk.report import Questions

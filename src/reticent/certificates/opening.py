@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from reticent.certificates.schema import Certificate, Edition, read_text
+from reticent.certificates.schema import Certificate, Edition
 from reticent.errors import ArtifactError
 from reticent.io.commitments import opens
-from reticent.io.strict import dumps, loads, sha256_file
-from reticent.records.run_ledger import Sha256, first_problem
+from reticent.io.files import sha256_file
+from reticent.io.models import Sha256, validated
+from reticent.io.strict import dumps, load
 from reticent.risk.report import Record
 
 _LARGEST = 1 << 16
@@ -112,10 +113,7 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None = None
 
 
 def _load(path: Path) -> Opening:
-    try:
-        return Opening.model_validate(loads(read_text(path, _LARGEST), str(path)))
-    except ValidationError as error:
-        raise ArtifactError(f"{path}: {first_problem(error)}") from None
+    return validated(Opening, load(path, _LARGEST), str(path))
 
 
 def _commitments(certificate: Certificate) -> dict[str, str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from reticent.adversaries import ADVERSARIES
@@ -26,7 +26,7 @@ from reticent.mechanisms import MECHANISMS, Neighbouring
 from reticent.proofs import Claim
 from reticent.records.watched_run import WATCH_SCHEMA
 from reticent.registry import parameters_of
-from reticent.risk.report import Number
+from reticent.risk.report import MEASURES, Number
 from reticent.text import digits, printable
 
 _OPEN, _CLOSE = '<template id="certificate">', "</template>"
@@ -68,19 +68,10 @@ def render_html(certificate: Certificate) -> str:
 
     All text in the document is escaped and made inert, whoever wrote it.
     """
-    environment = Environment(
-        loader=PackageLoader("reticent.certificates", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=finalize,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["percent"] = percent
     records = persons(certificate.mechanism)
     usual = certificate.assessments[0].neighbouring
     names = [record.label + _relation(record, usual) for record in certificate.assessments]
-    return environment.get_template("certificate.html.j2").render(
+    return template("certificate.html.j2").render(
         c=certificate,
         private=bool(certificate.do_not_publish),
         groups=_groups(certificate),
@@ -110,6 +101,20 @@ def render_html(certificate: Certificate) -> str:
         file_hash=hashlib.sha256(certificate.to_json().encode()).hexdigest(),
         data=Markup(_OPEN + html.escape(_compact(certificate)) + _CLOSE),  # noqa: S704
     )
+
+
+def template(name: str) -> Template:
+    """A page of this package; whatever it is given is made inert and escaped."""
+    environment = Environment(
+        loader=PackageLoader("reticent.certificates", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_inert,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["percent"] = percent
+    return environment.get_template(name)
 
 
 def is_page(text: str) -> bool:
@@ -145,7 +150,7 @@ def _compact(certificate: Certificate) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def finalize(value: Any) -> Any:
+def _inert(value: Any) -> Any:
     """Foreign text is made inert before it is escaped; markup of our own passes."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -183,40 +188,33 @@ def _guesses(certificate: Certificate, record: CertifiedAssessment) -> tuple[tup
     return (even, *rare, *(found_at(record, f) for f in q.fprs if f == 0.01))
 
 
+_BY_PLACE: dict[str, tuple[str, Callable[[float], str]]] = {
+    "success": ("Right guess, by prior", percent),
+    "tpr": ("TPR, by FPR", "{:g}".format),
+    "epsilon": ("ε, by δ", "{:g}".format),
+    "delta": ("δ, by ε", "{:g}".format),
+}
+
+
 def _tables(certificate: Certificate) -> list[NumberTable]:
-    q, records = certificate.questions, certificate.assessments
-    questions: list[tuple[str, list[tuple[str, Callable[[CertifiedAssessment], Number]]]]] = [
-        (
-            "In one number",
-            [
-                ("advantage", lambda r: r.advantage),
-                ("Bayes security", lambda r: r.bayes_security),
-                ("μ", lambda r: r.mu),
-            ],
-        ),
-        ("Right guess, by prior", [(percent(p), _at("success_at_prior", p)) for p in q.priors]),
-        ("TPR, by FPR", [(f"{f:g}", _at("tpr_at_fpr", f)) for f in q.fprs]),
-        ("ε, by δ", [(f"{d:g}", _at("epsilon_at_delta", d)) for d in q.deltas]),
-        ("δ, by ε", [(f"{e:g}", _at("delta_at_epsilon", e)) for e in q.epsilons]),
-    ]
-    return [
-        NumberTable(title, tuple(name for name, _ in columns), _merged(records, [read for _, read in columns]))
-        for title, columns in questions
-        if columns
-    ]
-
-
-def _at(measure: str, point: float) -> Callable[[CertifiedAssessment], Number]:
-    return lambda record: getattr(record, measure)[repr(float(point))]
+    records = certificate.assessments
+    alone = [[MEASURES[name].of(record) for name in ("advantage", "bayes_security", "mu")] for record in records]
+    found = [NumberTable("In one number", ("advantage", "Bayes security", "μ"), _merged(records, alone))]
+    for name, (title, label) in _BY_PLACE.items():
+        one = MEASURES[name]
+        places = getattr(certificate.questions, one.asked)
+        rows = [[one.of(record, place) for place in places] for record in records]
+        found += [NumberTable(title, tuple(map(label, places)), _merged(records, rows))] if places else []
+    return found
 
 
 def _merged(
-    records: Sequence[CertifiedAssessment], reads: Sequence[Callable[[CertifiedAssessment], Number]]
+    records: Sequence[CertifiedAssessment], rows: Sequence[Sequence[Number]]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """One row for all attackers of one relation who have the same numbers."""
     found: dict[tuple[str, str, tuple[str, ...]], list[CertifiedAssessment]] = {}
-    for record in records:
-        cells = tuple(_number(number, _way(record, number)) for number in (read(record) for read in reads))
+    for record, numbers in zip(records, rows, strict=True):
+        cells = tuple(_number(number, _way(record, number)) for number in numbers)
         found.setdefault((record.neighbouring, record.claim, cells), []).append(record)
     usual = records[0].neighbouring
     return tuple(

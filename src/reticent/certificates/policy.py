@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from reticent.adversaries import ADVERSARIES
 from reticent.certificates.schema import Certificate, CertifiedAssessment
 from reticent.certificates.verify import Verification
 from reticent.errors import ArtifactError
 from reticent.io import yaml
+from reticent.io.models import Sha256, validated
 from reticent.io.times import moment
 from reticent.mechanisms import Neighbouring
 from reticent.proofs import CONDITIONS, Claim
-from reticent.records.run_ledger import RunWarning, Sha256, first_problem
+from reticent.records.run_warnings import RunWarning
 from reticent.records.watch_faults import Fault
 from reticent.registry import Parameter, parameters_of
 from reticent.risk.report import MEASURES, Number, Questions, Record
@@ -183,10 +184,7 @@ def load_policy(path: Path) -> Policy:
     document = yaml.load_file(path)
     if not isinstance(document, dict):
         raise ArtifactError(f"{path}: must be a mapping of keys to values")
-    try:
-        return Policy.model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(f"{path}: {first_problem(error)}") from None
+    return validated(Policy, document, str(path))
 
 
 def check(
@@ -322,10 +320,10 @@ def _open(record: CertifiedAssessment) -> Iterator[tuple[str, str]]:
 
 
 def _read(record: CertifiedAssessment, limit: Limit) -> Number | None:
-    kind = MEASURES[limit.measure]
-    stated: Any = getattr(record, kind.field)
-    found: Number | None = stated if kind.place is None else stated.get(repr(limit.at))
-    return found
+    try:
+        return MEASURES[limit.measure].of(record, limit.at)
+    except KeyError:
+        return None
 
 
 def _name(limit: Limit) -> str:

@@ -11,16 +11,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import rfc8785
-from pydantic import AfterValidator, Field, StringConstraints, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from reticent.certificates.text import LONGEST, declarable
 from reticent.errors import ArtifactError
-from reticent.io.strict import loads
+from reticent.io.models import Sha256, validated
+from reticent.io.strict import LARGEST_INTEGER, canonical, load
 from reticent.io.times import Date, moment
 from reticent.records.publication import CONSENTS
-from reticent.records.rules import LARGEST_INTEGER
-from reticent.records.run_ledger import Sha256, first_problem
 from reticent.risk.report import AssessmentRecord, ConditionText, Record
 from reticent.text import Brief
 
@@ -185,10 +183,7 @@ class Certificate(Brief, Record):
         Raises:
             ArtifactError: it is no certificate.
         """
-        try:
-            return cls.model_validate(_normal(document))
-        except ValidationError as error:
-            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+        return validated(cls, _normal(document), where)
 
     @classmethod
     def load(cls, path: Path) -> Certificate:
@@ -197,43 +192,13 @@ class Certificate(Brief, Record):
         Raises:
             ArtifactError: the file is missing, too large, not strict JSON, or not a certificate.
         """
-        return cls.parse(loads(read_text(path), str(path)), str(path))
-
-
-def read_text(path: Path, largest: int = LARGEST_FILE) -> str:
-    """The text of a file of reasonable size.
-
-    Raises:
-        ArtifactError: it is missing, too large or not UTF-8.
-    """
-    if not path.is_file():
-        raise ArtifactError(f"{path} is not a file")
-    if path.stat().st_size > largest:
-        raise ArtifactError(f"{path} is larger than it can be ({largest} bytes)")
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError:
-        raise ArtifactError(f"{path} is not UTF-8 text") from None
-    except OSError as error:
-        raise ArtifactError(f"cannot read {path}: {error.strerror}") from None
+        return cls.parse(load(path, LARGEST_FILE), str(path))
 
 
 def content_hash(certificate: Certificate) -> str:
     """SHA-256 of the canonical JSON of all fields but the hash itself and the signatures."""
     fields = certificate.model_dump(mode="json", by_alias=True, exclude={"content_sha256", "signatures"})
     return hashlib.sha256(canonical(fields)).hexdigest()
-
-
-def canonical(document: Any) -> bytes:
-    """Canonical JSON by RFC 8785: documents that differ have different bytes.
-
-    Raises:
-        ArtifactError: something in it has no canonical form, such as a whole number beyond 2^53.
-    """
-    try:
-        return rfc8785.dumps(document)
-    except (rfc8785.CanonicalizationError, RecursionError) as error:
-        raise ArtifactError(f"the document has no canonical form: {error}") from None
 
 
 def _normal(value: Any, depth: int = 0) -> Any:

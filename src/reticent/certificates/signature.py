@@ -12,9 +12,9 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from reticent.certificates.schema import Certificate, Signature, canonical, read_text
+from reticent.certificates.schema import Certificate, Signature
 from reticent.errors import ArtifactError
-from reticent.io.strict import loads
+from reticent.io.strict import canonical, load
 from reticent.signing import envelope
 from reticent.signing.envelope import Envelope, Signed
 from reticent.signing.keys import key_id, key_text, load_private_key, load_public_key, verifies, write_key_pair
@@ -67,8 +67,7 @@ def load_envelope(path: Path) -> Envelope:
     Raises:
         ArtifactError: the file is missing or holds no envelope of a certificate.
     """
-    text = read_text(path, _LARGEST_ENVELOPE)
-    return envelope.parse(loads(text, str(path)), envelope.CERTIFICATE, str(path))
+    return envelope.parse(load(path, _LARGEST_ENVELOPE), envelope.CERTIFICATE, str(path))
 
 
 def false_signatures(certificate: Certificate) -> list[str]:

@@ -14,8 +14,8 @@ from reticent.certificates.page import render_html
 from reticent.certificates.schema import Certificate
 from reticent.certificates.signature import envelope_of, signed
 from reticent.errors import ArtifactError
+from reticent.io.files import write_atomic
 from reticent.io.outputs import refuse_existing
-from reticent.io.strict import write_atomic
 
 
 @dataclass(frozen=True, slots=True)

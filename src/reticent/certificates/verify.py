@@ -18,7 +18,7 @@ from reticent.certificates.rounding import MEASURES, Path, agrees, leaves, settl
 from reticent.certificates.schema import Certificate, content_hash
 from reticent.certificates.signature import false_signatures
 from reticent.errors import ArtifactError, ReticentError
-from reticent.records.run_ledger import first_problem
+from reticent.io.models import first_problem
 
 ROUNDING = 1e-5
 """Relative difference that another processor can explain; more is never taken for rounding."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from reticent.registry import parameters_of
 from reticent.text import digits, one_of
 
 _STAND_IN = {"sample_rate": 0.5}
-__all__ = ["TARGET", "release_of", "shown", "strict", "target_of", "unknown_of", "with_status"]
+__all__ = ["TARGET", "release_of", "shown", "target_of", "unknown_of", "with_status"]
 
 TARGET = option(
     "target",
@@ -83,7 +82,3 @@ def with_status(
 def shown(value: float | None, target: str) -> str:
     """Six digits of an achieved risk, on the safe side; of Bayes security, of which more is better, downwards."""
     return "inf" if value is None else digits(value, 6, up=not target.startswith(BayesSecurity.name))
-
-
-def strict(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 from pydantic import BaseModel
 
 from reticent.proofs import Claim, conditions_by_whom
-from reticent.risk.report import AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
-from reticent.text import Column, blocks, breadth, by_whom, digits, printable, wrapped
+from reticent.risk.report import MEASURES, AssessmentRecord, ConditionRecord, Number, Questions, RiskDocument
+from reticent.text import Column, by_whom, digits, printable, table, wrapped
 
 _SMALL, _WIDE = 40, 100  # characters: what a line may be, whatever the terminal
 
@@ -28,21 +28,7 @@ def say(line: str, indent: int = 0) -> None:
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
     """Rows with names on the left; what does not fit beside them goes into a further block below. Nothing is cut."""
-    click.echo(title)
-    for block in blocks(names, numbers, _width()):
-        columns = [*((column, str.ljust) for column in names), *((column, str.rjust) for column in block)]
-        lines: list[list[str]] = []
-        for (heading, cells), align in columns:
-            parts = heading.split("\n")
-            parts = [""] * (_height(names, block) - len(parts)) + parts
-            wide = breadth((heading, cells))
-            lines.append([align(text, wide) for text in (*parts, *cells)])
-        for line in zip(*lines, strict=True):
-            click.echo(" ".join(line).rstrip())
-
-
-def _height(names: Sequence[Column], block: Sequence[Column]) -> int:
-    return max(heading.count("\n") + 1 for heading, _ in (*names, *block))
+    click.echo("\n".join([title, *table(names, numbers, _width())]))
 
 
 def _width() -> int:
@@ -83,34 +69,36 @@ def print_assessments(records: Sequence[AssessmentRecord], *, short: bool = Fals
 
 
 def _print_relation(relation: str, records: list[AssessmentRecord], short: bool, with_delta: bool) -> None:
-    first = records[0]
-    priors, fprs, deltas = list(first.success_at_prior), list(first.tpr_at_fpr), list(first.epsilon_at_delta)
-    if short:
-        usual = Questions()
-        fprs = fprs[-2:-1] or fprs
-        priors = [key for key in priors if float(key) in usual.priors] or priors[:1]
-        deltas = [key for key in deltas if float(key) in usual.deltas] or deltas[-1:]
     how = ["" if r.method == "exact" else f" ({r.method})" for r in records]
     names = [("attacker", [r.label + way for r, way in zip(records, how, strict=True)])]
     names.append(("claim", [r.claim for r in records]))
-    numbers = [("advantage", [r.advantage for r in records])]
-    numbers += [] if short else [("security", [r.bayes_security for r in records])]
-    numbers += [(f"guess\n@{key}", [r.success_at_prior[key] for r in records]) for key in priors]
-    numbers += [(f"TPR\n@{key}", [r.tpr_at_fpr[key] for r in records]) for key in fprs]
-    numbers += [(f"epsilon\n@{key}", [r.epsilon_at_delta[key] for r in records]) for key in deltas]
-    epsilons = first.delta_at_epsilon if with_delta else ()
-    numbers += [(f"delta\n@{key}", [r.delta_at_epsilon[key] for r in records]) for key in epsilons]
-    numbers += [("mu", [r.mu for r in records])]
-    title = f"neighbouring data sets: {relation}"
     bounds = [Claim(r.claim).proven for r in records]
-    print_table(
-        title,
-        names,
-        [
-            (heading, [shown(n, up=heading != "security" if b else None) for n, b in zip(cells, bounds, strict=True)])
-            for heading, cells in numbers
-        ],
-    )
+    numbers = []
+    for name, place in _asked(records[0], short, with_delta):
+        one = MEASURES[name]
+        cells = [
+            shown(one.of(r, place), up=name != "bayes_security" if b else None)
+            for r, b in zip(records, bounds, strict=True)
+        ]
+        numbers.append((one.heading if place is None else f"{one.heading}\n@{place}", cells))
+    print_table(f"neighbouring data sets: {relation}", names, numbers)
+
+
+def _asked(first: AssessmentRecord, short: bool, with_delta: bool) -> Iterator[tuple[str, str | None]]:
+    """The columns: names of measures, with the places at which they are read."""
+    usual = Questions()
+    for name, one in MEASURES.items():
+        if one.place is None:
+            yield from [] if short and name == "bayes_security" else [(name, None)]
+            continue
+        places = list(getattr(first, one.field)) if with_delta or name != "delta" else []
+        known = [repr(x) for x in getattr(usual, one.asked)]
+        if short and name == "tpr":
+            places = places[-2:-1] or places
+        elif short and places:
+            last = places[0] if name == "success" else places[-1]
+            places = [key for key in places if key in known] or [last]
+        yield from ((name, place) for place in places)
 
 
 def _infinite(records: Sequence[AssessmentRecord]) -> list[str]:

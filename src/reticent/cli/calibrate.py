@@ -14,7 +14,7 @@ from reticent.adversaries.base import ALL
 from reticent.adversaries.report import assessment_record
 from reticent.calibration import Calibration, NoiseScale, unknowns_of
 from reticent.cli._app import JSON, command, option
-from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, unknown_of, with_status
+from reticent.cli._calibration import TARGET, release_of, shown, target_of, unknown_of, with_status
 from reticent.cli._ledger import LEAF, LEDGER, say_warnings, with_warnings
 from reticent.cli._options import (
     adversaries_of,
@@ -33,7 +33,7 @@ from reticent.cli._tables import print_conditions, print_json, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records
+from reticent.risk.report import AssessmentRecord, ConditionRecord, Questions, Record, condition_records, strict
 from reticent.text import digits
 
 SCHEMA = "reticent.calibration/1"

@@ -18,9 +18,9 @@ from reticent.cli._progress import waiting
 from reticent.cli._tables import print_assessments, print_json, say
 from reticent.cli.train import load_settings, require_torch, train_with_bar
 from reticent.errors import ArtifactError, ParameterError
+from reticent.io.models import first_problem
 from reticent.io.strict import dumps
 from reticent.mechanisms import DPSGD
-from reticent.records.run_ledger import first_problem
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from reticent.adversaries import Adversary, Method
 from reticent.adversaries.base import ALL
 from reticent.calibration import NoiseMultiplier, Target, UnreachableError
 from reticent.cli._app import JSON, argument, command
-from reticent.cli._calibration import TARGET, release_of, shown, strict, target_of, with_status
+from reticent.cli._calibration import TARGET, release_of, shown, target_of, with_status
 from reticent.cli._options import (
     adversaries_of,
     adversary_option,
@@ -31,7 +31,7 @@ from reticent.cli._tables import print_conditions, print_json, print_table, say
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
-from reticent.risk.report import ConditionRecord, Record, condition_records
+from reticent.risk.report import ConditionRecord, Record, condition_records, strict
 from reticent.text import digits
 
 SCHEMA = "reticent.comparison/1"

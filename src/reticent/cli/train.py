@@ -18,7 +18,7 @@ from reticent.cli._sweep import asks_for_sweep, cells_of, print_sweep, run_sweep
 from reticent.cli._tables import say
 from reticent.data.files import check_file
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.io.strict import read_bytes
+from reticent.io.files import read_bytes
 from reticent.records.run_ledger import RunLedger
 
 if TYPE_CHECKING:

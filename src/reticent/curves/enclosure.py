@@ -1,4 +1,4 @@
-"""Two curves that enclose the true one."""
+"""What encloses the truth: two curves around a curve, two numbers around a number."""
 
 from __future__ import annotations
 
@@ -18,6 +18,18 @@ CONTRADICTION = (
     "Two computations of the worst case contradicted each other near epsilon {:.4g}: "
     "the larger risk is claimed, and no lower end is."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number with its enclosure: ``lower <= truth <= upper``; ``value`` is what is claimed.
+
+    An end is infinite where nothing is proven on that side.
+    """
+
+    lower: float
+    value: float
+    upper: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 from reticent import _check
 from reticent.curves._logs import HALF_LOG_TWO_PI, LOG_2, OVERFLOW, log1mexp
 from reticent.errors import ParameterError
+from reticent.stopping import checkpoint
 
 _ROOT_HALF_PI, _ROOT_TWO = 1.2533141373155001, 1.4142135623730951
 _NODES = ((2.0, 240), (3.0, 112), (10.0, 64))
@@ -85,6 +86,7 @@ def log_tails(x: ArrayLike, df: ArrayLike, nc: ArrayLike, rtol: float = _RTOL) -
     Raises:
         ParameterError: ``df`` below 1 or between 1 and 2, ``nc`` negative, or any argument NaN.
     """
+    checkpoint()
     x, df, nc = np.broadcast_arrays(_check.reals(x=x), _degrees(df), _noncentrality(nc))
     shape = x.shape
     x, df, nc = x.ravel(), df.ravel(), nc.ravel()

@@ -19,6 +19,7 @@ from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import OVERFLOW, SMALL, log1mexp, log_difference, log_sub
 from reticent.curves.piecewise import PolygonTradeOff
 from reticent.errors import NumericalError
+from reticent.stopping import checkpoint
 
 _MAX_PASSES = 60  # of chords over threshold 0
 _SMOOTH = np.concatenate([side * np.geomspace(1e-9, 1e3, 2000) for side in (-1.0, 1.0)])  # tangents of a smooth curve
@@ -95,6 +96,7 @@ def polygon_above(thresholds: np.ndarray, log_delta: np.ndarray, log_rest: np.nd
     Raises:
         NumericalError: 0 is not among the thresholds.
     """
+    checkpoint()
     log_rest = log1mexp(log_delta) if log_rest is None else log_rest
     zero = int(np.searchsorted(thresholds, 0.0))
     if zero == len(thresholds) or thresholds[zero] != 0.0:
@@ -220,6 +222,7 @@ def polygon_through(points: LogErrors) -> Polygon:
         points: upper bounds on the errors (and lower bounds on the complements) of some tests, in any order;
             those that are not numbers are left out.
     """
+    checkpoint()
     fpr, tnr, fnr, tpr = points.at(~np.any(np.isnan(points), axis=0))
     fpr, tnr = _complementary(fpr, tnr)
     tpr, fnr = _complementary(tpr, fnr)

@@ -26,11 +26,13 @@ from reticent.dashboard.readings import answer, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.io.strict import loads, read_bytes
+from reticent.io.files import read_bytes
+from reticent.io.strict import loads
 from reticent.mechanisms import DPSGD, Mechanism
 from reticent.mechanisms.codec import mechanism_of as mechanism_of_record
 from reticent.mechanisms.codec import within_reach
-from reticent.records.run_ledger import RunLedger, RunWarning
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_warnings import RunWarning
 
 LARGEST = 8 << 20
 """Bytes of a file that a page may send or open."""

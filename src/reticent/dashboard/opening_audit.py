@@ -16,7 +16,7 @@ from reticent.dashboard import words
 from reticent.dashboard.figures import Figure, risk_figure
 from reticent.dashboard.looks import GROUNDS
 from reticent.errors import ArtifactError
-from reticent.records.run_ledger import first_problem
+from reticent.io.models import first_problem
 
 _Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 _Shares = Annotated[list[_Share], Field(min_length=1, max_length=1000)]

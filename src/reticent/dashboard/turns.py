@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
-from typing import Any
 
 from reticent.errors import ReticentError
+from reticent.stopping import Stopped, stoppable
 
 _PATIENCE = 120.0
 
@@ -33,8 +31,8 @@ class _Page:
 class Turns:
     """Lets one computation of a page run at a time, and only ever the newest.
 
-    A computation that runs ends at its next call of a function of the library once its page has asked something else;
-    nothing of it is kept. What runs inside numpy or another library is let finish.
+    A computation that runs ends at its next ``stopping.checkpoint`` once its page has asked something else; nothing of
+    it is kept. Checkpoints lie tenths of a second apart, mostly less.
 
     Args:
         at_once: computations of all pages together that may run.
@@ -116,10 +114,6 @@ class Turn:
         Turns._check(self.entry, self.number)
 
 
-class _EndedError(BaseException):
-    """Ends a computation; nothing on the way can take it for an error of its own."""
-
-
 @contextmanager
 def _ending(entry: _Page, number: float) -> Iterator[None]:
     """Ends what this thread computes once the page has asked something else.
@@ -127,25 +121,11 @@ def _ending(entry: _Page, number: float) -> Iterator[None]:
     Raises:
         SupersededError: it has.
     """
-    before = sys.getprofile()
-
-    def look(frame: FrameType, event: str, argument: Any) -> None:
-        if event == "call" and number < entry.newest and _may_end(frame.f_globals.get("__name__", "")):
-            sys.setprofile(before)
-            raise _EndedError
-
-    sys.setprofile(look)
     try:
-        yield
-    except _EndedError:
+        with stoppable(lambda: number < entry.newest):
+            yield
+    except Stopped:
         raise SupersededError("the page has asked something else since") from None
-    finally:
-        sys.setprofile(before)
-
-
-def _may_end(module: str) -> bool:
-    """Whether a call into ``module`` may be refused: those of the library hold no lock that is not given back."""
-    return module.startswith("reticent.") and not module.startswith("reticent.dashboard")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from reticent.errors import ArtifactError, DataError
-from reticent.io import strict
+from reticent.io import files
 
 _LARGEST = 512 << 20
 
@@ -47,7 +47,7 @@ def read_bytes(path: Path) -> bytes:
         DataError: the file is missing, unreadable, too large, or not a plain file.
     """
     try:
-        return strict.read_bytes(path, _LARGEST)
+        return files.read_bytes(path, _LARGEST)
     except ArtifactError as error:
         raise DataError(f"data file {error}") from None
 
@@ -59,7 +59,7 @@ def check_file(path: Path) -> None:
         DataError: it is none.
     """
     try:
-        with strict.open_plain(path):
+        with files.open_plain(path):
             return
     except OSError as error:
         raise DataError(f"data file {path}: cannot be read ({error.strerror})") from None

@@ -36,7 +36,7 @@ def read_statement(path: Path) -> Mechanism | AnyLedger:
         ArtifactError: it is missing, no strict JSON, or neither a ledger nor a mechanism nor an event.
         UnsupportedError: the event has no counterpart, or dp_accounting is not installed.
     """
-    document = strict.loads(strict.read_bytes(path, _LARGEST), str(path))
+    document = strict.load(path, _LARGEST)
     if isinstance(document, dict) and "class_name" in document:
         return mechanism_from_event_json(document, str(path))
     if isinstance(document, dict) and "kind" in document:

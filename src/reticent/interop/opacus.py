@@ -70,8 +70,7 @@ class ReticentAccountant(IAccountant):  # type: ignore[misc]
         seen = look_at(loader)
         once = seen.drawn in (Drawn.SHUFFLED, Drawn.IN_ORDER) and seen.times_per_epoch == 1
         self.sampler = Sampler.POISSON if seen.drawn is Drawn.POISSON else Sampler.SHUFFLED if once else None
-        again = seen.drawn in (Drawn.WEIGHTED, Drawn.WITH_REPLACEMENT)
-        self.repeats = (seen.batch_size or 1) if again else seen.times_per_epoch or 1
+        self.repeats = seen.most_uses
         self._batches_per_epoch = seen.batches_per_epoch if once else None
         return seen
 

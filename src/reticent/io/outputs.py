@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reticent.errors import ArtifactError
-from reticent.io.strict import read_start, refuse_folder, write_atomic, writing
+from reticent.io.files import read_start, refuse_folder, write_atomic, writing
 
 _START = 4096
 

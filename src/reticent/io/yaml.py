@@ -17,7 +17,7 @@ import yaml
 from yaml import events
 
 from reticent.errors import ArtifactError
-from reticent.io.strict import read_bytes
+from reticent.io.files import read_bytes
 from reticent.text import printable
 
 _WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))

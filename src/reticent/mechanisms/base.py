@@ -84,7 +84,7 @@ class Mechanism(Short, ABC):
     def _repr_html_(self) -> str:
         """What is stated, as a table for notebooks, without colours of its own."""
         rows = [(p.name, getattr(self, p.name), p.help) for p in parameters_of(type(self))]
-        return html_table(type(self).__name__, [*rows, *self._followed()])
+        return html_table(type(self).__name__, [row for row in (*rows, *self._followed()) if row[1] is not None])
 
     def _followed(self) -> list[tuple[str, Any, str]]:
         """What follows from the fields and helps to read them: name, value, explanation."""

@@ -329,8 +329,8 @@ def accountable(run: DPSGD) -> DPSGD:
     if not run.sampler.in_passes:
         return run
     epochs = -(-run.steps // batches_per_epoch(run)) * (run.uses_per_epoch or 1)
-    told = {"sampler": Sampler.POISSON, "batches_per_epoch": None, "uses_per_epoch": None}
-    return replace(run, sample_rate=1.0, steps=epochs, **told)
+    poisson = replace(run, sampler=Sampler.POISSON, batches_per_epoch=None, uses_per_epoch=None)
+    return replace(poisson, sample_rate=1.0, steps=epochs)
 
 
 def one_record(mechanism: Mechanism, what: str) -> None:

@@ -18,10 +18,7 @@ from scipy.special import ndtr
 
 from reticent.curves._logs import EPS
 
-_LOW, _HIGH = (
-    9.3,
-    8.6,
-)  # deviations of the log-normal up to which grids reach: below; above, once it is weighted by itself
+_LOW, _HIGH = 9.3, 8.6  # deviations up to which grids reach: below; above, of the law weighted by its value
 _LEFT_OUT_BELOW, _LEFT_OUT_ABOVE = 1e-18, 1e-17  # masses that need no point of their own
 _PORTION, _BLOCK = 8192, 80  # terms that are summed at a time: of lists of atoms; of convolutions
 _HEAD = 64  # steps of the pitch below which points are geometric
@@ -69,20 +66,20 @@ class Window(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Points: 0, geometric ones, ``count`` of one pitch from index ``start`` on, then ever wider ones.
+    """Points: 0, geometric ones, ``size`` of one pitch from index ``start`` on, then ever wider ones.
 
     Attributes:
         points: increasing.
         start: index of the first point of the uniform stretch.
         first: this point over the pitch, a whole number.
-        count: points of the stretch.
+        size: points of the stretch.
         pitch: their distance.
     """
 
     points: np.ndarray
     start: int
     first: int
-    count: int
+    size: int
     pitch: float
 
 
@@ -224,7 +221,8 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
         above: spread, else collapsed.
     """
     atoms = [part for part in _sums(a, b, effort, above) if len(part[0])]
-    terms = _BLOCK + max(a.grid.count, b.grid.count) // _BLOCK + 2
+    terms = _BLOCK + max(a.grid.size, b.grid.size) // _BLOCK + 2
+    terms += max(2 * len(law.at) // effort.few + law.grid.start for law in (a, b))  # of laws that few points stand for
     grid = _grid(window or _window(atoms), effort)
     kappa = a.kappa + b.kappa + (terms + 8) * _UNIT
     eta = max(a.eta, b.eta) + (0 if above else terms + 8) * _UNIT
@@ -234,7 +232,7 @@ def added(a: Law, b: Law, window: Window | None, effort: Effort, *, above: bool)
 def _sums(a: Law, b: Law, effort: Effort, above: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Atoms of the sum: uniform stretches by convolution, the rest pair by pair."""
     same = a is b
-    ends = [(law.grid.start, law.grid.start + law.grid.count) for law in (a, b)]
+    ends = [(law.grid.start, law.grid.start + law.grid.size) for law in (a, b)]
     (head_a, body_a, tail_a), (head_b, body_b, tail_b) = (
         ((law.at[:i], law.mass[:i]), (law.at[i:j], law.mass[i:j]), (law.at[j:], law.mass[j:]))
         for law, (i, j) in zip((a, b), ends, strict=True)

@@ -29,6 +29,14 @@ class MixedPair(Pair):
             return None
         return Mixture([self.first.curve, self.second.curve], [1.0 - self.share, self.share])
 
+    @cached_property
+    def curve_below(self) -> TradeOff | None:
+        below = self.first.curve_below, self.second.curve_below
+        exact = below[0] is self.first.curve and below[1] is self.second.curve
+        if exact or below[0] is None or below[1] is None:
+            return self.curve
+        return Mixture([below[0], below[1]], [1.0 - self.share, self.share])
+
     @property
     def log_absent(self) -> float:
         """A mean of the two."""

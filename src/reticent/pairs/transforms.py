@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from reticent.stopping import checkpoint
+
 _EPS = 2.0**-52
 _FEW = 2800  # sines below which nothing is to be saved
 
@@ -96,6 +98,7 @@ def turned(
         spacing: of frequencies; one for each law, or one for all.
         losses, weights: nodes along the last axis, several laws along the first.
     """
+    checkpoint()
     unit = (0.5 * spacing if isinstance(spacing, float) else 0.5 * spacing[..., None]) * losses
     if count * losses.shape[-1] < _FEW:
         tangent, share = _halves(unit, np.arange(first, first + count, dtype=float))

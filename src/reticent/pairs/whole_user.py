@@ -14,6 +14,7 @@ from reticent import _check
 from reticent.curves import LogErrors, TradeOff
 from reticent.curves._logs import HUGE, log_sub
 from reticent.pairs.base import Pair
+from reticent.stopping import checkpoint
 
 _ROUNDS = 200
 _CHUNK = 400_000  # thresholds times records
@@ -90,6 +91,7 @@ class WholeUserGaussianPair(Pair, TradeOff):
         return LogErrors(*(rate.reshape(ratio.shape) for rate in rates))
 
     def _errors(self, ratio: np.ndarray) -> LogErrors:
+        checkpoint()
         z = self._antipodal_threshold(ratio) if self.antipodal else self._threshold(ratio)
         absent = -1.0 if self.antipodal else 0.0
         return LogErrors(

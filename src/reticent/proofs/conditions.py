@@ -177,6 +177,16 @@ CONDITIONS: Mapping[str, Kind] = {
     "bounded-change": Kind(
         "No step changes the record's clipped gradient by more than the stated gradient change.", Bearing.DATA
     ),
+    "contraction": Kind(
+        "Each update without its noise brings any two weight vectors closer together, by the stated factor: the "
+        "clipped loss is convex and smooth, and the step is short. No network does that.",
+        Bearing.DATA,
+    ),
+    "final-model-only": Kind(
+        "Nobody sees the weights between the start and the end, nor anything computed from them: no checkpoint, no "
+        "log, no early stop.",
+        Bearing.ATTACKER,
+    ),
     "audited-record": Kind("The record is one of those whose gradients the filter measured.", Bearing.DATA),
 }
 """Every condition by key, in the order in which it is shown."""
@@ -202,7 +212,7 @@ def vouched(conditions: Iterable[Condition], statuses: Mapping[str, Status]) -> 
 
     Args:
         conditions: of a number.
-        statuses: by key, from whoever looked; others keep their status.
+        statuses: by key, as observed; others keep their status.
     """
     return tuple(Condition(one.key, statuses.get(one.key, one.status)) for one in conditions)
 

@@ -21,8 +21,8 @@ from reticent.proofs.conditions import Condition, Status, vouched, worst_first
 from reticent.proofs.references import cite
 
 _NET = np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 30), np.geomspace(1.05, 60.0, 60)])
-_GAIN = 1e-3  # relative, in delta: by which another curve has to be below
-_SMALLEST = math.log(1e-12)  # log of the deltas that are compared
+_GAIN = 0.1  # relative, in delta: by which another curve has to be below; chords between thresholds cost up to 0.003
+_SMALLEST = math.log(1e-8)  # log of the deltas that are compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class Proof(Derived):
     def meet(self, other: Proof) -> Proof:
         """Both proofs of one curve together: the smaller upper end, and the lower end of this proof.
 
-        Where ``other`` is nowhere below by a part in 1000, among deltas above 1e-12, this proof is the answer.
+        Where ``other`` is nowhere below by a tenth, among deltas above 1e-8, this proof is the answer.
 
         Args:
             other: a proof for the same attacker, or for a stronger one.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from reticent.errors import ArtifactError
 from reticent.io import strict
-from reticent.records.run_ledger import LEDGER_SCHEMA, RunLedger, first_problem
+from reticent.io.models import validated
+from reticent.records.run_ledger import LEDGER_SCHEMA, RunLedger
 from reticent.records.watched_run import WATCH_SCHEMA, PublicWatchedRun, WatchedRun
 from reticent.text import printable
 
@@ -27,7 +26,7 @@ def read_ledger(path: Path) -> AnyLedger:
     Raises:
         ArtifactError: the file is missing, too large, not strict JSON, or no ledger.
     """
-    return ledger_of(strict.loads(strict.read_bytes(path, _LARGEST), str(path)), str(path))
+    return ledger_of(strict.load(path, _LARGEST), str(path))
 
 
 def ledger_of(document: Any, where: str) -> AnyLedger:
@@ -41,13 +40,10 @@ def ledger_of(document: Any, where: str) -> AnyLedger:
         ArtifactError: it is none.
     """
     schema = document.get("schema") if isinstance(document, dict) else None
-    try:
-        match schema:
-            case "reticent.ledger/1":
-                return RunLedger.model_validate(document)
-            case "reticent.watch/1":
-                return (WatchedRun if "diagnostics" in document else PublicWatchedRun).model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(f"{where}: {first_problem(error)}") from None
+    if schema == LEDGER_SCHEMA:
+        return validated(RunLedger, document, where)
+    if schema == WATCH_SCHEMA:
+        kind: type[PublicWatchedRun] = WatchedRun if "diagnostics" in document else PublicWatchedRun
+        return validated(kind, document, where)
     shown = printable(repr(schema), 100)
     raise ArtifactError(f"{where}: no ledger: schema is {shown}, expected {LEDGER_SCHEMA} or {WATCH_SCHEMA}")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import model_validator
 
-from reticent.records.run_ledger import Count, _Frozen
+from reticent.io.models import Closed, Count
 
 if TYPE_CHECKING:
     from reticent.records.watched_run import PublicWatchedRun, Segment
 
 
-class PlannedSteps(_Frozen):
+class PlannedSteps(Closed):
     """How many noisy steps there were to be at most.
 
     Attributes:

@@ -17,7 +17,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from reticent.records.run_ledger import DataRecord, PublicData, PublicLedger, Randomness, Utility
+from reticent.records.run_ledger import PublicLedger
+from reticent.records.run_parts import DataRecord, PublicData, Utility
+from reticent.records.run_warnings import Randomness
 from reticent.records.watched_run import PublicWatchedRun
 
 NAMES, ACCURACY = "names", "accuracy"

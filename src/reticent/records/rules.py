@@ -7,15 +7,13 @@ ledger asks ``contradictions`` of it.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-LARGEST_INTEGER = 2**53 - 1
-"""Beyond it not every reader of JSON keeps a whole number; documents that are signed hold it as text."""
+from reticent.io.strict import canonical, portable
 
 Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
 """The name of something in a program, in one line of ASCII."""
@@ -70,21 +68,7 @@ def contradictions(rules: Iterable[Rule], ledger: Any) -> Iterator[tuple[str, st
 def digest_of(ledger: BaseModel) -> str:
     """SHA-256 over all facts of a ledger but the digest itself; 1 and 1.0 are one number."""
     document = ledger.model_dump(mode="json", by_alias=True, exclude={"digest"})
-    text = json.dumps(portable(document), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def portable(value: Any) -> Any:
-    """JSON data as every reader understands it: whole numbers without a point, those beyond 2^53 as text."""
-    if isinstance(value, dict):
-        return {key: portable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [portable(item) for item in value]
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return value
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) <= LARGEST_INTEGER else value
-    return value if abs(value) <= LARGEST_INTEGER else str(value)
+    return hashlib.sha256(canonical(portable(document))).hexdigest()
 
 
 def digest_is_that_of_the_facts(ledger: Any) -> Found:

@@ -11,15 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_serializer, model_validator
+from pydantic import ConfigDict, Field, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.errors import ArtifactError, UnsupportedError
+from reticent.errors import UnsupportedError
 from reticent.io import strict
-from reticent.io.commitments import commit
+from reticent.io.models import Closed, Count, NonNegative, Positive, Rate, validated
 from reticent.io.times import Date
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
@@ -28,213 +27,27 @@ from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
-from reticent.text import Brief, printable
+from reticent.records.run_parts import (
+    OF_A_STAGE,
+    DataRecord,
+    Diagnostics,
+    ParameterRecord,
+    PublicData,
+    Seeds,
+    StageRecord,
+    Utility,
+)
+from reticent.records.run_warnings import Randomness, RunWarning
+from reticent.text import Brief
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
-MOST_STEPS = 1_000_000
-"""Steps of one run: its ledger is written and read in seconds."""
 _READABLE_STEPS = 10_000
 MOST_STAGES = 64
 """Stages of one run: each costs a composition of its own."""
-OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
-"""What may differ between stages."""
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=1)]
-Whole = Annotated[int, Field(ge=0)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class Randomness(StrEnum):
-    """Where sampling masks and noise come from."""
-
-    FRESH = "fresh"
-    """The operating system's secure generator; nothing of it is kept, so nobody can draw it again."""
-    REPRODUCIBLE = "reproducible"
-    """A seed: whoever knows it can subtract the noise, so the guarantee holds only against others."""
-
-
-class RunWarning(StrEnum):
-    """Named reasons to read a run's numbers with care."""
-
-    SHUFFLED_NOT_POISSON = "shuffled-not-poisson"
-    FIXED_SIZE_NOT_POISSON = "fixed-size-not-poisson"
-    REPRODUCIBLE_NOISE = "reproducible-noise"
-    NO_NOISE = "no-noise"
-    SIZE_TREATED_AS_PUBLIC = "size-treated-as-public"
-    STOPPED_EARLY = "stopped-early"
-    SCHEMA_FROM_RECORDS = "schema-from-records"
-
-    @property
-    def text(self) -> str:
-        """One sentence for people."""
-        return _WARNING_TEXTS[self]
-
-
-_WARNING_TEXTS = {
-    RunWarning.SHUFFLED_NOT_POISSON: "The records were shuffled and cut into batches. No proof says that this hides "
-    "who was in which batch, so the numbers take no credit for it.",
-    RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
-    "which protects less than random batch sizes.",
-    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away, and "
-    "no guarantee holds against them.",
-    RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
-    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is not hidden: the training used it "
-    "as if everybody knew it.",
-    RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
-    "was released, so all planned steps are counted.",
-    RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
-    "something about one of them, and no number here covers that. Declare them before training.",
-}
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PublicData(_Frozen):
-    """Which records were used, without what would show something about one of them.
-
-    Attributes:
-        name, source, notes: as in ``DataRecord``, of a published data set, or where the issuer consents.
-        commitment: to the records, as ``DataRecord.committed`` makes it; nobody learns anything from it.
-        dataset_size: number of training records; None where the training kept it secret.
-        test_size: of a published data set.
-        feature_shape, classes: as in ``DataRecord``.
-    """
-
-    name: Annotated[str, Field(max_length=200)] | None
-    source: Annotated[str, Field(max_length=1000)] | None
-    commitment: Sha256
-    dataset_size: Count | None
-    test_size: Whole | None
-    feature_shape: tuple[Count, ...]
-    classes: Count
-    notes: tuple[str, ...] = ()
-
-
-class DataRecord(_Frozen):
-    """Which records were used. Private: whoever guesses the records can confirm the guess with it.
-
-    Attributes:
-        name: of the data set.
-        source: where it came from.
-        content_hash: SHA-256 over features, labels and split as the model saw them.
-        salt: 32 random bytes, drawn for this run; see ``reticent.io.commitments``.
-        dataset_size: number of training records.
-        test_size: number of test records.
-        feature_shape: of one record.
-        classes: number of labels.
-        notes: what a reader must know about the data.
-    """
-
-    name: str
-    source: str
-    content_hash: Sha256
-    salt: Sha256
-    dataset_size: Count
-    test_size: Whole
-    feature_shape: tuple[Count, ...]
-    classes: Count
-    notes: tuple[str, ...] = ()
-
-    def committed(self, name: str, digest: str | None = None) -> str:
-        """The commitment that is published in place of a digest.
-
-        Args:
-            name: what the digest is of: ``training-data``, ``table-file`` or ``table-schema``.
-            digest: 64 hexadecimal digits; by default the content hash.
-        """
-        return commit(self.salt, name, bytes.fromhex(self.content_hash if digest is None else digest))
-
-
-class ParameterRecord(_Frozen):
-    """One trained tensor, in the order in which flat vectors hold them.
-
-    Attributes:
-        name: as the module spells it.
-        shape: of the tensor; () for a number.
-    """
-
-    name: str
-    shape: tuple[Whole, ...]
-
-
-class Seeds(_Frozen):
-    """Seeds that were used; None where the operating system's generator was used, or the seed is kept secret.
-
-    Attributes:
-        initialisation, split, sampling, noise: whole numbers >= 0, one for each source of randomness.
-    """
-
-    initialisation: Whole | None
-    split: Whole | None
-    sampling: Whole | None
-    noise: Whole | None
-
-
-class Utility(_Frozen):
-    """Quality on the test records; None without test records, and for a loss that is not finite.
-
-    They take no part in training, so these numbers do not weaken the guarantee of the training records.
-    They are computed from the test records without noise, so no guarantee covers those.
-
-    Attributes:
-        test_accuracy: share of right answers, in [0, 1].
-        test_loss: mean over the records.
-    """
-
-    test_accuracy: Share | None
-    test_loss: Finite | None
-
-
-class Diagnostics(_Frozen):
-    """Computed from the training records without noise: not covered by any guarantee.
-
-    Attributes:
-        batch_sizes: realised number of records, one per step.
-        clipped: records whose gradient norm exceeded ``max_grad_norm``, one count per step.
-        train_accuracy: share of training records classified correctly by the final model.
-        seconds: wall time of the training loop.
-    """
-
-    batch_sizes: Annotated[tuple[Whole, ...], Field(max_length=MOST_STEPS)]
-    clipped: Annotated[tuple[Whole, ...], Field(max_length=MOST_STEPS)]
-    train_accuracy: Share
-    seconds: Finite
-
-    @property
-    def clipped_fraction(self) -> tuple[float | None, ...]:
-        """Share of the batch that was clipped, one per step; None for an empty batch."""
-        return tuple(c / b if b else None for c, b in zip(self.clipped, self.batch_sizes, strict=True))
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Diagnostics:
-        if len(self.clipped) != len(self.batch_sizes):
-            raise ValueError("clipped and batch_sizes must have one entry per step")
-        if any(c > b for c, b in zip(self.clipped, self.batch_sizes, strict=True)):
-            raise ValueError("clipped must not exceed batch_sizes")
-        return self
-
-
-class StageRecord(_Frozen):
-    """Equal steps of a run whose noise, rate or clip norm changed.
-
-    Attributes:
-        steps: noisy updates executed, empty batches included.
-        noise_multiplier, max_grad_norm, sample_rate, divisor: as in ``PublicLedger``, in these steps.
-    """
-
-    steps: Count
-    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
-    divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-
-
-class PublicLedger(Brief, _Frozen):
+class PublicLedger(Brief, Closed):
     """What one DP-SGD run did, without what no guarantee covers.
 
     Where noise, rate or clip norm changed along the run, ``noise_multiplier``, ``max_grad_norm``, ``sample_rate``,
@@ -272,11 +85,11 @@ class PublicLedger(Brief, _Frozen):
     config: dict[str, Any]
     data: PublicData
     sampler: Sampler
-    noise_multiplier: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-    max_grad_norm: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-    sample_rate: Annotated[float, Field(gt=0.0, le=1.0)]
-    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None
-    divisor: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    noise_multiplier: NonNegative
+    max_grad_norm: Positive
+    sample_rate: Rate
+    expected_batch_size: Positive | None
+    divisor: Positive
     steps: Count
     planned_steps: Count
     records_per_user: Count | None = None
@@ -439,7 +252,7 @@ class RunLedger(PublicLedger):
     """The whole ledger of a run: what ``PublicLedger`` holds, and diagnostics of the training records."""
 
     data: DataRecord  # type: ignore[assignment]  # what the public one is made from
-    expected_batch_size: Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+    expected_batch_size: Positive
     diagnostics: Diagnostics
 
     @model_validator(mode="after")
@@ -469,33 +282,4 @@ class RunLedger(PublicLedger):
         Raises:
             ArtifactError: the text is not strict JSON or not a ledger of this version.
         """
-        document = strict.loads(text, where)
-        try:
-            return cls.model_validate(document)
-        except ValidationError as error:
-            raise ArtifactError(f"{where}: {first_problem(error)}") from None
-
-
-def first_problem(error: ValidationError) -> str:
-    """The first complaint of a pydantic validation, in one line that names the key.
-
-    Args:
-        error: of any model.
-    """
-    problem = error.errors(include_url=False)[0]
-    key = printable(".".join(str(part) for part in problem["loc"]), 200) or "document"
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {key!r}"
-    if problem["type"] == "missing":
-        return f"{key} is missing"
-    reason = problem["msg"].removeprefix("Value error, ")
-    if isinstance(problem["input"], (str, int, float, bool, type(None))):
-        return f"{key}: {reason}, got {_short(problem['input'])}"
-    return f"{key}: {reason}"
-
-
-def _short(value: object) -> str:
-    # Whole numbers of thousands of digits cannot even be shown.
-    if isinstance(value, int) and value.bit_length() > 256:
-        return f"a whole number of about {int(value.bit_length() * 0.30103)} digits"
-    return printable(repr(value), 200)
+        return validated(cls, strict.loads(text, where), where)

@@ -10,21 +10,15 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from reticent.errors import ParameterError
+from reticent.io.models import first_problem
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
-from reticent.records.run_ledger import (
-    MOST_STAGES,
-    OF_A_STAGE,
-    PublicLedger,
-    Randomness,
-    RunLedger,
-    RunWarning,
-    StageRecord,
-    first_problem,
-)
+from reticent.records.run_ledger import MOST_STAGES, PublicLedger, RunLedger
+from reticent.records.run_parts import OF_A_STAGE, StageRecord
+from reticent.records.run_warnings import Randomness, RunWarning
 
 _EXACT = 1e-9
 """Relative difference of two ways to compute one number."""
@@ -57,8 +51,6 @@ PARTS_OF_DATA = {
     "normalise_features",
 }
 """What a configuration can say about the records."""
-_NETWORKS = ("mlp", "convnet", "resnet9")
-"""Models of which more than one layer is trained."""
 
 
 def demanded_warnings(ledger: PublicLedger) -> tuple[RunWarning, ...]:

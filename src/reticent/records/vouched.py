@@ -48,7 +48,7 @@ def form_of(record: GradientsRecord | None) -> dict[str, Status]:
 
 def of_run(ledger: PublicLedger) -> dict[str, Status]:
     """What a ledger of ``reticent train`` establishes: its loop draws, clips and counts itself."""
-    from reticent.records.run_ledger import Randomness
+    from reticent.records.run_warnings import Randomness
 
     found = {
         _DRAWS[ledger.sampler]: Status.CHECKED,

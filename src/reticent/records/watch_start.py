@@ -11,7 +11,7 @@ from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from reticent.errors import ParameterError
 from reticent.io.commitments import commit, new_salt, opens
-from reticent.records.run_ledger import Sha256, Whole, _Frozen
+from reticent.io.models import Closed, Sha256, Whole
 from reticent.records.watch_source import Source
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ MOST_EARLIER = 64
 Run = TypeVar("Run", bound="WatchedRun")
 
 
-class StartRecord(_Frozen):
+class StartRecord(Closed):
     """The weights at which a watched loop began.
 
     Attributes:

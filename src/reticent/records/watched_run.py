@@ -14,11 +14,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_serializer, model_validator
+from pydantic import Field, model_serializer, model_validator
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
-from reticent.errors import ArtifactError
-from reticent.io import strict
+from reticent.io import files, strict
+from reticent.io.models import Closed, Count, Finite, Sha256, Whole, validated
 from reticent.io.times import Date
 from reticent.mechanisms import DPSGD, Ledger
 from reticent.mechanisms.gradients import GradientsRecord
@@ -28,7 +28,7 @@ from reticent.proofs import Status
 from reticent.records import vouched
 from reticent.records.planned import PlannedSteps, charged
 from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
-from reticent.records.run_ledger import MOST_STEPS, Count, Finite, Sha256, Whole, _Frozen, first_problem
+from reticent.records.run_parts import MOST_STEPS
 from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Drawn as Drawn
 from reticent.records.watch_source import Source as Source
@@ -47,7 +47,7 @@ Rate = Annotated[float, Field(gt=0.0, le=1.0)]
 Name = Annotated[str, Field(max_length=300)]
 
 
-class SamplerRecord(_Frozen):
+class SamplerRecord(Closed):
     """How batches were drawn.
 
     Attributes:
@@ -102,7 +102,7 @@ class Randomness(StrEnum):
     NOT_SEEN = "not seen"
 
 
-class ClippingRecord(_Frozen):
+class ClippingRecord(Closed):
     """How gradients were clipped.
 
     Attributes:
@@ -117,7 +117,7 @@ class ClippingRecord(_Frozen):
     largest: Positive | None = None
 
 
-class Segment(_Frozen):
+class Segment(Closed):
     """Equal steps.
 
     Attributes:
@@ -138,7 +138,7 @@ class Segment(_Frozen):
     mixed_passes: Count = 1
 
 
-class Tally(_Frozen):
+class Tally(Closed):
     """The steps counted a second time, one by one as they were taken; the segments must add up to it.
 
     Attributes:
@@ -167,7 +167,7 @@ class Tally(_Frozen):
     mixed_passes: Count
 
 
-class MeasuredChange(_Frozen):
+class MeasuredChange(Closed):
     """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``.
 
     Attributes:
@@ -189,7 +189,7 @@ class MeasuredChange(_Frozen):
     budget: Noise | None = None
 
 
-class WatchDiagnostics(_Frozen):
+class WatchDiagnostics(Closed):
     """Computed from the training records without noise: not covered by any guarantee.
 
     Attributes:
@@ -218,7 +218,7 @@ class WatchDiagnostics(_Frozen):
         return sum(c for c, _ in pairs) / sum(b for _, b in pairs) if pairs else None
 
 
-class PublicWatchedRun(Brief, _Frozen):
+class PublicWatchedRun(Brief, Closed):
     """What one watched loop did, without what no guarantee covers.
 
     Attributes:
@@ -270,7 +270,7 @@ class PublicWatchedRun(Brief, _Frozen):
     tally: Tally | None = None
     digest: Digest = ""
 
-    model_config = _Frozen.model_config | {"populate_by_name": True}
+    model_config = Closed.model_config | {"populate_by_name": True}
 
     @model_serializer(mode="wrap")
     def _stated_only(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -428,8 +428,8 @@ class WatchedRun(PublicWatchedRun):
         Raises:
             ArtifactError: it cannot be written.
         """
-        with strict.writing(Path(path)):
-            strict.write_atomic(Path(path), self.to_json().encode())
+        with files.writing(Path(path)):
+            files.write_atomic(Path(path), self.to_json().encode())
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str = "ledger.json") -> WatchedRun:
@@ -442,10 +442,7 @@ class WatchedRun(PublicWatchedRun):
         Raises:
             ArtifactError: the text is not strict JSON or not a ledger of this version.
         """
-        try:
-            return cls.model_validate(strict.loads(text, where))
-        except ValidationError as error:
-            raise ArtifactError(f"{where}: {first_problem(error)}") from None
+        return validated(cls, strict.loads(text, where), where)
 
 
 def _without_none(document: dict[str, Any], *names: str) -> dict[str, Any]:

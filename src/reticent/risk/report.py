@@ -165,6 +165,16 @@ class Measure:
     place: str | None = None
     asked: str = ""
 
+    def of(self, record: AssessmentRecord, place: float | str | None = None) -> Number:
+        """The number of a record, at one of its places."""
+        stated: Any = getattr(record, self.field)
+        found: Number = stated if place is None else stated[repr(float(place))]
+        return found
+
+    def at(self, place: float | str | None) -> str:
+        """The heading with its place."""
+        return self.heading if place is None else f"{self.heading}@{float(place):g}"
+
 
 MEASURES: dict[str, Measure] = {
     "advantage": Measure("advantage", "advantage", measures.advantage),

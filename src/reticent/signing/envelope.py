@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
+from reticent.io.models import Closed, Sha256, validated
 from reticent.signing.keys import key_id, key_text, verifies
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ MOST_SIGNATURES = 16
 _Base64 = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]*={0,2}$")]
 
 
-class Signed(BaseModel):
+class Signed(Closed):
     """One signature of an envelope.
 
     Attributes:
@@ -36,13 +37,11 @@ class Signed(BaseModel):
         sig: 64 bytes, in base 64.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    keyid: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    keyid: Sha256
     sig: Annotated[_Base64, Field(min_length=88, max_length=88)]
 
 
-class _Json(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class _Json(Closed):
     payload: _Base64
     payloadType: Annotated[str, Field(max_length=100)]  # noqa: N815 (as DSSE spells it)
     signatures: Annotated[tuple[Signed, ...], Field(min_length=1, max_length=MOST_SIGNATURES)]
@@ -109,12 +108,7 @@ def parse(document: object, kind: str, where: str) -> Envelope:
     Raises:
         ArtifactError: it is none, or of another type.
     """
-    try:
-        found = _Json.model_validate(document)
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in problem["loc"])
-        raise ArtifactError(f"{where}: no DSSE envelope ({place[:80]}: {problem['msg']})") from None
+    found = validated(_Json, document, f"{where}: no DSSE envelope")
     if found.payloadType != kind:
         raise ArtifactError(f"{where}: the envelope holds another type of document, not {kind}")
     return Envelope(_decoded(found.payload), found.payloadType, found.signatures)

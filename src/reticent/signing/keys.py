@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from reticent.errors import ArtifactError
-from reticent.io.strict import open_plain, read_bytes, write_atomic
+from reticent.io.files import open_plain, read_bytes, write_atomic
 from reticent.signing import curve25519
 
 PASSPHRASE = "RETICENT_PASSPHRASE"  # noqa: S105 (the name of a variable)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reticent.errors import ArtifactError
-from reticent.io.strict import loads, read_bytes
+from reticent.io.files import read_bytes
+from reticent.io.strict import load
 from reticent.signing import envelope
 from reticent.signing.keys import key_id, key_text
 
@@ -58,7 +59,7 @@ def signer(
         if required:
             raise ArtifactError(f"{record}: nobody signed it when the run ended: {place.name} is missing")
         return None
-    found = envelope.parse(loads(read_bytes(place, _LARGEST), str(place)), kind, str(place))
+    found = envelope.parse(load(place, _LARGEST), kind, str(place))
     if found.payload != read_bytes(record, _LARGEST):
         raise ArtifactError(f"{record} was changed after it was signed: {place.name} has another")
     signed = found.signers(key_text(key) for key in keys)

@@ -7,11 +7,7 @@ memory is taken. Everything that is wrong ends in one :class:`ArtifactError` tha
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import re
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from reticent.errors import ArtifactError
+from reticent.io import strict
+from reticent.io.files import read_bytes
 
 JSON_LIMIT = 64 * 2**20
 """Largest JSON file in bytes."""
@@ -27,15 +25,8 @@ HEADER_LIMIT = 2**20
 DATA_LIMIT = 8 * 2**30
 """Largest safetensors file, and largest table in memory, in bytes."""
 
+_MOST = 1_000_000  # keys and objects
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
-_DTYPES: dict[str, np.dtype] = {
-    "F64": np.dtype("<f8"),
-    "F32": np.dtype("<f4"),
-    "I64": np.dtype("<i8"),
-    "I32": np.dtype("<i4"),
-    "U8": np.dtype("u1"),
-    "BOOL": np.dtype("?"),
-}
 
 
 def plain_name(name: object) -> str:
@@ -63,42 +54,13 @@ def inside(root: Path, *names: str) -> Path:
     return path
 
 
-def read_bytes(path: Path, limit: int) -> bytes:
-    """The bytes of a regular file of at most ``limit`` bytes; links and devices are refused.
-
-    Raises:
-        ArtifactError: there is no such file, or it is something else, or too long.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        _refuse(path, f"cannot be opened: {error.strerror}")
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        _refuse(path, "is not a regular file")
-    with os.fdopen(descriptor, "rb") as file:
-        if status.st_size > limit:
-            _refuse(path, f"has {status.st_size} bytes, more than {limit}")
-        return file.read(limit + 1)
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """A strict JSON object: no NaN, no Infinity, no number that overflows, no key twice.
 
     Raises:
-        ArtifactError: it is missing, too long, or anything else than that.
+        ArtifactError: it is missing, too long, a link, or anything else than that.
     """
-    data = read_bytes(path, JSON_LIMIT)
-    try:
-        value = json.loads(
-            data.decode("utf-8"),
-            parse_constant=_no_constant,
-            parse_float=_finite_float,
-            object_pairs_hook=_unique_keys,
-        )
-    except (ValueError, RecursionError) as error:
-        _refuse(path, f"is not strict JSON: {error}")
+    value = strict.loads(read_bytes(path, JSON_LIMIT, follow=False), str(path), keys=_MOST, objects=_MOST)
     if not isinstance(value, dict):
         _refuse(path, "is not a JSON object")
     return value
@@ -115,17 +77,16 @@ def read_tensors(path: Path, allow_nonfinite: bool = False) -> dict[str, np.ndar
         ArtifactError: the header is too long or malformed, an array lies outside the data, arrays overlap or
             leave gaps, a number is not finite, or the file is truncated.
     """
-    data = read_bytes(path, DATA_LIMIT)
-    header_size = int.from_bytes(data[:8], "little") if len(data) >= 8 else -1
-    if not 2 <= header_size <= min(HEADER_LIMIT, len(data) - 8):
-        _refuse(path, f"is truncated or no safetensors file (header of {header_size} bytes)")
-    entries = _header(path, data[8 : 8 + header_size])
-    body = memoryview(data)[8 + header_size :]
-    arrays, expected = {}, 0
-    for name, entry in sorted(entries.items(), key=lambda item: _start(path, item[1])):
-        arrays[name], expected = _tensor(path, name, entry, body, expected)
-    if expected != len(body):
-        _refuse(path, f"has {len(body)} bytes of data, its header describes {expected}")
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    data = read_bytes(path, DATA_LIMIT, follow=False)
+    if int.from_bytes(data[:8], "little") > HEADER_LIMIT:
+        _refuse(path, f"has a header of more than {HEADER_LIMIT} bytes")
+    try:
+        arrays: dict[str, np.ndarray] = load(data)
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
+        _refuse(path, f"is truncated or no safetensors file ({' '.join(str(error).split())[:200]})")
     if not allow_nonfinite:
         _require_finite(path, arrays)
     return arrays
@@ -145,7 +106,7 @@ def read_table(path: Path, columns: Mapping[str, str]) -> dict[str, np.ndarray]:
     import pyarrow as pa
     from pyarrow import parquet
 
-    data = read_bytes(path, DATA_LIMIT)
+    data = read_bytes(path, DATA_LIMIT, follow=False)
     if len(data) < 12 or data[:4] != b"PAR1" or data[-4:] != b"PAR1":
         _refuse(path, "is truncated or no Parquet file")
     try:
@@ -169,54 +130,6 @@ def read_table(path: Path, columns: Mapping[str, str]) -> dict[str, np.ndarray]:
 
 def _refuse(path: Path, why: str) -> NoReturn:
     raise ArtifactError(f"{path}: {why}")
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a number")
-
-
-def _finite_float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text[:40]} is too large")
-    return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) != len(pairs):
-        raise ValueError("a key occurs twice")
-    return mapping
-
-
-def _header(path: Path, data: bytes) -> dict[str, Any]:
-    try:
-        header = json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_unique_keys)
-    except (ValueError, RecursionError) as error:
-        _refuse(path, f"has a malformed header: {error}")
-    if not isinstance(header, dict):
-        _refuse(path, "has a malformed header")
-    header.pop("__metadata__", None)
-    return header
-
-
-def _start(path: Path, entry: Any) -> int:
-    offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-    if not (isinstance(offsets, list) and len(offsets) == 2 and all(type(x) is int for x in offsets)):
-        _refuse(path, "has a malformed header")
-    return offsets[0]
-
-
-def _tensor(path: Path, name: str, entry: dict[str, Any], body: memoryview, expected: int) -> tuple[np.ndarray, int]:
-    begin, end = entry["data_offsets"]
-    dtype, shape = _DTYPES.get(str(entry.get("dtype"))), entry.get("shape")
-    if dtype is None:
-        _refuse(path, f"has an array {name!r} of type {entry.get('dtype')!r}")
-    if not isinstance(shape, list) or not all(type(x) is int and x >= 0 for x in shape) or len(shape) > 16:
-        _refuse(path, f"has an array {name!r} of shape {shape!r}")
-    if begin != expected or end > len(body) or end - begin != math.prod(shape) * dtype.itemsize:
-        _refuse(path, f"is truncated or corrupt at array {name!r}")
-    return np.frombuffer(body[begin:end], dtype=dtype).reshape(shape).copy(), end
 
 
 def _require_finite(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

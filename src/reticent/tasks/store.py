@@ -29,8 +29,10 @@ from typing import Any
 import numpy as np
 
 from reticent.errors import ArtifactError
-from reticent.tasks.readers import DATA_LIMIT, inside, read_bytes, read_json, read_tensors
-from reticent.tasks.writers import canonical_json, sync_folder, tensors_bytes, write_bytes, write_json
+from reticent.io.files import read_bytes, sync_folder, write_atomic
+from reticent.io.strict import canonical, portable
+from reticent.tasks.readers import DATA_LIMIT, inside, read_json, read_tensors
+from reticent.tasks.writers import tensors_bytes, write_json
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"
 _TASK_SCHEMA = "reticent.task/1"
@@ -56,7 +58,7 @@ class Task:
     @property
     def key(self) -> str:
         """SHA-256 of the canonical JSON of the task, in hexadecimal."""
-        return hashlib.sha256(canonical_json(self.document())).hexdigest()
+        return hashlib.sha256(canonical(portable(self.document()))).hexdigest()
 
 
 class Store:
@@ -171,7 +173,7 @@ class Store:
         path = inside(self.root, "blobs", f"{digest}.safetensors")
         if not path.exists():
             with _one_line(self.root):
-                write_bytes(path, data)
+                write_atomic(path, data, private=True)
         return digest
 
     def get(self, digest: str) -> dict[str, np.ndarray]:
@@ -195,7 +197,7 @@ class Store:
         digest = hashlib.sha256(data).hexdigest()
         with _one_line(self.root):
             folder = Path(tempfile.mkdtemp(prefix="task-", dir=inside(self.root, "partial")))
-            write_bytes(folder / "result.safetensors", data)
+            write_atomic(folder / "result.safetensors", data, private=True)
             write_json(folder / "task.json", {"schema": _TASK_SCHEMA, "task": task.document(), "result": digest})
             try:
                 folder.rename(self.root / "tasks" / task.key)
@@ -246,7 +248,10 @@ class Store:
         for entry in inside(self.root, "partial").glob("task-*"):
             if entry.is_dir() and not entry.is_symlink() and all(map(_of_a_task, entry.iterdir())):
                 shutil.rmtree(entry, ignore_errors=True)
-        for entry in [*self.root.glob(".manifest.json-*"), *(self.root / "blobs").glob(".*.safetensors-*")]:
+        for entry in [
+            *self.root.glob(".manifest.json.partial-*"),
+            *(self.root / "blobs").glob(".*.safetensors.partial-*"),
+        ]:
             entry.unlink(missing_ok=True)
 
 
@@ -259,12 +264,13 @@ def _just_begun(path: Path) -> bool:
     """Whether an entry is what a process leaves that was killed before it could write the manifest."""
     if path.name == "lock":
         return path.is_file() and not path.is_symlink() and path.stat().st_size == 0
-    return re.fullmatch(r"\.manifest\.json-\w{8}", path.name) is not None
+    return re.fullmatch(r"\.manifest\.json\.partial-\w{16}", path.name) is not None
 
 
 def _of_a_task(path: Path) -> bool:
     return (
-        re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)-\w{8}", path.name) is not None
+        re.fullmatch(r"result\.safetensors|task\.json|\.(result\.safetensors|task\.json)\.partial-\w{16}", path.name)
+        is not None
     )
 
 
@@ -288,6 +294,6 @@ def _one_line(root: Path) -> Iterator[None]:
 
 
 def _verify(path: Path, digest: object) -> None:
-    found = hashlib.sha256(read_bytes(path, DATA_LIMIT)).hexdigest()
+    found = hashlib.sha256(read_bytes(path, DATA_LIMIT, follow=False)).hexdigest()
     if found != digest:
         raise ArtifactError(f"{path}: its SHA-256 is {found[:12]}..., not the recorded one; delete it and resume")

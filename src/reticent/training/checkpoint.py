@@ -25,7 +25,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from reticent.errors import ArtifactError, UnsupportedError
-from reticent.io import strict
+from reticent.io import files
 from reticent.training.hooks import StepHook
 from reticent.training.randomness import SeededSource, Source
 
@@ -137,7 +137,7 @@ class Checkpoint:
             "sources": sources,
         }
         ready = {name: value.cpu().contiguous().clone() for name, value in tensors.items()}
-        strict.write_atomic(self.path, save_tensors(ready, metadata={"run": json.dumps(kept)}), private=True)
+        files.write_atomic(self.path, save_tensors(ready, metadata={"run": json.dumps(kept)}), private=True)
 
     def _put(self, moving: Moving, tensors: dict[str, torch.Tensor], kept: dict[str, Any]) -> None:
         moving.model.load_state_dict(_under(tensors, "model"))

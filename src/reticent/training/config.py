@@ -7,13 +7,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from reticent.adversaries.attribute import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
+from reticent.io.models import validated
 from reticent.mechanisms import Neighbouring, Sampler
-from reticent.records.run_ledger import MOST_STAGES, MOST_STEPS, Randomness, first_problem
+from reticent.records.run_ledger import MOST_STAGES
+from reticent.records.run_parts import MOST_STEPS
+from reticent.records.run_warnings import Randomness
 from reticent.training.config_data import DataConfig
 from reticent.training.config_fields import Inside, Positive, Seed, Strict
 from reticent.training.config_models import ModelConfig
@@ -312,10 +315,7 @@ def parse_config(document: Any, where: str = "configuration") -> TrainConfig:
     """
     if not isinstance(document, dict):
         raise ArtifactError(f"{where}: must be a mapping of keys to values")
-    try:
-        return TrainConfig.model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(f"{where}: {first_problem(error)}") from None
+    return validated(TrainConfig, document, where)
 
 
 def load_config(path: Path) -> TrainConfig:

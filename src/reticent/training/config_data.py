@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from reticent.data import NAMES
-from reticent.records.run_ledger import Sha256
+from reticent.io.models import Sha256
 from reticent.training.config_fields import Seed, Strict, Width
 
 OWN = "own"

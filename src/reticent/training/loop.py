@@ -20,7 +20,7 @@ from reticent import _check
 from reticent.errors import ParameterError, UnsupportedError
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import Obstacle
-from reticent.records.run_ledger import StageRecord
+from reticent.records.run_parts import StageRecord
 from reticent.training.augmentation import Augmentation
 from reticent.training.checkpoint import Checkpoint, Moving
 from reticent.training.factored import LinearModel

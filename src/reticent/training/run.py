@@ -26,16 +26,9 @@ from reticent.io.commitments import new_salt
 from reticent.mechanisms import Sampler
 from reticent.mechanisms.gradients import GradientsRecord
 from reticent.records.rules import word
-from reticent.records.run_ledger import (
-    DataRecord,
-    Diagnostics,
-    ParameterRecord,
-    Randomness,
-    RunLedger,
-    RunWarning,
-    Seeds,
-    Utility,
-)
+from reticent.records.run_ledger import RunLedger
+from reticent.records.run_parts import DataRecord, Diagnostics, ParameterRecord, Seeds, Utility
+from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.sensitivity import SensitiveAttribute
 from reticent.training import rundir
 from reticent.training.checkpoint import Checkpoint

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from safetensors.torch import save as save_tensors
 from torch import nn
 
@@ -24,7 +24,9 @@ from reticent.data import Dataset
 from reticent.data.own import SCHEMA_FILE, Schema, find_table
 from reticent.errors import ArtifactError, DataError
 from reticent.io import strict
-from reticent.records.run_ledger import RunLedger, Sha256, first_problem
+from reticent.io.files import read_bytes, sha256_file, write_atomic, writing
+from reticent.io.models import Sha256, validated
+from reticent.records.run_ledger import RunLedger
 from reticent.signing.envelope import RUN
 from reticent.signing.provenance import SIGNATURE, sealed
 from reticent.training.config import TrainConfig, parse_config
@@ -244,7 +246,7 @@ def check_files(path: Path) -> None:
     manifest = _load_manifest(path)
     for name, record in manifest.files.items():
         _check_entry(path, name, record)
-        if strict.sha256_file(path / name) != record.sha256:
+        if sha256_file(path / name) != record.sha256:
             raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: changed after the run")
     there = {file.relative_to(path).as_posix() for file in path.rglob("*") if not file.is_dir() or file.is_symlink()}
     for name in sorted(there - set(manifest.files) - {MANIFEST, SIGNATURE}):
@@ -273,11 +275,11 @@ def new_run(path: Path, sign: Ed25519PrivateKey | None = None) -> Iterator[Path]
     except OSError as error:
         raise ArtifactError(f"{path}: cannot create run directory ({error.strerror})") from None
     try:
-        with strict.writing(path):
+        with writing(path):
             yield partial
             _write_manifest(partial)
             if sign is not None:
-                strict.write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
+                write_atomic(partial / SIGNATURE, sealed((partial / MANIFEST).read_bytes(), RUN, sign))
             refuse_existing(path)
             os.rename(partial, path)
     except BaseException:
@@ -299,9 +301,9 @@ def _write_manifest(directory: Path) -> None:
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
         name = file.relative_to(directory).as_posix()
-        files[name] = FileRecord(bytes=file.stat().st_size, sha256=strict.sha256_file(file))
+        files[name] = FileRecord(bytes=file.stat().st_size, sha256=sha256_file(file))
     text = strict.dumps(Manifest(files=files).model_dump(mode="json", by_alias=True))
-    strict.write_atomic(directory / MANIFEST, text.encode())
+    write_atomic(directory / MANIFEST, text.encode())
 
 
 def _load_manifest(path: Path) -> Manifest:
@@ -310,12 +312,9 @@ def _load_manifest(path: Path) -> Manifest:
         raise ArtifactError(f"{path}: no run directory")
     if not file.is_file() or file.is_symlink():
         raise ArtifactError(f"{path}: half written or no run: it has no {MANIFEST}")
-    content = strict.read_bytes(file, _LARGEST_MANIFEST, follow=False)
+    content = read_bytes(file, _LARGEST_MANIFEST, follow=False)
     document = strict.loads(content, str(file), keys=_MOST_FILES, objects=_MOST_FILES + 2)
-    try:
-        return Manifest.model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(f"{file}: {first_problem(error)}") from None
+    return validated(Manifest, document, str(file))
 
 
 def _refuse_links(path: Path) -> None:
@@ -347,7 +346,7 @@ def _check_entry(path: Path, name: str, record: FileRecord) -> None:
 def _checked(path: Path, name: str, record: FileRecord) -> bytes:
     """The bytes of a file, which are those of the manifest."""
     _check_entry(path, name, record)
-    content = strict.read_bytes(path / name, record.bytes, follow=False)
+    content = read_bytes(path / name, record.bytes, follow=False)
     if hashlib.sha256(content).hexdigest() != record.sha256:
         raise ArtifactError(f"{path}/{name}: checksum differs from the manifest: corrupt")
     return content

@@ -13,7 +13,7 @@ from reticent.data.purchase import load_purchase100, purchase100_files
 from reticent.errors import DataError, ParameterError
 from reticent.mechanisms import Mechanism, Sampler
 from reticent.mechanisms.epochs import epochs_to_steps
-from reticent.records.run_ledger import MOST_STEPS
+from reticent.records.run_parts import MOST_STEPS
 from reticent.training.augmentation import Augmentation
 from reticent.training.config import Clipping, TargetConfig, TrainConfig
 from reticent.training.config_data import OWN, DataConfig

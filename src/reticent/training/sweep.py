@@ -23,7 +23,7 @@ from reticent.adversaries import Interval, WorstCase
 from reticent.errors import ArtifactError, NumericalError, ParameterError, ReticentError
 from reticent.io import yaml
 from reticent.mechanisms import Ledger, Mechanism, Neighbouring
-from reticent.records.run_ledger import Randomness
+from reticent.records.run_warnings import Randomness
 from reticent.risk import advantage, epsilon_at_delta
 from reticent.tasks import Engine, Progress, Store, Task, execute
 from reticent.training.config import TrainConfig, parse_config

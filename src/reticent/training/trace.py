@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from reticent.errors import ArtifactError
 from reticent.io import strict
-from reticent.records.run_ledger import first_problem
+from reticent.io.models import validated
 from reticent.training.config import TraceConfig
 from reticent.training.hooks import RunContext, Step, Update, flat
 
@@ -192,11 +192,7 @@ def parse_index(content: bytes) -> TraceIndex:
     Raises:
         ArtifactError: it is not a trace index.
     """
-    document = strict.loads(content, INDEX)
-    try:
-        return TraceIndex.model_validate(document)
-    except ValidationError as error:
-        raise ArtifactError(f"{INDEX}: {first_problem(error)}") from None
+    return validated(TraceIndex, strict.loads(content, INDEX), INDEX)
 
 
 def parse_tensors(content: bytes, where: str) -> dict[str, torch.Tensor]:

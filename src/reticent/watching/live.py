@@ -25,7 +25,7 @@ from reticent.errors import ParameterError, ReticentError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.proofs import Claim
 from reticent.records.planned import PlannedSteps
-from reticent.records.run_ledger import MOST_STEPS
+from reticent.records.run_parts import MOST_STEPS
 from reticent.text import digits
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from reticent import _check
 from reticent.adversaries.attribute import SensitivityRecord
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
-from reticent.io import strict
+from reticent.io import files
 from reticent.mechanisms import Mechanism
 from reticent.mechanisms.units import Unit
 from reticent.records.rules import word
@@ -322,10 +322,10 @@ class Watch(Brief):
         path, text = Path(path), self.ledger.to_json().encode()
         if path.exists() and not overwrite:
             raise ArtifactError(f"{path} already exists; choose another name, or say overwrite=True")
-        with strict.writing(path):
-            strict.write_atomic(path, text, private=True)
+        with files.writing(path):
+            files.write_atomic(path, text, private=True)
             if self._signature is not None:
-                strict.write_atomic(signature_of(path), self._signature)
+                files.write_atomic(signature_of(path), self._signature)
 
     def to_json(self) -> str:
         """The ledger as strict JSON text; see ``save``.

@@ -8,14 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.sign import common_direction
+from reticent.adversaries import Relaxed
+from reticent.adversaries.relaxed.sign import noncentrality
+from reticent.curves import RelaxedGaussianTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Neighbouring
+from reticent.mechanisms.ledger import parts_of
 
 GROUP = json.loads((Path(__file__).parents[2] / "golden" / "relaxed_composition.json").read_text())["groups"][
     "I_composition"
 ]
 ADD = Neighbouring.ADD_REMOVE
+
+
+def common_direction(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> RelaxedGaussianTradeOff:
+    (dimension,) = {part.dimension for part in parts_of(releases)}
+    return RelaxedGaussianTradeOff(noncentrality(releases, neighbouring), dimension)
 
 
 def two_releases(params: dict) -> Ledger:
@@ -49,10 +57,11 @@ def test_another_release_never_lowers_the_power() -> None:
 
 
 def test_what_is_not_established_is_refused() -> None:
-    for ledger in (
-        Ledger((Gaussian(1.0), DPSGD(1.0, 0.1, 10))),
-        Ledger((Gaussian(1.0, 1, 2), Gaussian(1.0, 1, 3))),
-        Ledger((Gaussian(0.0),)),
-    ):
+    for ledger in (Ledger((Gaussian(1.0), DPSGD(1.0, 0.1, 10))), Ledger((Gaussian(0.0),))):
         with pytest.raises(UnsupportedError):
-            common_direction(ledger, ADD)
+            noncentrality(ledger, ADD)
+
+
+def test_releases_of_different_dimensions_have_no_common_direction() -> None:
+    found = Relaxed().assess(Ledger((Gaussian(1.0, 1, 2), Gaussian(1.0, 1, 3))))
+    assert "No relaxed curve is proven" in found.notes[0]

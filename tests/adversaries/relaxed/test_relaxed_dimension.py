@@ -23,8 +23,8 @@ from reticent.adversaries.relaxed.dimension import (
     enclose,
     relaxed_advantage,
     relaxed_in,
+    revealed_mask,
     second_moment,
-    told_mixture,
 )
 from reticent.adversaries.relaxed.dimension import tests_from_below as attacks
 from reticent.adversaries.relaxed.sign import relaxed_dpsgd
@@ -70,7 +70,7 @@ def test_numbers_of_the_note(row: dict) -> None:
     if "chi_square" in row:
         assert math.exp(log_x) == pytest.approx(row["chi_square"], rel=6e-6, abs=0)
     if "told" in row:
-        log_told = told_mixture.log_deltas(*case, d, np.zeros(1))[0][0]
+        log_told = revealed_mask.log_deltas(*case, d, np.zeros(1))[0][0]
         assert math.exp(log_told) == pytest.approx(row["told"], rel=3e-5, abs=0)
     if "tests" in row and run.steps > 1:
         fpr, power = attacks.error_rates(*case, d)
@@ -81,7 +81,7 @@ def test_one_sampled_step_has_the_advantage_of_the_note_and_less_power_than_the_
     run = DPSGD(1.0, 0.3, 1)
     assert advantage(relaxed_in(run, 30).pessimistic) == pytest.approx(0.015123, rel=4e-5, abs=0)
     # The note calls the told mask exact for one step. It is for the advantage; at other thresholds it is above.
-    told = told_mixture.log_deltas(1.0, 0.3, 1, 30, np.array([0.0, 0.5]))[0]
+    told = revealed_mask.log_deltas(1.0, 0.3, 1, 30, np.array([0.0, 0.5]))[0]
     exact = Subsampled(RelaxedGaussianTradeOff(1.0, 30), 0.3).log_delta(np.array([0.0, 0.5]))
     assert told[0] == pytest.approx(exact[0], abs=1e-8)
     assert told[1] > exact[1] + 1.0
@@ -225,7 +225,7 @@ def mixture(noise: float, rate: float, steps: int, dimension: int, threshold: fl
 @pytest.mark.parametrize(("groups", "window"), [(100, 1.0), (5, 1.0), (100, 0.1)])
 def test_told_mask_is_an_upper_bound_and_tight(dimension: int, groups: int, window: float) -> None:
     thresholds = np.array([0.0, 0.1, 1.0, 4.0])
-    bounds = told_mixture.log_deltas(1.5, 0.2, 24, dimension, thresholds, groups, window)
+    bounds = revealed_mask.log_deltas(1.5, 0.2, 24, dimension, thresholds, groups, window)
     for removal, bound in zip((False, True), bounds, strict=True):
         exact = np.array([mixture(1.5, 0.2, 24, dimension, t, removal) for t in thresholds])
         assert np.all(np.exp(bound) >= exact)
@@ -328,7 +328,7 @@ def test_the_told_mask_holds_if_the_tails_are_wrong_within_their_tolerance(monke
 
     exact = [np.array([mixture(*case, t, removal) for t in thresholds]) for removal in (False, True)]
     monkeypatch.setattr(ncx2, "log_tails", wrong)
-    for bound, truth in zip(told_mixture.log_deltas(*case, thresholds), exact, strict=True):
+    for bound, truth in zip(revealed_mask.log_deltas(*case, thresholds), exact, strict=True):
         assert np.all(np.exp(bound) >= truth)
 
 
@@ -347,7 +347,7 @@ def test_fewer_groups_never_claim_more(case) -> None:
 def test_the_two_ends_of_the_advantage_never_cross(noise: float, rate: float, steps: int, dimension: int) -> None:
     run = DPSGD(noise, rate, steps)
     moments = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
-    told = told_mixture.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
+    told = revealed_mask.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
     with np.errstate(all="ignore"):
         fpr, power = attacks.error_rates(noise, rate, steps, dimension, 7, 25)
     for upper in (0.5 * math.exp(min(0.5 * moments, 5.0)), math.exp(told)):

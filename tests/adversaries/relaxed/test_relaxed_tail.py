@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reticent.adversaries.relaxed.dimension import enclose, overlaps, relaxed_in, second_moment, told_mixture
+from reticent.adversaries.relaxed.dimension import enclose, overlaps, relaxed_in, revealed_mask, second_moment
 from reticent.mechanisms import DPSGD
 from tests.adversaries.relaxed.relaxed_tail import Estimate, Run, addition, far_out, log_ratios, rare, removal
 
@@ -38,7 +38,7 @@ def bounds(run: Run, thresholds: np.ndarray, *, removed: bool) -> list[np.ndarra
     norms = enclose.log_norms(*run[:3], second_moment.uniform(run[3]))
     found = (
         second_moment.log_deltas(norms, thresholds),
-        told_mixture.log_deltas(*run, thresholds),
+        revealed_mask.log_deltas(*run, thresholds),
         overlaps.over_absent(*run).log_deltas(thresholds),
     )
     return [np.exp(pair[int(removed)]) for pair in found]

@@ -113,8 +113,7 @@ class MembershipGame(Adversary):
         return self._harmonic(mechanism, method, batch, k)
 
     def _harmonic(self, mechanism: DPSGD, method: Method, batch: float, k: Susceptibility) -> Assessment:
-        typical = k.mean if isinstance(k, SusceptibilityLaw) else k
-        noise = _effective_noise(mechanism, batch, typical)
+        noise = _effective_noise(mechanism, batch, k.mean if isinstance(k, SusceptibilityLaw) else k)
         keys = ("RETICENT:harmonic-rule", "LEEMANN2023:Theorem 4.2", *_composition_keys(mechanism, k))
         formula = Formula(
             _game_curve(mechanism, batch, k),
@@ -247,9 +246,13 @@ def _composition_keys(mechanism: DPSGD, k: Susceptibility) -> tuple[str, ...]:
 
 
 def _mean_susceptibility(k: Susceptibility) -> float:
-    if isinstance(k, SusceptibilityLaw):
-        return k.mean
-    return k.susceptibility if isinstance(k, GradientSpectrum) else float(k)
+    match k:
+        case SusceptibilityLaw():
+            return k.mean
+        case GradientSpectrum():
+            return k.susceptibility
+        case _:
+            return k
 
 
 def _susceptibility_in_words(k: Susceptibility, typical: bool) -> str:
@@ -258,16 +261,19 @@ def _susceptibility_in_words(k: Susceptibility, typical: bool) -> str:
             f"Susceptibility K = d = {k:g}: a typical record, not the worst; about half of all records exceed it, "
             "and low false positive rates are ruled by those."
         )
-    if isinstance(k, SusceptibilityLaw):
-        return (
-            f"Susceptibility K drawn from the given law of mean {k.mean:g}, known to the attacker: "
-            "an average over records, not the worst."
-        )
-    if isinstance(k, GradientSpectrum):
-        return (
-            f"K = {k.susceptibility:g} and the spectrum are as given: a record with a larger deviation is at more risk."
-        )
-    return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
+    match k:
+        case SusceptibilityLaw():
+            return (
+                f"Susceptibility K drawn from the given law of mean {k.mean:g}, known to the attacker: "
+                "an average over records, not the worst."
+            )
+        case GradientSpectrum():
+            return (
+                f"K = {k.susceptibility:g} and the spectrum are as given: a record with a larger deviation is at more "
+                "risk."
+            )
+        case _:
+            return f"Susceptibility K = {k:g}, as given: records with a larger K are at more risk than stated."
 
 
 def _rule_in_words(mechanism: DPSGD, noise: float, batch: float, k: Susceptibility) -> str:

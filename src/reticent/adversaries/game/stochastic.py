@@ -2,8 +2,8 @@
 
 The attacker sees the target, so this is testing the pair (target, release): a public mixture. At the optimum
 all components are played at one common slope, that is at one threshold of the log likelihood ratio; every
-rate is then a weighted mean: ``tradeoff.Mixture``. Whoever plays each component at the same false positive rate is
-weaker.
+rate is then a weighted mean: ``curves.Mixture``. An attacker who plays each component at the same false positive
+rate is weaker.
 """
 
 from __future__ import annotations

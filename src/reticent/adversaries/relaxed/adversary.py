@@ -9,7 +9,7 @@ from reticent import _check
 from reticent.accountants import mu_limits
 from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
-from reticent.adversaries.relaxed.fixed_length import fixed_length, released_coordinates
+from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
 from reticent.adversaries.relaxed.reacting_gradients import check_reaction, fitted_fields, reacting
 from reticent.adversaries.worst_case import worst_case_proof
@@ -65,12 +65,12 @@ class Relaxed(Adversary):
             case) need no such condition. None is what the ledger of a run saw, else ``fixed``.
         known_share: with ``one-direction`` and ``linear-head``, how much of a gradient's squared length may lie in
             coordinates that everybody knows (the bias of a layer), in [0, 1].
-        directions: in place of a dimension, inner products of gradients of records that are drawn as the target is. The
+        directions: instead of a dimension, inner products of gradients of records that are drawn as the target is. The
             curve is then an estimate, and private unless the law is declared public.
 
     Raises:
-        ParameterError: ``dimension`` is not a whole number >= 1, ``directions`` stands beside a dimension or another
-            kind of gradients, or ``known_share`` is no share or stands beside ``fixed``.
+        ParameterError: ``dimension`` is not a whole number >= 1, ``directions`` is given with a dimension or with
+            gradients, or ``known_share`` is no share or is given with ``fixed``.
 
     Example:
         >>> import reticent as rt
@@ -145,11 +145,12 @@ class Relaxed(Adversary):
         if self.directions is not None:
             return self._under(self.directions, mechanism, neighbouring)
         _within(self.dimension, mechanism)
-        worst = worst_case_proof(mechanism, neighbouring)
-        own = self._proof(Question(mechanism, neighbouring, self.dimension, worst.mu))
+        release = mechanism if self.reacts else as_one_run(mechanism)
+        worst = worst_case_proof(release, neighbouring)
+        own = self._proof(Question(release, neighbouring, self.dimension, worst.mu))
         notes = (*_stated(self.dimension, mechanism), *mechanism.notes)
         if own is None:
-            proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(mechanism), *notes)),)
+            proofs: tuple[Proof, ...] = (replace(worst, notes=(self._why_not(release), *notes)),)
         else:
             proofs = best([own.under(*mechanism.conditions).saying(*notes), worst.from_above()])
         epochs = _of_epochs(mechanism)
@@ -191,7 +192,7 @@ class Relaxed(Adversary):
 
 
 def _of_epochs(mechanism: Mechanism) -> tuple[str, ...]:
-    """What shuffled runs are counted by, whoever attacks."""
+    """What shuffled runs are counted by, for every attacker."""
     keys = (key for part in parts_of(mechanism) if isinstance(part, DPSGD) for key in epoch_theorems(part))
     return tuple(dict.fromkeys(keys))
 

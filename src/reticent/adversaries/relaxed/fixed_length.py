@@ -14,6 +14,7 @@ from reticent.curves import RelaxedGaussianTradeOff, symmetrised
 from reticent.curves.enclosure import Enclosure
 from reticent.mechanisms import DPSGD, Gaussian, Laplace, Ledger, MatrixMechanism, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import accountable, attained_shift
+from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Proof, condition
 
 _LOG_2 = "In one dimension the epsilon of showing that the record was used falls by at most log 2 = 0.693."
@@ -95,8 +96,6 @@ def _ledger(asked: Question, whole: Ledger, parts: tuple[Mechanism, ...]) -> Pro
         found = _unsampled(asked, runs)
         shuffled = any(getattr(part, "sample_rate", 1.0) < 1.0 for part in parts)  # no data set shows as much
         return found.below_unknown() if shuffled else found
-    if run := _one_run(parts):
-        return fixed_length(replace(asked, mechanism=run))
     if asked.neighbouring.sensitivity == 1.0 and all(map(_followed, parts)):
         return _schedule(asked, whole)
     return None
@@ -208,12 +207,16 @@ def _followed(part: Mechanism) -> bool:
     return isinstance(part, DPSGD) and not part.sampler.tells_all and part.noise_multiplier > 0.0
 
 
-def _one_run(parts: tuple[Mechanism, ...]) -> DPSGD | None:
-    """The Poisson-sampled run whose steps these are, where nothing but their number differs."""
-    runs = [part for part in parts if isinstance(part, DPSGD) and part.sampler is Sampler.POISSON]
-    if len(runs) < len(parts) or len({replace(run, steps=1) for run in runs}) > 1:
-        return None
-    return replace(runs[0], steps=sum(run.steps for run in runs))
+def as_one_run(mechanism: Mechanism) -> Mechanism:
+    """A ledger of Poisson-sampled runs that differ in the number of steps alone, as one run; others as they are.
+
+    Args:
+        mechanism: what was released.
+    """
+    runs = [part for part in parts_of(mechanism) if isinstance(part, DPSGD) and part.sampler is Sampler.POISSON]
+    if len(runs) < len(parts_of(mechanism)) or len({replace(run, steps=1) for run in runs}) > 1:
+        return mechanism
+    return replace(runs[0], steps=sum(run.steps for run in runs)) if runs[0].sample_rate < 1.0 else mechanism
 
 
 def released_coordinates(mechanism: Mechanism) -> int | None:

@@ -47,7 +47,7 @@ def reacting(asked: Question, kind: Gradients | None, known_share: float) -> Pro
 
 
 def _as_training(mechanism: Mechanism) -> DPSGD | Ledger | None:
-    """Noisy sums that the theorems speak about; None for anything else."""
+    """The noisy sums to which the theorems apply; None for anything else."""
     parts = [_step(part) for part in parts_of(mechanism)]
     known = tuple(part for part in parts if part is not None)
     if len(known) < len(parts):
@@ -72,7 +72,7 @@ def check_reaction(gradients: Gradients | None, known_share: float) -> None:
         gradients, known_share: see ``Relaxed``.
 
     Raises:
-        ParameterError: a value is outside its domain, or a share stands beside gradients that need none.
+        ParameterError: a value is outside its domain, or a share is given for gradients that need none.
     """
     if gradients is not None and not isinstance(gradients, Gradients):
         raise ParameterError("gradients", gradients, f"one of {', '.join(Gradients)}")

@@ -1,8 +1,8 @@
 """The relaxed adversary against DP-SGD where the direction is unknown in d dimensions, enclosed on both sides.
 
 Above, the best of several bounds at every threshold: moments of the likelihood ratio, whole or cut where an attack
-would already have succeeded, the mask told, and the common sign. Below, attackers with exact error rates. For all
-records of one person: moments, which hold however their directions hang together, and the worst case.
+would already have succeeded, the revealed mask, and the common sign. Below, attackers with exact error rates. For all
+records of one person: moments, which hold however their directions depend on each other, and the worst case.
 docs/relaxed-dimension.md has the model and the proofs.
 """
 
@@ -18,9 +18,9 @@ from reticent.accountants.compose import certified_advantage, compose
 from reticent.adversaries.relaxed.dimension import (
     one_normal,
     overlaps,
+    revealed_mask,
     second_moment,
     tests_from_below,
-    told_mixture,
     whole_user,
 )
 from reticent.adversaries.relaxed.dimension.norms import composed_norms
@@ -35,7 +35,7 @@ from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import DPSGD, Neighbouring
 from reticent.mechanisms.dpsgd import accountable
 
-_THRESHOLDS = 70  # of a bound, beside 0
+_THRESHOLDS = 70  # of a bound, and 0
 _FURTHEST = 60.0  # threshold
 _LEAST_NOISE = 1e-3  # below, the answer is the common sign, and nothing is claimed from below
 _FEW_LEVELS, _FEW_GROUPS = 7, 25  # of the attackers that are tried for the advantage alone
@@ -44,9 +44,9 @@ _UNDERFLOW = -700.0  # log of delta: what is smaller counts as this, so that no 
 _LARGE = 0.1  # advantage from which the worst case is asked as well
 _LITTLE_NOISE, _WIDE = 1.0, 1.3  # noise below which, and ratio of both ends above which, moments are cut
 _SEEN = 0.5  # advantage that attackers reach from which cutting moments has nothing to offer
-_STRIDE, _AROUND = 7, 4  # thresholds at which an estimate asks for the mask told: every so many, and around the best
+_STRIDE, _AROUND = 7, 4  # an estimate asks for the revealed mask at every so many thresholds, and around the best
 _ROUGH = 1e-6  # relative error of tails that only steer or choose
-_BESIDE = 0.05  # in log delta: by so much the mask told may seem the larger bound and is asked all the same
+_CLOSE = 0.05  # in log delta: by so much the revealed mask may seem the larger bound and is asked all the same
 _LARGEST_EXPONENT = 600.0  # of what is only bounded: more counts as this
 _ASKED = np.append(0.0, np.geomspace(1e-5, _FURTHEST, 200))  # thresholds at which the common sign is weighed
 _NEAREST, _LEAST_LOG = 0.03, -60.0  # first threshold of a grid, in deviations; log of the variance, at least
@@ -62,9 +62,9 @@ def relaxed_in(run: DPSGD, dimension: int) -> Enclosure:
 
     Both directions, symmetrised. Equal to ``relaxed_dpsgd`` for dimension 1, and exact without sampling and for
     one step of one record. Several records of one person under sampling: each of their directions, in each step, is
-    uniform for the attacker, and they may hang together in any way; without sampling they are one direction. Shuffled
-    runs count each started epoch as one release. Batches of fixed size get the worst case: the record that the target
-    displaces has a direction that the attacker knows.
+    uniform for the attacker, and they may depend on each other in any way; without sampling they are one direction.
+    Shuffled runs count each started epoch as one release. Batches of fixed size get the worst case: the record that the
+    target displaces has a direction that the attacker knows.
 
     Args:
         run: DP-SGD with noise_multiplier > 0.
@@ -111,10 +111,10 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         log_x = second_moment.log_chi_square(noise, rate, steps, second_moment.uniform(dimension))
         moment = one_normal.log_deltas({2.0: log_x}, np.zeros(1))[0][0]
-        told = told_mixture.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
+        revealed = revealed_mask.log_deltas(noise, rate, steps, dimension, np.zeros(1))[0][0]
         fpr, power = tests_from_below.error_rates(noise, rate, steps, dimension, _FEW_LEVELS, _FEW_GROUPS)
         lower = max(float(np.nanmax(power - fpr)), 0.0)
-        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, told) if not math.isnan(log))])
+        upper = min([1.0, *(math.exp(min(log, 0.0)) for log in (moment, revealed) if not math.isnan(log))])
         if _may_be_cut(run, upper, lower):
             upper = min(upper, overlaps.over_absent(noise, rate, steps, dimension).best)
     if upper > _LARGE:
@@ -125,7 +125,7 @@ def relaxed_advantage(run: DPSGD, dimension: int) -> tuple[float, float]:
 def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: float) -> TradeOff:
     """Roughly the claimed curve, near ``threshold`` or, without one, near ``fpr``: for a search to start from.
 
-    Moments at all thresholds of the claimed curve, the mask told at those nearby: what the claim is made of there,
+    Moments at all thresholds of the claimed curve, the revealed mask at those nearby: what the claim is made of there,
     where nothing sharper is asked.
 
     Args:
@@ -147,14 +147,14 @@ def relaxed_estimate(run: DPSGD, dimension: int, threshold: float | None, fpr: f
         logs = one_normal.log_deltas(norms, thresholds)
         if threshold is None:
             coarse = np.arange(0, len(thresholds), _STRIDE)
-            rough = np.maximum(*told_mixture.log_deltas(*case, dimension, thresholds[coarse], rtol=_ROUGH))
+            rough = np.maximum(*revealed_mask.log_deltas(*case, dimension, thresholds[coarse], rtol=_ROUGH))
             middles = [_best(thresholds, np.maximum(*logs), fpr), _STRIDE * _best(thresholds[coarse], rough, fpr)]
         else:
             middles = [int(np.searchsorted(thresholds, threshold))]
         around = np.add.outer(middles, np.arange(-_AROUND, _AROUND + 1)).ravel()
         near = np.unique(np.append(0, np.clip(around, 0, len(thresholds) - 1)))
-        told = told_mixture.log_deltas(*case, dimension, thresholds[near], rtol=_ROUGH)
-        return _with_the_mask_told(thresholds, logs, near, told)
+        revealed = revealed_mask.log_deltas(*case, dimension, thresholds[near], rtol=_ROUGH)
+        return _with_revealed_mask(thresholds, logs, near, revealed)
 
 
 def _best(thresholds: np.ndarray, log_delta: np.ndarray, fpr: float) -> int:
@@ -165,8 +165,8 @@ def _best(thresholds: np.ndarray, log_delta: np.ndarray, fpr: float) -> int:
 def _of_person(run: DPSGD, dimension: int) -> Enclosure:
     """All records of one person. Above, moments and the worst case; below, one direction for all of them.
 
-    Each record's direction, in each step, is uniform for the attacker; they may hang together in any way. The mask
-    told and the common sign would need one direction for all.
+    Each record's direction, in each step, is uniform for the attacker; they may depend on each other in any way. The
+    revealed mask and the common sign would need one direction for all.
     """
     worst, case = compose(run, Neighbouring.ADD_REMOVE), (run.noise_multiplier, run.sample_rate, run.steps)
     if run.noise_multiplier < _LEAST_NOISE:
@@ -186,8 +186,8 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
     if run.sampler.tells_all or dimension == 1:
         return relaxed_dpsgd(run)
     if run.noise_multiplier < _LEAST_NOISE and run.records == 1:  # who lacks more than a sign may reach less
-        told = relaxed_dpsgd(run)
-        return Enclosure.from_above(told.pessimistic, told.notes)
+        sign = relaxed_dpsgd(run)
+        return Enclosure.from_above(sign.pessimistic, sign.notes)
     if run.sample_rate == 1.0 or run.sampler.in_passes:
         epochs = accountable(run)
         strength = epochs.steps * (run.records / run.noise_multiplier) ** 2
@@ -201,27 +201,27 @@ def _plain(run: DPSGD, dimension: int) -> Enclosure | None:
 
 
 def _above(run: DPSGD, dimension: int) -> Polygon:
-    """By moments and by the mask told, both directions."""
+    """By moments and by the revealed mask, both directions."""
     case = run.noise_multiplier, run.sample_rate, run.steps, dimension
     norms = log_norms(*case[:3], second_moment.uniform(dimension))
     thresholds = grid(norms)
     logs = one_normal.log_deltas(norms, thresholds)
     coarse = np.arange(0, len(thresholds), _STRIDE)
-    rough = told_mixture.log_deltas(*case, thresholds[coarse], rtol=_ROUGH)
+    rough = revealed_mask.log_deltas(*case, thresholds[coarse], rtol=_ROUGH)
     # Where it is the larger bound at both neighbours it is left out in between, which is always safe.
-    lower = np.any([other < log[coarse] + _BESIDE for log, other in zip(logs, rough, strict=True)], axis=0)
+    lower = np.any([other < log[coarse] + _CLOSE for log, other in zip(logs, rough, strict=True)], axis=0)
     asked = np.repeat(lower | np.append(lower[1:], False), _STRIDE)[: len(thresholds)]
     asked[-1] = True
-    return _with_the_mask_told(thresholds, logs, asked, told_mixture.log_deltas(*case, thresholds[asked]))
+    return _with_revealed_mask(thresholds, logs, asked, revealed_mask.log_deltas(*case, thresholds[asked]))
 
 
 _Deltas = tuple[np.ndarray, np.ndarray]
 """Upper bounds on log delta, of addition and of removal."""
 
 
-def _with_the_mask_told(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray, told: _Deltas) -> Polygon:
-    """Both directions by ``logs``, and by ``told`` where it is known: ``at`` some of the thresholds."""
-    for log, other in zip(logs, told, strict=True):
+def _with_revealed_mask(thresholds: np.ndarray, logs: _Deltas, at: np.ndarray, revealed: _Deltas) -> Polygon:
+    """Both directions by ``logs``, and by ``revealed`` where it is known: ``at`` some of the thresholds."""
+    for log, other in zip(logs, revealed, strict=True):
         log[at] = np.fmin(log[at], other)
     return both_directions(thresholds, *logs)
 
@@ -248,7 +248,7 @@ def _sharpened(run: DPSGD, dimension: int, above: Polygon, below: Polygon) -> tu
 
 
 def _most_by_norms(run: DPSGD, dimension: int) -> float:
-    """The second-moment bound on the advantage of whoever looks at the norms of single steps alone."""
+    """The second-moment bound on the advantage of an attacker who looks at the norms of single steps alone."""
     log_mean = float(log_mean_exponential(np.array([run.noise_multiplier**-2.0]), float(dimension))[0])
     log_x = run.steps * math.log1p(run.sample_rate**2 * math.expm1(min(log_mean, _LARGEST_EXPONENT)))
     return 0.5 * math.sqrt(math.expm1(min(log_x, _LARGEST_EXPONENT)))

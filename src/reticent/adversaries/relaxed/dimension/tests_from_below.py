@@ -7,7 +7,7 @@ the attacker's choice, here that of the quadratic test that is optimal for small
 exact tails.
 
 Where a person has several records, all in one direction, J_t ~ Binomial(records, p) of them are in step t: K = sum J_t,
-and W has sum J_t^2 in place of K, which is least where K is spread evenly over the steps.
+and W has sum J_t^2 instead of K, which is least where K is spread evenly over the steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LEVELS, _FEW_LEVELS = 28, 12  # of each attacker; fewer than the second lie nea
 _RARE = 1e-6  # counts with less probability are left out: power is lost, nothing else
 _RTOL = (1e-11, 1e-6)  # of the tails: between these, in proportion to the signal
 _SHARE = 3e-5  # of the signal over its standard deviation that rounding may cost
-_LEAST = 1e-300  # below, a rate is not told from 0, which would be too good
+_LEAST = 1e-300  # below, a rate is not distinguished from 0, which would be too good
 _ROUNDING = 4.0  # rtols, of each rate
 _LOW, _HIGH, _LEAST_ROOT = 4.0, 5.5, 0.05  # of a partition: normal quantiles of its ends; the smallest cube root
 _NEAR = 0.7  # of the signal: the largest of few levels

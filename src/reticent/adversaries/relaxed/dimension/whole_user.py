@@ -4,9 +4,9 @@ In a step J ~ Binomial(K, p) records of the person are drawn. For two independen
 
     <theta, theta'> = sum over steps t and pairs of drawn records (j, k) of <g_jt, g'_kt> / s^2,
 
-N = sum_t J_t J'_t terms. If each g_jt is uniform for the attacker, however they hang together, each term is distributed
-as <u, u'>, and Jensen's inequality for the mean of N terms gives E exp <theta, theta'> <= M_d(N / s^2). It is attained
-where all records share one direction that stays. docs/relaxed-dimension.md has the proof.
+N = sum_t J_t J'_t terms. If each g_jt is uniform for the attacker, however they depend on each other, each term is
+distributed as <u, u'>, and Jensen's inequality for the mean of N terms gives E exp <theta, theta'> <= M_d(N / s^2). It
+is attained where all records share one direction that stays. docs/relaxed-dimension.md has the proof.
 
 The mean over N is one integral over x = <u, u'>, of E exp(J J' x / s^2)^T.
 """
@@ -29,7 +29,7 @@ _GONE = 1e-250  # tails below are bounded in logarithms
 _SHARE = 1e-4  # of a cell's mass that is moved to its worse end, for what cancels in the mean inside a cell
 _ROUNDING = 1e-12  # of a logarithm
 _LARGEST = 600.0  # exponent
-_STEEP = 30.0  # exponent from which 1 beside it is the correction
+_STEEP = 30.0  # exponent from which 1 is the correction
 _KNOWN = 1e3  # times its error that a mass must be for its mean to be used
 _CERTAIN = 1.0 - 1e-15  # the most that a mean of e^-x - 1 may fall
 

@@ -48,7 +48,7 @@ _SLACK = 1e-9  # relative, of chi-square
 _TANGENTS, _GONE = 2000, 40.0  # of a smooth worst case, from 0 to where -log of delta is so large
 _SMOOTH = np.append(0.0, np.geomspace(1e-6, 60.0, 300))  # thresholds of a curve that an attack attains exactly
 _LEAST_NOISE, _MOST_NOISE = 1e-3, 1e6  # between which attacks are tried
-_COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 beside it is the correction
+_COUNTS, _STEEP = 300, 30.0  # blocks of the law of J; exponent from which 1 is the correction
 _ALMOST = 1.0 - 1e-12
 _LONGEST = 10**9  # steps up to which attacks are tried
 
@@ -90,8 +90,8 @@ def reacting_in(
         log_x, nats = case.log_chi_square(), case.nats()
         thresholds = grid({2.0: min(log_x, math.log(min(2.0 * nats, 1.0)))})
         add, remove = second_moment.log_deltas({2.0: log_x}, thresholds)
-        told = reacting_information.log_deltas(nats, thresholds)
-        above = both_directions(thresholds, np.fmin(add, told[0]), np.fmin(remove, told[1]))
+        taught = reacting_information.log_deltas(nats, thresholds)
+        above = both_directions(thresholds, np.fmin(add, taught[0]), np.fmin(remove, taught[1]))
         improved = np.any(above.log_delta(thresholds) < worst.pessimistic.log_delta(thresholds))
         curve = strictest([above, *_followed(worst.pessimistic)]) if improved else worst.pessimistic
         below = case.reached()
@@ -166,7 +166,7 @@ def _worst_advantage(release: Release) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A release that is answered: its steps, merged; what is known of the effect; whether attacks may stand below."""
+    """A release that is answered: its steps, merged; what is known of the effect; whether attacks reach it."""
 
     parts: tuple[Steps, ...]
     setting: Setting
@@ -215,7 +215,7 @@ class _Case:
         return self.attained and not others and usual
 
     def _attacks(self, levels: int = 100, cells: int = 300, groups: int = 15) -> list[LogErrors]:
-        """Of a reaction to frozen weights, and of whoever sees a constant length."""
+        """Of a reaction to frozen weights, and of an attacker who sees a constant length."""
         (part,), d = self.parts, self.setting.dimension
         run, signed = (part.noise, part.rate, part.count, d), not self.setting.agrees
         reacting = frozen.error_rates(*run, part.records, signed=signed, levels=levels, cells=cells)

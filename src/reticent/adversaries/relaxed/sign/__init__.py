@@ -4,8 +4,8 @@ Two routes enclose the common sign, ``transform`` for many steps and ``lattice``
 every threshold and falls back on the worst case. docs/relaxed-dpsgd.md derives every bound.
 """
 
-from reticent.adversaries.relaxed.sign.direction import common_direction, noncentrality
+from reticent.adversaries.relaxed.sign.direction import noncentrality
 from reticent.adversaries.relaxed.sign.join import common_sign, common_sign_estimate, relaxed_dpsgd
 from reticent.adversaries.relaxed.sign.laplace import laplace_sign
 
-__all__ = ["common_direction", "common_sign", "common_sign_estimate", "laplace_sign", "noncentrality", "relaxed_dpsgd"]
+__all__ = ["common_sign", "common_sign_estimate", "laplace_sign", "noncentrality", "relaxed_dpsgd"]

@@ -8,7 +8,6 @@ optimistic: by Cauchy-Schwarz its lambda is smaller, and a further release can e
 
 from __future__ import annotations
 
-from reticent.curves import RelaxedGaussianTradeOff
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import Gaussian, Ledger, Neighbouring
 from reticent.mechanisms.ledger import parts_of
@@ -33,22 +32,3 @@ def noncentrality(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> fl
             raise UnsupportedError("a common direction is composed exactly for plain Gaussian releases with noise only")
         total += part.releases * (neighbouring.sensitivity / part.noise_multiplier) ** 2
     return total
-
-
-def common_direction(releases: Gaussian | Ledger, neighbouring: Neighbouring) -> RelaxedGaussianTradeOff:
-    """Exact add-direction curve over a common unknown direction; ``reversed`` is removal.
-
-    All parts must release vectors of one dimension: the direction is that of the same vector.
-
-    Args:
-        releases: plain Gaussian releases with noise, of one dimension.
-        neighbouring: between which data sets.
-
-    Raises:
-        UnsupportedError: see ``noncentrality``; or the dimensions differ.
-    """
-    parts = parts_of(releases)
-    dimensions = {part.dimension for part in parts if isinstance(part, Gaussian)}
-    if len(dimensions) != 1:
-        raise UnsupportedError("a common direction needs releases of one dimension")
-    return RelaxedGaussianTradeOff(noncentrality(releases, neighbouring), dimensions.pop())

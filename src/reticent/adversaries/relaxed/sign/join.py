@@ -34,6 +34,7 @@ from reticent.errors import NumericalError, UnsupportedError
 from reticent.mechanisms import DPSGD, Ledger, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import accountable
 from reticent.mechanisms.ledger import parts_of
+from reticent.stopping import checkpoint
 
 Answer = TypeVar("Answer")
 _BLURS = (0.004, 0.012, 0.05)  # of the transform, as it takes them: the first that fits
@@ -238,6 +239,7 @@ def _halved(worst: Polygon, kinds: Kinds) -> Polygon:
     forward = np.maximum(ratio, 0.0)
     best = worst.log_delta(forward)
     for share in _SHARES:
+        checkpoint()
         one_sign = worst.log_delta(forward + LOG_2 + np.log1p(-share))
         level = forward + np.log(2.0 * share)
         both = np.min(moments[None, :] - _TILTS[None, :] * level[:, None], axis=1)

@@ -17,9 +17,10 @@ from scipy.special import logsumexp
 
 from reticent.accountants._power import GridStep, Tilted, outside, power, window_end
 from reticent.adversaries.relaxed.sign.noise import SignNoise, odd_and_even
-from reticent.adversaries.relaxed.sign.step import Bounds
+from reticent.adversaries.relaxed.sign.step import CertifiedRates
 from reticent.curves._logs import EPS, LOG_2, TINY
 from reticent.errors import NumericalError
+from reticent.stopping import checkpoint
 
 _TAIL = 1e-11  # probability that a sum may leave its window by
 _ROUNDING = 64 * EPS  # of one step's masses: quadrature, exponentials and bilinear weights
@@ -34,7 +35,7 @@ _LARGEST_TILT = 4e2  # exponent of a Chernoff bound, over the length of the wind
 _OVERSIZE, _FITTINGS = 1.3, 12  # times the points aimed at, at most, and how often pitches are fitted to them
 _COARSEST = 50.0  # distance of two points, in nats: losses are a small part of that, and e^700 is no number
 _ROOM, _LOW_ROOM = 1.02, 1.01  # around the window that Chernoff bounds ask for; of its lower end
-_MARGIN, _WALK = 8, 6.0  # cells beside it; and standard deviations of the walk to lattice points
+_MARGIN, _WALK = 8, 6.0  # cells around it; and standard deviations of the walk to lattice points
 _CELL = 0.4  # of a lattice cell: what a cell of y may cover, in the mean
 _MOST_SLACK = 1e-3  # rounding and wrap-around of a composition that is of use
 Kinds = Sequence[tuple[SignNoise, int]]
@@ -83,7 +84,7 @@ class _PlaneLaw:
     present: np.ndarray
 
 
-def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
+def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> CertifiedRates:
     """Certified bounds at about ``count`` thresholds from a lattice of about ``points`` points.
 
     Every error is a sum over kinds: mass beyond the nodes, rounding of one step's masses, rounding of powers.
@@ -104,7 +105,7 @@ def enclose(kinds: Kinds, count: int = _COUNT, points: int = POINTS) -> Bounds:
     remove = p - q / shrunk + rounding * (p + q / shrunk) + slack_absent + slack_present / shrunk
     delta = np.where(thresholds >= 0.0, add, remove) + lost
     fpr, fnr = _tests(plan, thresholds, lost + rounding)
-    return Bounds(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
+    return CertifiedRates(thresholds, np.clip(delta, TINY, 1.0), fpr, fnr)
 
 
 def _tests(plan: _PlaneLattice, thresholds: np.ndarray, lost: float) -> tuple[np.ndarray, np.ndarray]:
@@ -187,6 +188,7 @@ def _connected(plan: _PlaneLattice, kind: _Kind) -> _PlaneLaw:
 
     The arc falls and is convex, so it lies in the triangle of its ends and the corner (smaller, smaller).
     """
+    checkpoint()
     noise = kind.noise
     y, weight, ends = noise.quadrature(kind.cell)
     up, down = noise.loss(ends), noise.loss(-ends)
@@ -238,6 +240,7 @@ def _labelled(plan: _PlaneLattice, kind: _Kind) -> tuple[_PlaneLaw, float]:
 
 def _gathered(i: np.ndarray, j: np.ndarray, absent: np.ndarray, present: np.ndarray) -> _PlaneLaw:
     """Masses that share a lattice point, added up."""
+    checkpoint()
     span = int(j.max() - j.min()) + 1
     keys, where = np.unique((i - i.min()) * span + (j - j.min()), return_inverse=True)
     absent, present = np.bincount(where, absent), np.bincount(where, present)

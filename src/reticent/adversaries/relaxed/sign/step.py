@@ -26,7 +26,7 @@ _MOST_NODES = 4_000_000  # of one quadrature
 _MOST_CELLS = 600_000  # of a net of frequencies
 _MOST_WORK = 2e8  # cells times nodes of one proof: about a fifth of a second
 _SLACK = 1e-5  # error of moduli on coarse nodes
-_LEAST_DEVIATION = 1e-150  # in place of 0
+_LEAST_DEVIATION = 1e-150  # instead of 0
 _FIRST_CELL, _GROWTH = 0.02, 1.06  # of a net: times the mean absolute deviation; from one cell to the next
 _WIDEST, _WIDEST_MANY, _MANY = 12.0, 30.0, 1000  # cells over the first: of few steps, and from so many steps on
 
@@ -117,7 +117,7 @@ class TiltedLaw(NamedTuple):
         return cls(even, odd, nodes.a, b, variance, float((up * x + down * y) @ b), fourth, absolute)
 
     def largest_squares(self, t: np.ndarray, w: np.ndarray, sign: float) -> np.ndarray:
-        """Bounds on |E e^{i(t b + sign w a)}|^2 in each cell of the net ``t`` x ``w``; in [1e-300, 1]."""
+        """Upper bounds on |E e^{i(t b + sign w a)}|^2 in each cell of the net ``t`` x ``w``; in [1e-300, 1]."""
         t_low, t_high, w_low, w_high = t[:-1], t[1:], w[:-1], w[1:]
         slack = 0.5 * ((t_high - t_low) * self.absolute[0])[:, None] + 0.5 * ((w_high - w_low) * self.absolute[1])
         near = self._near(t_low, t_high, w_low, w_high, sign)
@@ -229,7 +229,7 @@ def _net(end: float, first: float, widest: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class CertifiedRates:
     """What a route certifies after all steps, by threshold; arrays of one length.
 
     Attributes:

@@ -22,7 +22,7 @@ from scipy.special import erfc, loggamma
 from reticent.adversaries.relaxed.sign.noise import GaussianSign, Kinds, odd_and_even
 from reticent.adversaries.relaxed.sign.step import (
     REACH,
-    Bounds,
+    CertifiedRates,
     FoldedNodes,
     TiltedLaw,
     TransformTable,
@@ -31,6 +31,7 @@ from reticent.adversaries.relaxed.sign.step import (
 from reticent.curves._logs import EPS, TINY
 from reticent.curves.polygon import mirrored
 from reticent.errors import NumericalError
+from reticent.stopping import checkpoint
 
 _LOG_MAGNITUDE = 5.0  # log of the largest term over the result: what cancels
 _ALIAS = 37.0  # exponent that makes one period of the damped payoff negligible
@@ -121,7 +122,7 @@ class _FourierPlan:
         return self.line + 1j * self.dtau * np.arange(self.taus)
 
 
-def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
+def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> CertifiedRates:
     """Certified bounds at ``count`` thresholds per direction.
 
     Args:
@@ -140,7 +141,9 @@ def enclose(kinds: Kinds, blur: float, count: int = _COUNT) -> Bounds:
     # Put-call parity where l >= 0; the rounding of what is left is added.
     above, rounding = thresholds >= 0.0, _ULPS * np.exp(np.maximum(thresholds, 0.0))
     delta = np.where(above, -np.expm1(thresholds) + put, put * np.exp(-thresholds)) + rounding
-    return Bounds(thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0))
+    return CertifiedRates(
+        thresholds, np.clip(delta, TINY, 1.0), np.minimum(fpr + _ULPS, 1.0), np.minimum(fnr + _ULPS, 1.0)
+    )
 
 
 def estimate(kinds: Kinds, blur: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -238,6 +241,7 @@ def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
     """A box of frequencies outside of which the transform is proven negligible; the guess comes from its axes."""
     tau, omega = _decay(plan)
     for _ in range(_BOXES):
+        checkpoint()
         taus = math.ceil(min(plan.ends[0], tau) / plan.dtau) + 1
         omegas = math.ceil(min(plan.ends[1], omega) / plan.dw) + 1
         if taus * omegas > _MOST_FREQUENCIES:
@@ -257,6 +261,7 @@ def _boxed(plan: _FourierPlan, prove: bool) -> _FourierPlan:
 def _decay(plan: _FourierPlan) -> tuple[float, float]:
     """Where |phi^T| falls below the tolerance for good along each axis, from samples: a guess, proven later."""
     for share in _LOOKED:
+        checkpoint()
         reach = share * plan.ends[0], share * plan.ends[1]
         nodes, found, inside = _coarse_nodes(plan, reach), [], True
         if (needed := sum(len(each.weight) for each in nodes)) > _MOST_COARSE_NODES:
@@ -318,6 +323,7 @@ def _transforms(plan: _FourierPlan) -> tuple[np.ndarray, np.ndarray, float]:
     total = 0.0
     block = max(1, _BLOCK // plan.omegas)
     for start in range(0, plan.taus, block):
+        checkpoint()
         part = slice(start, min(start + block, plan.taus))
         s = plan.line + 1j * tau[part]
         kernel = gamma.log_kernel(part) + (0.5 * plan.blur_b**2 * s * s + plan.blur_mean * s)[:, None]

@@ -1,4 +1,4 @@
-"""An attacker who is told in which steps the target was drawn, but not its direction.
+"""An attacker who knows in which steps the target was drawn, but not its direction.
 
 Given K = sum b_t the sum of the sampled steps is sufficient for an invariant test: chi-square against noncentral
 chi-square with noncentrality K / s^2, as without sampling. The mask is drawn in the same way under both hypotheses, so

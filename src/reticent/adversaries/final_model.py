@@ -1,0 +1,161 @@
+"""The attacker who sees the final model only: noisy gradient descent on convex problems, in closed form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from reticent import _check
+from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.worst_case import worst_case_proof
+from reticent.curves import GaussianTradeOff
+from reticent.curves.enclosure import Enclosure
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms.dpsgd import batches_per_epoch
+from reticent.proofs import Proof, Status, best, condition
+from reticent.registry import described
+
+_ROUNDING = 1e-12  # relative: the closed forms are evaluated with expm1 and log1p, to a few units in the last place
+_WHERE = (
+    "noisy gradient descent on whole batches (sample rate 1), or on fixed batches in a fixed order (sampler cyclic)"
+)
+_NETWORKS = (
+    "For networks no such bound exists: some losses that are not convex gain nothing from hidden steps (Annamalai "
+    "2024; Cebere 2024). Softmax with three or more classes is no convex problem once its gradients are clipped."
+)
+
+
+@ADVERSARIES.add
+@dataclass(frozen=True, slots=True)
+class FinalModel(Adversary):
+    """Sees the weights after the last step, and nothing of the steps before.
+
+    Knows: every record but the target, both candidate data sets, the code, all parameters, the start weights.
+    Does not know: the weights between the start and the end, and the noise.
+    Protects: one record, in the sense of ``neighbouring``.
+    Claim: a bound for convex problems. Each update without its noise has to bring any two weight vectors closer
+    together, by the factor ``contraction``. That is a statement about loss, data and step size; it is declared here.
+
+    Attributes:
+        contraction: the factor, in (0, 1]; 1 for losses that are convex and no more. None where ``step_size`` is given.
+        step_size: learning rate on the mean gradient, > 0, in units of 1 / ``smoothness``'s.
+        strong_convexity: m >= 0: the least curvature of the clipped loss, weight decay included.
+        smoothness: M >= m: its largest curvature. Then the factor is max(\\|1 - step_size m\\|, \\|1 - step_size M\\|).
+
+    Raises:
+        ParameterError: a field is outside its domain; the factor is stated twice, or above 1.
+
+    Example:
+        >>> import reticent as rt
+        >>> from reticent.adversaries.final_model import FinalModel
+        >>> run = rt.DPSGD(10.0, 1.0, 1000)  # whole batches
+        >>> found = FinalModel(contraction=0.99).assess(run)
+        >>> round(found.measure(rt.mu).value, 4), round(rt.WorstCase().assess(run).measure(rt.mu).value, 4)
+        (1.4106, 3.1623)
+    """
+
+    contraction: float | None = field(
+        default=None, metadata=described("Factor by which each update brings weights closer together.")
+    )
+    step_size: float | None = field(default=None, metadata=described("Learning rate on the mean gradient."))
+    strong_convexity: float = field(default=0.0, metadata=described("Least curvature of the loss, with weight decay."))
+    smoothness: float | None = field(default=None, metadata=described("Largest curvature of the loss."))
+
+    name: ClassVar[str] = "final-model"
+    title: ClassVar[str] = "Attacker who sees the final model only"
+    knows: ClassVar[str] = "everything but this record"
+    lacks: ClassVar[str] = "the weights between the start and the end"
+    infers: ClassVar[str] = "whether this record was used"
+    by_name_only: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if (self.contraction is None) == (self.step_size is None):
+            wanted = "given, or else step_size with smoothness; one of the two"
+            raise ParameterError("contraction", self.contraction, wanted)
+        if self.contraction is not None:
+            _check.rate(contraction=self.contraction)
+        else:
+            _check.positive(step_size=self.step_size)
+            _check.non_negative(strong_convexity=self.strong_convexity)
+            if self.smoothness is None or _check.positive(smoothness=self.smoothness) < self.strong_convexity:
+                raise ParameterError("smoothness", self.smoothness, "given with step_size, and >= strong_convexity")
+            if self.factor > 1.0:
+                raise ParameterError("step_size", self.step_size, "at most 2 / smoothness: longer steps may diverge")
+
+    @property
+    def factor(self) -> float:
+        """By which each update without its noise brings any two weight vectors closer together, in (0, 1]."""
+        if self.contraction is not None:
+            return self.contraction
+        step = self.step_size or 0.0
+        most = max(abs(1.0 - step * self.strong_convexity), abs(1.0 - step * (self.smoothness or 0.0)))
+        return max(most, math.ulp(0.0))
+
+    def assess(
+        self, mechanism: Mechanism, neighbouring: Neighbouring = Neighbouring.ADD_REMOVE, method: Method = Method.EXACT
+    ) -> Assessment:
+        """The closed form, and never more than the worst case.
+
+        Args:
+            mechanism: what was released: ``DPSGD`` with whole batches, or with the sampler ``cyclic``.
+            neighbouring: between which data sets.
+            method: any; the answer is that of ``exact``.
+
+        Raises:
+            UnsupportedError: another release: hidden steps are proven to protect for these only.
+        """
+        if not isinstance(mechanism, DPSGD) or not _is_covered(mechanism):
+            raise UnsupportedError(f"what hidden steps protect is known for {_WHERE} only: use worst-case")
+        mu = final_mu(mechanism, neighbouring, self.factor) * (1.0 + _ROUNDING)
+        proof = Proof(
+            Enclosure.from_above(GaussianTradeOff(mu)),
+            theorems=("RETICENT:hidden-steps", "BOK2024:Section 4"),
+            conditions=(
+                *mechanism.conditions,
+                condition("contraction", Status.DECLARED),
+                condition("final-model-only", Status.DECLARED),
+            ),
+            notes=(_NETWORKS, *mechanism.notes),
+            mu=(0.0, mu),
+        )
+        worst = worst_case_proof(mechanism, neighbouring).from_above()
+        return Assessment(self, neighbouring, Method.EXACT, (best([proof, worst])[0],))
+
+
+def _is_covered(run: DPSGD) -> bool:
+    """Whole batches; or one batch after the other, where each record is in one of them."""
+    if run.noise_multiplier == 0.0:
+        return False
+    return run.sample_rate == 1.0 or (run.sampler is Sampler.CYCLIC and run.records == 1)
+
+
+def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> float:
+    """mu of the last weights: RETICENT:hidden-steps, after Section 4 of BOK2024; docs/final-model.md proves it.
+
+    Args:
+        run: whole batches or cyclic ones, with noise.
+        neighbouring: between which data sets; replacement moves a sum by twice the clip norm.
+        contraction: see ``FinalModel``.
+    """
+    once = neighbouring.sensitivity * run.records / run.noise_multiplier
+    if run.sample_rate == 1.0:
+        return once * math.sqrt(_sum_over_deviation(contraction, run.steps))
+    batches = batches_per_epoch(run)
+    epochs = -(-run.steps // batches)
+    if epochs == 1:
+        return once
+    if contraction == 1.0:
+        return once * math.sqrt(1.0 + (epochs - 1.0) / batches)
+    log = math.log(contraction)
+    shrunk = math.exp((2.0 * batches - 2.0) * log) * -math.expm1(2.0 * log) / math.expm1(batches * log) ** 2
+    return once * math.sqrt(1.0 - shrunk * math.tanh(0.5 * batches * (epochs - 1.0) * log))
+
+
+def _sum_over_deviation(contraction: float, steps: int) -> float:
+    """(1 - c^t) / (1 + c^t) (1 + c) / (1 - c); t where c is 1."""
+    if contraction == 1.0:
+        return float(steps)
+    log = math.log(contraction)
+    return math.tanh(0.5 * steps * log) / math.tanh(0.5 * log)

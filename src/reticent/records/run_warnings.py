@@ -1,0 +1,48 @@
+"""Named reasons to read a run's numbers with care, and where its randomness came from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Randomness(StrEnum):
+    """Where sampling masks and noise come from."""
+
+    FRESH = "fresh"
+    """The operating system's secure generator; nothing of it is kept, so nobody can draw it again."""
+    REPRODUCIBLE = "reproducible"
+    """A seed: whoever knows it can subtract the noise, so the guarantee holds only against others."""
+
+
+class RunWarning(StrEnum):
+    """Named reasons to read a run's numbers with care."""
+
+    SHUFFLED_NOT_POISSON = "shuffled-not-poisson"
+    FIXED_SIZE_NOT_POISSON = "fixed-size-not-poisson"
+    REPRODUCIBLE_NOISE = "reproducible-noise"
+    NO_NOISE = "no-noise"
+    SIZE_TREATED_AS_PUBLIC = "size-treated-as-public"
+    STOPPED_EARLY = "stopped-early"
+    SCHEMA_FROM_RECORDS = "schema-from-records"
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        return _WARNING_TEXTS[self]
+
+
+_WARNING_TEXTS = {
+    RunWarning.SHUFFLED_NOT_POISSON: "The records were shuffled and cut into batches. No proof says that this hides "
+    "who was in which batch, so the numbers take no credit for it.",
+    RunWarning.FIXED_SIZE_NOT_POISSON: "Every batch had the same size. The numbers use the proof for such batches, "
+    "which protects less than random batch sizes.",
+    RunWarning.REPRODUCIBLE_NOISE: "The noise came from a seed. Whoever knows the seed can take the noise away, and "
+    "no guarantee holds against them.",
+    RunWarning.NO_NOISE: "No noise was added: there is no differential privacy guarantee.",
+    RunWarning.SIZE_TREATED_AS_PUBLIC: "The number of records is not hidden: the training used it "
+    "as if everybody knew it.",
+    RunWarning.STOPPED_EARLY: "Training stopped before the planned number of steps. The moment may depend on what "
+    "was released, so all planned steps are counted.",
+    RunWarning.SCHEMA_FROM_RECORDS: "Bounds or categories of some columns were read off the records. They may show "
+    "something about one of them, and no number here covers that. Declare them before training.",
+}
