@@ -43,6 +43,12 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "the noise of some steps or layers is wrong": ("noise of each step", "noise of each layer", *_BESIDE),
     "the noise is cut off, or not normal": ("noise shape", "noise tails"),
     "the noise depends on the records": (*_BESIDE, "noise tails", _LONGER, _SMALL),
+    "the noise shrinks where gradients are small": (
+        "noise beside small gradients",
+        "noise tails",
+        _FEW_SHORT,
+        _SMALL,
+    ),
     "noise is drawn for some coordinates only": (*_BESIDE, "noise tails", _FEWER, _SMALL),
     "the same noise is used again": (
         "noise across steps",
@@ -60,12 +66,24 @@ FAULTS: dict[str, tuple[str, ...]] = {
     ),
     "noise and batches come from one seed": ("noise and batches",),
     "batches are drawn at another rate": (*_MASKS, "spread gradients", "sampling rate", "large noisy batches"),
-    "batches are shuffled, not drawn by independent coins": ("gaps", "once per epoch", "large batches"),
-    "records are drawn together or by turns": ("pairs of records", "gaps", "once per epoch"),
-    "large batches are cut, or all batches have one size": ("large batches", "large noisy batches", "batch sizes"),
+    "batches are shuffled, not drawn by independent coins": (
+        "gaps",
+        "once per epoch",
+        "large batches",
+        "large noisy batches",
+    ),
+    "records are drawn together or by turns": (
+        "pairs of records",
+        "gaps",
+        "once per epoch",
+        "large batches",
+        "large noisy batches",
+    ),
+    "large batches are cut, or all batches have one size": ("large batches", "large noisy batches"),
     "a record may be drawn twice into one batch": ("a record counts once", "noise and batches", _FEWER),
     "a record is put into batches without a coin": ("first batch", "same batch in every run"),
     "weights move by something that was not released": ("weights between steps", _LONGER),
+    "a step uses another gradient than the noisy one": (_LONGER,),
     "the loss or the labels decide how far a step goes": (_LABELS, _LONGER),
 }
 _WEIGHT = {name: 1.0 / sum(name in row for row in FAULTS.values()) for row in FAULTS.values() for name in row}
