@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import runpy
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from reticent.records.watch_rules import WATCH_RULES
 from reticent.registry import parameters_of
 
 HERE = Path(__file__).parent
+_ROOMS = "<!-- the table is made by docs/pages.py from the docstrings of the packages; change those -->"
 _MADE = "<!-- made by docs/pages.py from the code; change that -->"
 
 
@@ -58,6 +61,26 @@ def _theorems() -> Iterator[str]:
         section = f"[{page.removesuffix('.md')}: {anchor.replace('-', ' ')}]({known.proof})"
         says = known.says if known.holds else f"**Does not hold.** {known.says}"
         yield f"| `{key}` | {_cell(says)} | {section} | `{module}`: `{name}` | `{known.tests}` |"
+
+
+def architecture() -> str:
+    """The rooms in the order of their floors; what follows the table on the page is written by hand."""
+    _, heading, walks = (HERE / "architecture.md").read_text().partition("\n## Where to look")
+    return "\n".join(["# The rooms", "", _ROOMS, *_rooms()]) + "\n" + heading + walks
+
+
+def _rooms() -> Iterator[str]:
+    yield (
+        "\nEach package is one room. Imports point down this table, never up (`make imports`). The docstring of a room "
+        "says what belongs there and what does not.\n"
+    )
+    yield "| room | what belongs there |\n|---|---|"
+    rules = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    source = HERE.parent / "src/reticent"
+    for room in (name.strip() for layer in rules[0]["layers"] for name in layer.split("|")):
+        file = source / room / "__init__.py" if (source / room).is_dir() else source / f"{room}.py"
+        first = (ast.get_docstring(ast.parse(file.read_text())) or "").split("\n")[0]
+        yield f"| `{room}` | {_cell(first.replace('``', '`'))} |"
 
 
 def catalogue() -> str:
@@ -140,6 +163,7 @@ def _cell(text: str) -> str:
 
 
 PAGES = {
+    "architecture.md": architecture,
     "errata.md": errata,
     "theorems.md": theorems,
     "catalogue.md": catalogue,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
+from reticent import registry
 from reticent.accountants import compose
-from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries import ADVERSARIES, Adversary, Assessment, Method, WorstCase
 from reticent.adversaries.base import adversaries_named
 from reticent.calibration import Advantage, NoiseMultiplier, calibrate
 from reticent.certificates.build import certify
@@ -20,10 +22,11 @@ from reticent.certificates.verify import verify
 from reticent.cli import main
 from reticent.curves import GaussianTradeOff, Mixture
 from reticent.curves.enclosure import Enclosure
-from reticent.errors import ParameterError
+from reticent.errors import ExtensionError, ParameterError
 from reticent.mechanisms import MECHANISMS, Gaussian, Laplace, Mechanism, Neighbouring
-from reticent.proofs import Proof
-from reticent.registry import described, parameters_of
+from reticent.proofs import Proof, references
+from reticent.proofs.references import Paper, Theorem, add_paper
+from reticent.registry import Registry, described, parameters_of
 
 pytestmark = pytest.mark.usefixtures("coarse_signs")
 
@@ -120,14 +123,63 @@ def test_certificates_hold_it_and_verify_derives_it_again(sleepy) -> None:
     assert not verify(Certificate.parse(forged)).accepted
 
 
-def test_the_dashboard_asks_for_it(sleepy) -> None:
-    app = pytest.importorskip("reticent.dashboard.app")
-    assert "attacker-awake" in {known.key for known in app.fields()}
-    message, sentences, table, *_ = app.answer(
-        {"mechanism": "gaussian", "neighbouring": "replace", "gaussian-noise_multiplier": 2}
-    )
-    assert "sleepy" in str(table), message
-    assert len(sentences) == 6
+class Point:
+    """An entry point of another package."""
+
+    def __init__(self, name: str, found: object, value: str = "other.file:Kind") -> None:
+        self.name, self.value, self.found, self.dist = name, value, found, None
+
+    def load(self) -> object:
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+def offered(monkeypatch: pytest.MonkeyPatch, *points: Point) -> Registry[Adversary]:
+    """A list with one built-in attacker, and what other packages offer."""
+    found = SimpleNamespace(select=lambda group: [point for point in points if group == "group"])
+    monkeypatch.setattr(registry, "_entry_points", lambda: found)
+    listed: Registry[Adversary] = Registry("attacker", "group", Adversary)
+    listed.add(WorstCase)
+    return listed
+
+
+def test_other_packages_come_after_the_built_in_ones(monkeypatch) -> None:
+    assert list(offered(monkeypatch, Point("sleepy", Sleepy))) == ["worst-case", "sleepy"]
+
+
+@pytest.mark.parametrize(
+    ("point", "problem"),
+    [
+        (Point("sleepy", ImportError("no module named other")), "ImportError: no module named other"),
+        (Point("sleepy", object()), "no subclass of Adversary"),
+        (Point("sleepy", Gaussian), "no subclass of Adversary"),
+        (Point("lazy", Sleepy), "the entry point is called 'lazy' and the class 'sleepy'"),
+        (Point("worst-case", type("WorstCase", (WorstCase,), {})), "a name that no other attacker has"),
+    ],
+)
+def test_what_cannot_be_used_is_named_each_time(monkeypatch, point: Point, problem: str) -> None:
+    """No answer comes from a list that lacks an installed attacker."""
+    listed = offered(monkeypatch, point)
+    for _ in range(2):
+        with pytest.raises(ExtensionError, match=r"other\.file:Kind of the package unknown") as wrong:
+            list(listed)
+        assert problem in str(wrong.value)
+
+
+def test_theorems_of_other_packages_are_said_once(monkeypatch) -> None:
+    paper, theorem = Paper("ME2026", "Me", "Mine", 2026, "1"), Theorem("ME2026:Theorem 1", "It holds.", "Always.")
+    monkeypatch.setattr(references, "PAPERS", dict(references.PAPERS))
+    monkeypatch.setattr(references, "THEOREMS", dict(references.THEOREMS))
+    add_paper(paper, theorem)
+    add_paper(paper, theorem)
+    assert references.cite("ME2026:Theorem 1")
+    with pytest.raises(ParameterError, match="nothing else has"):
+        add_paper(paper, replace(theorem, says="Something else."))
+    with pytest.raises(ParameterError, match="nothing else has"):
+        add_paper(replace(paper, year=2025))
+    with pytest.raises(ParameterError, match="nothing else has"):
+        add_paper(paper, Theorem("RETICENT:mine", "It holds.", "Always."))
 
 
 def test_names_are_taken_once_and_wrong_ones_are_answered_with_the_nearest(sleepy) -> None:

@@ -21,10 +21,10 @@ from torch import nn
 
 from experiments.closed_form_bounds.settings import EPOCHS, SETTINGS, Setting
 from reticent.sensitivity import Diameter, GradientSensitivity, Precision, diameters
+from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.hooks import RunContext, Step, StepHook, Update
 from reticent.training.loop import FitRecord, Settings, fit
 from reticent.training.randomness import SeededSource, Stream, torch_seed
-from reticent.training.recorder import AttributeRecorder, AuditSet
 
 RESULTS = Path(__file__).parent / "results"
 BATCH_METHODS = (Diameter.EXACT, Diameter.CENTROID)

@@ -21,7 +21,7 @@ from torch import nn
 
 from experiments.closed_form_bounds.settings import Setting, adult
 from reticent.sensitivity import Precision, SensitiveAttribute
-from reticent.training.recorder import AttributeRecorder
+from reticent.sensitivity.recorder import AttributeRecorder
 
 EVERY = (1, 3, 10)
 GROUPS = ("native-country", "age")

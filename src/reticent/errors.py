@@ -6,7 +6,7 @@ from reticent.text import printable
 
 
 class ReticentError(Exception):
-    """Base class; its text is one line that a user can act on, and what a stranger's file put into it is inert."""
+    """Base class; its text is one line that a user can act on, and foreign text in it is safe to show."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -55,3 +55,7 @@ class WorkerError(ReticentError):
 
 class NumericalError(ReticentError):
     """A certified computation could not reach its accuracy; nothing is returned instead."""
+
+
+class ExtensionError(ReticentError):
+    """Another package offers a mechanism, an attacker or an attack that cannot be used; the text names the package."""

@@ -1,7 +1,8 @@
 """Catalogues: kinds by name, and the parameters of a kind from its dataclass fields.
 
-A mechanism or an attacker is a frozen dataclass in a file of its own. The command line, the dashboard,
-certificates and the documentation take their lists from here, so that none of them can forget one.
+A mechanism, an attacker, an attack or a statistic of audits is one class in a file of its own. The command line, the
+dashboard, certificates and the documentation take their lists from here, so that none of them can forget one. The
+built-in kinds are listed by the ``__init__`` of their package. Those of other packages are found by their entry points.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
-from importlib import import_module
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from reticent.errors import ParameterError
+from reticent.errors import ExtensionError, ParameterError
 from reticent.keywords import hinting
 from reticent.text import one_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 Kind = TypeVar("Kind")
 _PLAIN = (int, float, bool, str)
@@ -120,17 +123,18 @@ def typed(parameter: Parameter, value: Any) -> Any:
 
 
 class Registry(Mapping[str, type[Kind]], Generic[Kind]):
-    """Kinds by name, in the order in which they are shown.
+    """Kinds by name, in the order in which they are shown: the built-in ones, then those of other packages.
 
     Args:
         what: what is listed, for error messages.
-        package: where the built-in kinds live.
-        modules: the files of the built-in kinds, in order; they are imported when the list is first needed.
+        group: of the entry points by which other packages add to the list.
+        base: what each kind of another package must be a subclass of; None where a name and a method are enough.
     """
 
-    def __init__(self, what: str, package: str, modules: tuple[str, ...]) -> None:
-        self._what, self._package, self._modules = what, package, modules
-        self._kinds: dict[str, type[Kind]] = {}
+    def __init__(self, what: str, group: str, base: type[Kind] | None = None) -> None:
+        self._what, self._group, self._base = what, group, base
+        self._listed: dict[str, type[Kind]] = {}
+        self._searched = False
 
     def add(self, kind: type[Kind]) -> type[Kind]:
         """List ``kind`` under its ``name``; a class decorator.
@@ -139,16 +143,14 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
             ParameterError: another kind has the name already.
         """
         name: str = kind.name  # type: ignore[attr-defined]
-        known = self._kinds.setdefault(name, kind)
-        if known.__qualname__ != kind.__qualname__:  # dataclasses with slots make a class twice
+        if self._listed.setdefault(name, kind) is not kind:
             raise ParameterError("name", name, f"a name that no other {self._what} has")
         kind.__init__ = hinting(kind.__init__)  # type: ignore[method-assign]
-        self._kinds[name] = kind
         return kind
 
     def remove(self, name: str) -> None:
         """Take one off the list again."""
-        del self._kinds[name]
+        del self._listed[name]
 
     def find(self, name: str, option: str, *more: str) -> type[Kind]:
         """The kind called ``name``.
@@ -161,22 +163,47 @@ class Registry(Mapping[str, type[Kind]], Generic[Kind]):
         Raises:
             ParameterError: there is none; the message lists all, the nearest first asked about.
         """
-        known = self._loaded()
-        if name in known:
-            return known[name]
-        raise ParameterError(option, name, one_of(name, [*known, *more]))
+        if name in self:
+            return self[name]
+        raise ParameterError(option, name, one_of(name, [*self, *more]))
 
-    def _loaded(self) -> dict[str, type[Kind]]:
-        built_in = [import_module(f"{self._package}.{module}").__name__ for module in self._modules]
-        place = {module: index for index, module in enumerate(built_in)}
-        ordered = sorted(self._kinds.items(), key=lambda item: place.get(item[1].__module__, len(place)))
-        return dict(ordered)
+    def _kinds(self) -> dict[str, type[Kind]]:
+        """All kinds; other packages are looked for once, when the list is first needed."""
+        if not self._searched:
+            self._searched = True
+            for point in sorted(_entry_points().select(group=self._group), key=lambda point: (point.name, point.value)):
+                self._add_from(point)
+        return self._listed
+
+    def _add_from(self, point: Any) -> None:
+        """List what another package offers. A list that lacks an installed attacker would be a wrong answer."""
+        source = f"{point.value} of the package {point.dist.name if point.dist else 'unknown'}"
+        try:
+            kind = point.load()
+            if self._base is not None and not (isinstance(kind, type) and issubclass(kind, self._base)):
+                raise TypeError(f"it is no subclass of {self._base.__name__}")
+            if kind.name != point.name:
+                raise ValueError(f"the entry point is called {point.name!r} and the class {kind.name!r}")
+            self.add(kind)
+        except Exception as error:
+            self._searched = False
+            raise ExtensionError(
+                f"the {self._what} {source} cannot be used: {type(error).__name__}: {error}"
+            ) from error
 
     def __getitem__(self, name: str) -> type[Kind]:
-        return self._loaded()[name]
+        return self._kinds()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._loaded())
+        return iter(self._kinds())
 
     def __len__(self) -> int:
-        return len(self._loaded())
+        return len(self._kinds())
+
+
+@cache
+def _entry_points() -> EntryPoints:
+    """Of every installed package, read once: that takes milliseconds, and so does the import of their reader."""
+    from importlib.metadata import entry_points
+
+    return entry_points()  # type: ignore[return-value]

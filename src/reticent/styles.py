@@ -1,7 +1,7 @@
-"""One look for each attacker: the same colour and dash in every picture, on the page and in the browser.
+"""How a curve is drawn: the same colour and dash in every picture, on the page and in the browser.
 
-Colours are Okabe and Ito's, darkened where thin lines need it; each pairs with a dash of its own, so that curves can be
-told apart without colour and where they coincide.
+Each attacker states its style in its own file. Colours are those of Okabe and Ito, darkened where thin lines need it.
+Each goes with a dash of its own, so curves can be told apart without colour and where they coincide.
 """
 
 from __future__ import annotations
@@ -30,27 +30,24 @@ class Style:
         """Keywords for ``Axes.plot``."""
         return {"color": self.colour, "linestyle": (0, self.dashes) if self.dashes else "-", "linewidth": 1.7}
 
+    def on(self, theme: str) -> str:
+        """The colour on this ground: ``light`` or ``dark``."""
+        return self.dark if theme == "dark" else self.light
+
+    def line(self, theme: str, width: float = 2.0) -> dict[str, Any]:
+        """The ``line`` of a plotly trace."""
+        return {"color": self.on(theme), "dash": self.dash or "solid", "width": width}
+
     @property
     def dash(self) -> str:
         """The dashes as plotly and SVG write them; empty for a solid line."""
         return ",".join(f"{n}px" for n in self.dashes)
 
 
-ATTACKER_STYLES: dict[str, Style] = {
-    "worst-case": Style("#7f7f7f", (), "#111111", "#f2f2f2"),
-    "relaxed": Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c"),
-    "mixed": Style("#2b83ba", (3, 3), "#0067a8", "#6bb8f2"),
-    "membership": Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5"),
-    "membership-game": Style("#b0578f", (2, 2), "#98467a", "#e59ac8"),
-    "attribute": Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d"),
-    "final-model": Style("#2f7d6d", (7, 2, 2, 2), "#1b5c4f", "#6fd3bd"),
-    "norm-only": Style("#c44a55", (5, 2), "#a3202f", "#ff8f98"),
-}
-"""By ``Adversary.name``."""
-
-OTHER = Style("#6066d0", (6, 2, 2, 2), "#3a3fae", "#a7abff")
-
-
-def style_of(attacker: str) -> Style:
-    """The style of the attacker with this name; one common style for every name that is not known."""
-    return ATTACKER_STYLES.get(attacker, OTHER)
+SPARE = (
+    Style("#6066d0", (6, 2, 2, 2), "#3a3fae", "#a7abff"),
+    Style("#5f7f2f", (4, 2, 1, 2), "#41601b", "#a9cf74"),
+    Style("#8a5a44", (10, 2), "#6b3f2a", "#d3a48d"),
+    Style("#3f8791", (1, 2), "#1f6570", "#7fcbd6"),
+)
+"""For attackers that state no style, in turn."""

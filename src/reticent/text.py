@@ -1,4 +1,4 @@
-"""Words of strangers on a terminal and in a notebook; lines and tables that fit on one."""
+"""Text for people: foreign text made safe, digits on the safe side, lines and tables that fit a terminal."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class Brief:
     """Shown in a few lines instead of every field; in a notebook too, escaped."""
 
     def _lines(self) -> list[str]:
-        """The lines; what a stranger may have written in them is made harmless by ``Brief``."""
+        """The lines; ``Brief`` makes foreign text in them safe to show."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

@@ -95,29 +95,27 @@ def test_nodes_left_out_are_paid_for(antipodal):
 def test_the_alias_of_a_short_window_is_paid_for(antipodal, monkeypatch):
     """Few digits: images of the payoff are far above every other error."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "_DIGITS", 3.0)
-    monkeypatch.setattr(advantage_alone, "_MOST_FREQUENCIES", 10**5)
+    few = advantage_alone.AdvantageAccuracy(digits=3.0, most_frequencies=10**5)
     sums = []
     whole = advantage_alone._sum
 
-    def longer(law, real, decay, spacing, last):
-        sums.append(whole(law, real, decay, spacing, 12 * last))
+    def longer(law, real, decay, spacing, last, accuracy):
+        sums.append(whole(law, real, decay, spacing, 12 * last, accuracy))
         return sums[-1]
 
     monkeypatch.setattr(advantage_alone, "_sum", longer)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30, few)
     assert lower <= exact[0] <= exact[1] <= upper
     assert upper - lower > 1e-4
     assert sums[0][1] < 1e-3 * (upper - lower)  # all but nothing of the width is the sum's error
 
 
 @pytest.mark.parametrize("antipodal", [False, True])
-def test_nodes_without_sines_are_paid_for(antipodal, monkeypatch):
+def test_nodes_without_sines_are_paid_for(antipodal):
     """Sines at the heavy nodes only: the sum is off by more than every other error, and the enclosure holds."""
     exact = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
-    monkeypatch.setattr(advantage_alone, "_NEGLIGIBLE", 1e-4)
-    monkeypatch.setattr(advantage_alone, "_MANY_SINES", 0)
-    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30)
+    heavy = advantage_alone.AdvantageAccuracy(negligible=1e-4, many_sines=0)
+    lower, upper = advantage_alone.enclose_advantage(GaussianMixture(1.0, (0.3,), antipodal=antipodal), 30, heavy)
     assert lower <= exact[0] <= exact[1] <= upper
     assert abs(0.5 * (lower + upper) - exact[0]) > 1e-6
     assert upper - lower < 0.1
@@ -147,11 +145,10 @@ def test_the_radius_of_an_affinity_is_needed(relation, exponent, reach, monkeypa
 
 
 @pytest.mark.parametrize("count", [1, 20])
-def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count, monkeypatch):
+def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count):
     """A grid that leaves out a hundredth of the mass: delta and the tests' errors keep on their sides."""
-    monkeypatch.setattr(bounds, "_LEFT_OUT", math.log(0.01))
     truth = GaussianTradeOff(math.sqrt(count))
-    cheap = bounds.CheapBounds(steps(GaussianTradeOff(1.0), count))
+    cheap = bounds.CheapBounds(steps(GaussianTradeOff(1.0), count), math.log(0.01))
     epsilons = np.linspace(0.0, 12.0, 60)
     for curve in cheap.above():
         assert np.all(curve.delta(epsilons) >= truth.delta(epsilons) * (1 - 1e-9))
@@ -161,10 +158,9 @@ def test_what_the_grid_of_cheap_bounds_leaves_out_is_paid_for(count, monkeypatch
     assert grid.q_above > 1e-3 / count
 
 
-def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out(monkeypatch):
+def test_a_test_of_cheap_bounds_misses_what_its_grid_leaves_out():
     """It does not reject there: no point but "reject always" has fewer false negatives."""
-    monkeypatch.setattr(bounds, "_LEFT_OUT", math.log(0.01))
-    cheap = bounds.CheapBounds(steps(GaussianTradeOff(6.0), 1))
+    cheap = bounds.CheapBounds(steps(GaussianTradeOff(6.0), 1), math.log(0.01))
     fpr, _, fnr, _ = cheap.below().vertices
     grid, _ = cheap._grids[0]
     assert np.count_nonzero(fpr < -0.01) > 10

@@ -1,4 +1,7 @@
-"""Random allocation: one epoch against oracles that share no code with it, then epochs, both directions."""
+"""Random allocation: one epoch against oracles that share no code with it, then epochs, both directions.
+
+Theorems: FELDMAN2025:Theorem 3.1, RETICENT:kept-allocation.
+"""
 
 from __future__ import annotations
 

@@ -7,9 +7,15 @@ import pytest
 from scipy.stats import binom, norm
 
 from reticent.accountants import advantage, certified_advantage, compose
+from reticent.accountants.enclose import enclose
 from reticent.accountants.lattice import Lattice
+from reticent.accountants.route import ROUTES, Route
+from reticent.accountants.steps import Step
+from reticent.accountants.transform import Transform
+from reticent.curves import GaussianTradeOff
 from reticent.errors import NumericalError
 from reticent.mechanisms import DPSGD, Laplace, Neighbouring
+from reticent.pairs import CurvePair
 from reticent.pairs.gaussian_mixture import GaussianMixture, log_mixture
 
 ADD, REPLACE = Neighbouring.ADD_REMOVE, Neighbouring.REPLACE
@@ -38,6 +44,29 @@ def test_a_route_that_fails_says_why(monkeypatch):
     assert len(bracket.notes) == 1
     assert "no room on the grid" in bracket.notes[0]
     compose.cache_clear()
+
+
+def test_routes_of_other_packages_are_asked_where_ours_are_wide(monkeypatch):
+    class Narrow(Route):
+        """Knows what a plain lattice knows."""
+
+        name = "narrow"
+
+        def answer(self, steps):
+            return answer(Lattice(5e-8, 2**16, 1e-15), steps)
+
+    answer = Lattice.answer
+    steps = [Step(CurvePair(GaussianTradeOff(0.3)), 40)]
+    monkeypatch.setattr(Transform, "answer", no_room)
+    ROUTES.add(Narrow)
+    try:
+        assert "narrow" not in [attempt.name for attempt in enclose(steps).trace]
+        monkeypatch.setattr(Lattice, "answer", no_room)
+        assert enclose(steps).trace[-1].name == "narrow"
+        assert enclose(steps).width < 1e-6
+    finally:
+        ROUTES.remove("narrow")
+    assert enclose(steps).width > 1e-3
 
 
 def test_tails_that_are_left_out_are_told():

@@ -17,10 +17,10 @@ from tests.accountants import one_kind
 THRESHOLDS = (-0.3, -0.05, 0.0, 0.05, 0.3, 1.0)
 
 
-def composed(noise, rate, steps, points=2**14):
+def composed(noise, rate, steps, points=2**14, **accuracy):
     with np.errstate(all="ignore"):
         return (
-            split.Split(1e-8, points)
+            split.Split(1e-8, points, **accuracy)
             .answer(one_kind.steps(Subsampled(GaussianTradeOff(1.0 / noise), rate), steps))
             .sides
         )
@@ -63,20 +63,17 @@ def test_both_sides_hold_and_are_close():
 
 def test_steps_that_are_large_are_no_small_ones(monkeypatch):
     """A few of a hundred steps are large: the lower side without leaving them out would claim too much."""
-    monkeypatch.setattr(split, "_ROOM", 0.4)
-    above, below = composed(1.0, 0.02, 100, 2**15)
+    above, below = composed(1.0, 0.02, 100, 2**15, room=0.4)
     assert holds(1.0, 0.02, 100, above, below)
-    monkeypatch.setattr(split, "_most_large", lambda small, count: 0)
-    _, bold = composed(1.0, 0.02, 100, 2**15)
+    monkeypatch.setattr(split, "_most_large", lambda *_: 0)
+    _, bold = composed(1.0, 0.02, 100, 2**15, room=0.4)
     assert not holds(1.0, 0.02, 100, above, bold, 1e-5)
 
 
 def test_more_large_steps_than_counted_are_paid_for(monkeypatch):
     """With so few counted, the failure is likely; the lower side says so."""
-    monkeypatch.setattr(split, "_ROOM", 0.4)
-    monkeypatch.setattr(split, "_most_large", lambda small, count: 0)
-    monkeypatch.setattr(split, "_FAILED", math.log(0.9))
-    above, below = composed(1.0, 0.02, 100)
+    monkeypatch.setattr(split, "_most_large", lambda *_: 0)
+    above, below = composed(1.0, 0.02, 100, room=0.4, failed=math.log(0.9))
     assert holds(1.0, 0.02, 100, above, below)
 
 
@@ -85,8 +82,8 @@ def test_the_number_of_large_steps_is_exceeded_as_rarely_as_stated():
 
     small = Within(Subsampled(GaussianTradeOff(1.0), 0.01), 0.1)
     for count in (30, 300, 3000):
-        most = split._most_large(small, count)
-        assert binom.sf(most, count, small.q_outside) <= math.exp(split._FAILED)
+        most = split._most_large(small, count, math.log(1e-10))
+        assert binom.sf(most, count, small.q_outside) <= 1e-10
 
 
 def test_large_losses_must_be_rare():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import subprocess
 import sys
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.adversaries import ADVERSARIES, Relaxed, style_of
 from reticent.api import Table
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
+from reticent.styles import SPARE
 from reticent.text import digits
 
 pytestmark = pytest.mark.usefixtures("quick_documents")
@@ -46,7 +50,7 @@ def test_import_loads_nothing_and_costs_little():
 def test_an_assessment_loads_no_other_verb():
     code = (
         "import reticent as rt, sys; rt.assess(rt.Gaussian(2.0)).to_json()\n"
-        "others = ('calibrate', 'audit', 'watch', 'certificate.schema', 'api.documents', 'api.noise')\n"
+        "others = ('calibration', 'auditing', 'watching', 'certificates.schema', 'api.documents', 'api.noise')\n"
         "print([m for m in others if f'reticent.{m}' in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -59,6 +63,17 @@ def test_every_verb_of_the_front_door_is_there():
     assert all(getattr(api, name).__name__ == name for name in api.__all__)
     with pytest.raises(AttributeError, match="no attribute 'asess'"):
         _ = api.asess
+
+
+@pytest.mark.parametrize("package", ["reticent", "reticent.api", "reticent.attacks"])
+def test_the_stub_is_the_one_list_of_names(package: str) -> None:
+    """What type checkers read is what is loaded, and nothing is loaded that is not listed."""
+    module = importlib.import_module(package)
+    lines = Path(f"{module.__file__}i").read_text().splitlines()
+    listed = {line.rpartition(" ")[2]: line.split()[1] for line in lines if line.startswith("from ")}
+    assert sorted({*listed, "__version__"} if package == "reticent" else listed) == module.__all__ == dir(module)
+    where = next(iter(listed))
+    assert getattr(module, where) is getattr(importlib.import_module(listed[where]), where)
 
 
 def test_verbs_are_functions_and_packages_are_nouns():
@@ -175,15 +190,13 @@ def test_to_frame_without_pandas_names_the_remedy(monkeypatch):
 def test_plots_draw_on_given_axes_in_the_colours_of_the_attackers():
     from matplotlib.figure import Figure
 
-    from reticent.styles import ATTACKER_STYLES
-
     axes = Figure().subplots(1, 3)
     found = rt.assess(RUN, "relaxed")
     drawn = found.plot(axes)
     assert drawn == list(axes)
     for one in drawn:
         lines = {line.get_label(): line for line in one.get_lines()}
-        assert lines["relaxed (add-remove, conditional)"].get_color() == ATTACKER_STYLES["relaxed"].colour
+        assert lines["relaxed (add-remove, conditional)"].get_color() == Relaxed.style.colour
     fpr, fnr = drawn[0].get_lines()[2].get_data()
     assert np.allclose(fnr, found["worst-case"].curve.beta(fpr))
     epsilon, delta = drawn[2].get_lines()[1].get_data()
@@ -214,13 +227,9 @@ def test_a_certificate_draws_the_points_of_its_page():
 
 
 def test_styles_tell_all_attackers_apart():
-    from reticent.adversaries import ADVERSARIES
-    from reticent.styles import ATTACKER_STYLES, OTHER, style_of
-
-    assert set(ATTACKER_STYLES) == set(ADVERSARIES)
-    styles = [*ATTACKER_STYLES.values(), OTHER]
+    styles = [*map(style_of, ADVERSARIES), *SPARE]
     assert len({s.colour for s in styles}) == len({s.dashes for s in styles}) == len(styles)
-    assert style_of("nobody") is OTHER
+    assert style_of("nobody") is SPARE[0]
     assert style_of("worst-case").dash == ""
 
 

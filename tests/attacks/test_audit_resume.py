@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reticent.attacks.registry import AttackSettings, find_attack
+from reticent.attacks.base import AttackSettings, find_attack
 from reticent.cli import main
 from reticent.errors import ArtifactError
 from reticent.training import parse_config, train

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reticent.attacks.registry import NAMES, AttackSettings, find_attack
+from reticent.attacks.base import ATTACKS, AttackSettings, find_attack
 from reticent.auditing import Design
 from reticent.errors import ArtifactError, ParameterError
 from reticent.training import parse_config, train
@@ -101,7 +101,7 @@ def test_the_canary_attack_takes_the_settings_of_the_run(tmp_path):
 
 
 def test_every_name_leads_to_an_attack_and_no_other_does():
-    for name in NAMES:
+    for name in ATTACKS:
         found = find_attack(name)
         assert found.name == name
         assert found.summary

@@ -9,9 +9,8 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from reticent.attacks import audit_loop, audit_mechanics
-from reticent.attacks.loop import as_trainer, find_loop
-from reticent.attacks.mechanics import MechanicsReport
+from reticent.attacks.loop import as_trainer, audit_loop, find_loop
+from reticent.attacks.mechanics import MechanicsReport, audit_mechanics
 from reticent.attacks.participation import Check
 from reticent.errors import ParameterError, UnsupportedError, WorkerError
 from reticent.mechanisms import DPSGD, Sampler

@@ -8,7 +8,7 @@ import torch
 from scipy import stats
 
 from benchmarks import planted_bugs
-from reticent.attacks import audit_mechanics
+from reticent.attacks.mechanics import audit_mechanics
 from reticent.attacks.participation import NOISE, Plan, participation_checks
 from reticent.mechanisms import DPSGD
 

@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from reticent.attacks import CanaryAudit, OwnTrainer
+from reticent.attacks.canaries import CanaryAudit
+from reticent.attacks.own_trainer import OwnTrainer
 from reticent.auditing import audit_mu
 from reticent.mechanisms import DPSGD
 

@@ -14,7 +14,7 @@ from reticent.certificates.ledger_rules import STATED_RULES, contradictions
 from reticent.certificates.schema import Declaration, Edition
 from reticent.errors import ArtifactError
 from reticent.mechanisms import Sampler
-from reticent.records.publication import published, published_watch
+from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger, RunLedger
 from reticent.records.run_rules import RUN_RULES, poisson_is_impossible
 from reticent.records.run_warnings import RunWarning
@@ -416,7 +416,7 @@ ATTACKED = {
     ),
     "public run": lambda: published(make_ledger()),
     "opacus": poisson,
-    "public opacus": lambda: published_watch(poisson()),
+    "public opacus": lambda: poisson().published(),
     "plain loop": shuffled,
     "accumulation": lambda: shuffled(segments=[{"noise_multiplier": 1.1, "steps": 9, "batches": 2, "passes": 3}]),
     "weighted": lambda: shuffled(

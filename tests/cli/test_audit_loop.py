@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reticent.attacks import audit_mechanics
 from reticent.attacks.loop import as_trainer
+from reticent.attacks.mechanics import audit_mechanics
 from reticent.cli import main
 from reticent.cli.audit_loop import read_claim
 from reticent.errors import ArtifactError, ParameterError

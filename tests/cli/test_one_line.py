@@ -219,7 +219,7 @@ def _full(*arguments: object, **named: object) -> None:
     [
         "reticent.training.rundir.save_tensors",
         "reticent.training.trace.save_tensors",
-        "reticent.io.files.write_atomic",
+        "reticent.training.rundir.write_atomic",
         "pathlib.Path.write_text",
     ],
 )

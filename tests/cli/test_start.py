@@ -14,7 +14,7 @@ HEAVY = {"numpy", "scipy", "pydantic", "rich.table", "matplotlib", "jinja2", "cr
 MAY = {
     "import reticent": set(),
     "from reticent.cli import main; main(['--help'])": set(),
-    "from reticent.cli import main; main(['risk', '--help'])": {"numpy"},
+    "from reticent.cli import main; main(['risk', '--help'])": {"numpy", "scipy", "pydantic"},  # mechanisms know pairs
     "from reticent.cli import main; main('risk dpsgd --noise-multiplier 2 --sample-rate 1 --steps 1'.split())": {
         "numpy",
         "scipy",

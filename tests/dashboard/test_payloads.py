@@ -79,7 +79,7 @@ def cheap(rng: random.Random, turn: int) -> dict[str, Any]:
 
 def explored(rng: random.Random, turn: int) -> Any:
     """What the panel that explores asks for, damaged now and then."""
-    sent: dict[str, Any] = {**cheap(rng, turn), "stage": rng.choice(["first", "all", "proof"]), "theme": "dark"}
+    sent: dict[str, Any] = {**cheap(rng, turn), "stage": rng.choice(["first", "proof"]), "theme": "dark"}
     for _ in range(rng.choice([0, 0, 1, 2])):
         sent[rng.choice(list(sent))] = rng.choice(THINGS)
     return sent if rng.random() < 0.95 else rng.choice(THINGS)

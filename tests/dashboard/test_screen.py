@@ -110,16 +110,13 @@ def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
     turns = Turns()
     changes = {"noise_multiplier": "2.718", "steps": "77", "attackers": "membership,mixed"}
     first = asked(turns, "first", **changes)
-    assert first["next"] == "all"
-    assert first["waiting"] == ["mixed"]
+    assert first["next"] == "proof"
+    assert first["waiting"] == []
     assert first["parts"]["headline"].count("about") == 1
     assert first["parts"]["accuracy"].startswith("Screen accuracy")
-    assert set(drawn_by(first)) == {"worst-case (estimate)", "membership (estimate)"}
-    rest = asked(turns, "all", **changes)
-    assert rest["next"] == "proof"
-    assert set(drawn_by(rest)) == {"worst-case (estimate)", "membership (estimate)", "mixed (estimate)"}
-    assert "of the unknown direction 0.001" in rest["parts"]["accuracy"]
-    assert "python" not in first["parts"] | rest["parts"], "what is copied gives proven numbers"
+    assert "of the unknown direction 0.001" in first["parts"]["accuracy"]
+    assert set(drawn_by(first)) == {"worst-case (estimate)", "membership (estimate)", "mixed (estimate)"}
+    assert "python" not in first["parts"], "what is copied gives proven numbers"
     proof = asked(turns, "proof", **changes)
     assert proof["next"] is None
     assert "at most" in proof["parts"]["headline"]
@@ -134,7 +131,7 @@ def test_it_is_an_estimate_until_the_proven_curve_replaces_it() -> None:
 def test_an_older_question_is_not_answered() -> None:
     turns = Turns()
     assert "headline" in asked(turns, "first", 5, noise_multiplier="2.719")["parts"]
-    for stage in ("first", "all", "proof"):
+    for stage in ("first", "proof"):
         assert asked(turns, stage, 4, noise_multiplier="2.719") == {}
 
 

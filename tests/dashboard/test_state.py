@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reticent.adversaries import Mixed, WorstCase
 from reticent.calibration import Advantage, EpsilonAtDelta
-from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.state import (
     DEFAULTS,
     State,
@@ -28,7 +28,7 @@ STATES = st.fixed_dictionaries(
     {},
     optional={
         "panel": st.sampled_from(["explore", "calibrate", "compare", "open"]),
-        "mechanism": st.sampled_from(list(MECHANISMS)),
+        "mechanism": st.sampled_from(list(RELEASED)),
         "noise_multiplier": TEXTS,
         "sample_rate": st.floats(1e-9, 1.0).map(repr),
         "attackers": st.lists(st.sampled_from(list(ATTACKERS))).map(",".join),
@@ -78,7 +78,7 @@ def test_every_attacker_and_parameter_can_be_set() -> None:
     everybody = adversaries_of(State.of({"attackers": ",".join(ATTACKERS)}))
     assert [who.name for who in everybody] == list(ATTACKERS)
     assert {a.parameter for a in ATTACKERS.values() if a.parameter} <= set(PARAMETERS)
-    assert {name for _, names in MECHANISMS.values() for name in names} <= set(PARAMETERS)
+    assert {name for each in RELEASED.values() for name in each.parameters} <= set(PARAMETERS)
 
 
 def test_targets_unknowns_and_relations_become_types() -> None:

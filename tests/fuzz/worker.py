@@ -143,7 +143,7 @@ def answer(request: dict[str, object], watch: Watch) -> dict[str, object]:
 
 def serve() -> None:
     """Answer until the input ends."""
-    import reticent.attacks.registry
+    import reticent.attacks.base
     import reticent.certificates.store
     import reticent.training  # noqa: F401
 

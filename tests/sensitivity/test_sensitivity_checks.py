@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy
 from reticent.adversaries.attribute import Scope
 from reticent.errors import NumericalError, ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, SensitiveAttribute
+from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import parse_config
-from reticent.training.recorder import AttributeRecorder, AuditSet
 
 _AGE = SensitiveAttribute.number(0, 0.0, 1.0, 3)
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from reticent.errors import ReticentError, UnsupportedError
 from reticent.sensitivity import GradientSensitivity, Route, SensitiveAttribute
-from reticent.training.recorder import AttributeRecorder
+from reticent.sensitivity.recorder import AttributeRecorder
 from tests.sensitivity.hard_modules import Net, head, mlp
 from tests.sensitivity.module_cases import CASES, fresh, state_of, truth
 

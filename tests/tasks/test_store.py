@@ -11,8 +11,8 @@ import pytest
 
 from reticent.errors import ArtifactError
 from reticent.io.strict import canonical
-from reticent.tasks import Progress, Store, Task, execute, read_json, read_table, write_json, write_table, write_tensors
-from reticent.tasks.writers import tensors_bytes
+from reticent.tasks import Progress, Store, Task, execute, read_json, write_json
+from reticent.tasks.files import tensors_bytes
 
 ARRAYS = {"x": np.arange(6.0).reshape(2, 3), "flag": np.array([True, False]), "n": np.array([1, 2], dtype=np.int64)}
 
@@ -31,13 +31,6 @@ def test_arrays_come_back_as_they_were(tmp_path):
         assert np.array_equal(back[name], array)
     assert digest == hashlib.sha256(tensors_bytes(dict(reversed(ARRAYS.items())))).hexdigest()
     assert store.put(ARRAYS) == digest
-
-
-def test_the_file_is_readable_by_safetensors_itself(tmp_path):
-    from safetensors.numpy import load_file
-
-    write_tensors(tmp_path / "a.safetensors", ARRAYS)
-    assert np.array_equal(load_file(tmp_path / "a.safetensors")["x"], ARRAYS["x"])
 
 
 def test_tasks_run_once_and_the_order_of_keys_does_not_matter(tmp_path):
@@ -136,15 +129,11 @@ def test_leftovers_of_a_kill_are_removed_and_nothing_else(tmp_path):
     assert len(list((tmp_path / "blobs").iterdir())) == 1
 
 
-def test_manifest_and_table_round_trip(tmp_path):
+def test_a_manifest_makes_a_round_trip(tmp_path):
     store = Store(tmp_path)
     assert store.read_manifest() is None
     store.write_manifest({"models": 16})
     assert store.read_manifest() == {"models": 16}
-    columns = {"score": np.array([0.25, -1.0]), "member": np.array([1, 0], dtype=np.int64)}
-    write_table(tmp_path / "scores.parquet", columns)
-    back = read_table(tmp_path / "scores.parquet", {"score": "float64", "member": "int64"})
-    assert np.array_equal(back["score"], columns["score"])
 
 
 def test_canonical_json_is_strict_and_sorted(tmp_path):

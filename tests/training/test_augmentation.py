@@ -14,7 +14,7 @@ from reticent.training.augmentation import Augmentation
 from reticent.training.config_models import ConvNetConfig, LogisticConfig
 from reticent.training.models import build_model
 from reticent.training.randomness import SeededSource, Stream, SystemSource
-from reticent.training.recorder import AttributeHook
+from reticent.training.sensitive import AttributeHook
 
 SHAPE = (2, 8, 8)
 CONVNET = ConvNetConfig(kind="convnet", channels=(3, 4))

@@ -172,7 +172,7 @@ class TestRuns:
 
     def test_a_recorder_refuses_it(self, make_context) -> None:
         from reticent.sensitivity import SensitiveAttribute
-        from reticent.training.recorder import AttributeHook
+        from reticent.training.sensitive import AttributeHook
 
         hook = AttributeHook(SensitiveAttribute.number(0, low=-1.0, high=1.0, count=2))
         context = replace(make_context(nn.Linear(5, 2)), normalise=True)

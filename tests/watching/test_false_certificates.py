@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import os
@@ -302,6 +303,72 @@ class TestSeeds:
         seen = watched(*made, how={"after": after})
         assert Fault.REPEATED_NOISE in seen.ledger.faults
 
+    @pytest.mark.parametrize("when", ["before the watch", "in it"])
+    def test_a_state_that_the_generator_itself_gave_between_two_looks(self, when):
+        """So much is drawn around it that no look falls near it."""
+        made = wide()
+        states = [torch.default_generator.get_state()]
+        torch.randn(1000)
+
+        def after(count):
+            torch.randn(2000)
+            if count == 1 and when == "in it":
+                states[0] = torch.default_generator.get_state()
+            if count == 1:
+                torch.randn(1000)
+            if count == 11:
+                torch.default_generator.set_state(states[0])
+
+        seen = watched(*made, how={"after": after})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+        assert void(seen)
+        assert torch.Generator.set_state.__class__.__name__ == "method_descriptor"
+
+    @pytest.mark.parametrize("how", ["same seed", "clone"])
+    def test_a_generator_that_is_exchanged_during_the_run(self, how):
+        noise = torch.Generator()
+        noise.manual_seed(2**60 + 2**31 + 29)
+        made = wide(noise_generator=noise)
+        kept = noise.clone_state()
+
+        def after(count):
+            if count == 6:
+                made[1].generator = torch.Generator() if how == "same seed" else kept
+                made[1].generator.manual_seed(2**60 + 2**31 + 29) if how == "same seed" else None
+
+        seen = watched(*made, how={"after": after})
+        assert {Fault.PUBLIC_SEED, Fault.REPEATED_NOISE} <= set(seen.ledger.faults)
+
+    def test_a_generator_that_is_seeded_as_it_was(self):
+        made = wide()
+        torch.manual_seed(2**60 + 2**30 + 31)
+        seen = watched(*made, how={"after": lambda count: count == 3 and torch.manual_seed(2**60 + 2**30 + 31)})
+        assert Fault.REPEATED_NOISE in seen.ledger.faults
+
+    def test_batches_from_a_state_that_was_put_back_between_two_watches(self):
+        """Found by the fuzzer: noise is secure, and nobody saw the generator being set."""
+        found = []
+        for drawn in (0, 7):
+            made = private()
+            rt.secure_noise(made[1])
+            torch.manual_seed(2**60 + 2**29 + 37)
+            torch.rand(drawn)
+            found.append(Fault.PUBLIC_DRAWS in watched(*made).ledger.faults)
+        assert found == [False, True]
+
+    def test_evaluation_on_the_private_loader_inside_fork_rng(self):
+        """Its coins come again, and no step used them."""
+        made = private()
+
+        def look(_):
+            with torch.random.fork_rng(), torch.no_grad():
+                for features, _labels in made[2]:
+                    made[0](features)
+
+        seen = watched(*made, how={"after": look, "epochs": 1})
+        assert not {Fault.REPEATED_NOISE, Fault.PUBLIC_DRAWS} & set(seen.ledger.faults)
+        assert seen.mechanism() == DPSGD(NOISE, RATE, 6, num_parameters=44, dataset_size=RECORDS)
+
     def test_states_that_are_put_back_before_any_noise_repeat_nothing(self):
         """Evaluation in ``fork_rng``, recomputed forward passes, and a state from before a new seed."""
         made = private()
@@ -474,6 +541,51 @@ class TestHiddenWrites:
                 optimizer.step()
                 seen.step(noise_multiplier=1.0)
             model.weight.data[77] += 1.0
+        assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
+
+    @pytest.mark.parametrize("large", [False, True])
+    @pytest.mark.parametrize("back", [True, False])
+    def test_a_running_mean_of_the_weights_for_evaluation(self, back, large):
+        """What comes back bit for bit was not written; of a large tensor only ``evaluation`` sees all values."""
+        made = wide() if large else private()
+        mean = [p.detach().clone() + 0.1 for p in made[0].parameters()]
+        seen = rt.watch(*made[:3])
+
+        def put(values):
+            with torch.no_grad():
+                for p, value in zip(made[0].parameters(), values, strict=True):
+                    p.copy_(value)
+
+        def look(_):
+            with seen.evaluation() if large else contextlib.nullcontext():
+                kept = [p.detach().clone() for p in made[0].parameters()]
+                put(mean)
+                made[0].eval()
+                made[0](made[2].dataset[0][0][None])
+                made[0].train()
+                put(kept if back else [value + 0.01 for value in kept])
+
+        with seen:
+            run(*made, after=look)
+        assert (Fault.WEIGHTS_CHANGED in seen.ledger.faults) != back
+
+    @pytest.mark.filterwarnings("ignore:Full backward hook")
+    def test_gradients_at_other_weights_that_came_back_in_time(self):
+        """Weights that depend on all records make the gradient of each depend on all."""
+        model, optimizer, loader, criterion = private()
+        with rt.watch(model, optimizer, loader) as seen:
+            for features, labels in loader:
+                optimizer.zero_grad()
+                kept = [p.detach().clone() for p in model.parameters()]
+                with torch.no_grad():
+                    for p in model.parameters():
+                        p.add_(features.sum())
+                loss = criterion(model(features), labels)
+                loss.backward()
+                with torch.no_grad():
+                    for p, value in zip(model.parameters(), kept, strict=True):
+                        p.copy_(value)
+                optimizer.step()
         assert Fault.WEIGHTS_CHANGED in seen.ledger.faults
 
     def test_evaluation_and_copies_are_no_writes(self):
@@ -672,6 +784,22 @@ class TestReplaced:
         assert {Fault.UNKNOWN_CLIPPING, Fault.TOO_LITTLE_NOISE} <= set(seen.ledger.faults)
         assert void(seen)
 
+    def test_noise_replaced_on_the_object_between_two_entries(self):
+        """Found by the fuzzer: steps after the first eight were not measured."""
+        made = private()
+        watch = rt.watch(*made[:3])
+        with watch:
+            run(*made, epochs=2)
+
+        def quiet():
+            for p in made[1].params:
+                p.grad = p.summed_grad.view_as(p).clone()
+
+        made[1].add_noise = quiet
+        with watch:
+            run(*made, epochs=1)
+        assert {Fault.UNKNOWN_CLIPPING, Fault.TOO_LITTLE_NOISE} <= set(watch.ledger.faults)
+
     @pytest.mark.parametrize("share", [0.0, 0.5])
     def test_noise_replaced_in_opacus(self, share, monkeypatch):
         import opacus.optimizers.optimizer as inside
@@ -740,11 +868,11 @@ class TestReplaced:
     def test_records_listed_once_are_not_repeated(self):
         data = records()
         for listed in (Subset(data, range(60)), ConcatDataset([data, records(1)]), list(range(60))):
-            assert rt.watch(network(), None, DataLoader(listed))._sampler.copies is None
+            assert rt.watch(network(), None, DataLoader(listed))._recorder.sampler.copies is None
 
     def test_a_list_that_holds_one_record_often(self):
         one, other = (torch.zeros(4), 0), (torch.ones(4), 1)
-        assert rt.watch(network(), None, DataLoader([one, one, other]))._sampler.copies == 2
+        assert rt.watch(network(), None, DataLoader([one, one, other]))._recorder.sampler.copies == 2
 
     def test_a_learning_rate_that_follows_a_metric(self):
         made = private()

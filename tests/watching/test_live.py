@@ -293,7 +293,7 @@ def test_a_look_says_what_it_knows():
     [
         ({"stop_at": "advantge=0.1"}, "stop_at must be one of .*did you mean advantage=0.1"),
         ({"stop_at": "advantage=2"}, "stop_at"),
-        ({"stop_at": "epsilon=1"}, "stop_at must be told where it is read"),
+        ({"stop_at": "epsilon=1"}, "stop_at must be stated with its place"),
         ({"stop_at": ""}, "stop_at"),
         ({"planned_steps": 0}, "planned_steps"),
         ({"planned_steps": 2.5}, "planned_steps"),

@@ -1,4 +1,4 @@
-"""Accountants: many releases, one curve, with a bound on each numerical error. One file a route; no attacker here."""
+"""Accountants: many pairs, one curve, with a bound on each numerical error. One file per route; no mechanism here."""
 
 from reticent.accountants.all_rates import mu_limits
 from reticent.accountants.compose import Composed, certified_advantage, compose, worst_case

@@ -12,7 +12,7 @@ from reticent.stopping import checkpoint
 
 _SHORTER, _SHORTEST = 0.3, 0.03  # shares of the planned exponent that are tried after it
 _OF_LARGEST = 0.1  # the cap on the second, over that on the first
-_LEAST = 1e-304  # in place of a transform that is 0
+_LEAST = 1e-304  # instead of a transform that is 0
 _NEGLIGIBLE = -32.0  # log of a mass outside the window that no smaller exponent is tried for
 
 

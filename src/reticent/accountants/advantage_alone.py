@@ -8,6 +8,7 @@ then answers.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,26 +19,51 @@ from reticent.pairs.sampled_gaussian import RealMoments, SampledGaussian, argume
 from reticent.pairs.transforms import Decay, turned
 
 _EPS = 2.0**-52
-_DIGITS = 23.0  # aliases and truncation each aim at e^-23
-_NODE_DIGITS = 28.0  # and the quadrature rule at e^-28
-_DEVIATIONS = 6.8  # the composed loss and the nodes of its variance reach that far: e^-23
 _SHARES = np.linspace(0.0, 1.0, 161)  # ends of the cells of the decay bound
 _FURTHER = np.array([1.0, 1.06, 1.12, 1.2, 1.3, 1.45, 1.7, 2.0])  # of the frequencies that were planned
-_MOST_FREQUENCIES = 2048
-_MOST_WORK = 1_000_000  # nodes times frequencies
 _LEAST_NOISE = 0.05
-_NEGLIGIBLE, _MANY_SINES = 1e-20, 1500  # tilted weight of a node that only exponents beyond 1/2 ask for, and when
 _LOUDEST = 60.0  # standard deviation of the composed loss
 
 
+@dataclass(frozen=True, slots=True)
+class AdvantageAccuracy:
+    """What the certificate of an advantage aims at, and what it may cost.
+
+    Attributes:
+        digits: aliases and truncation each aim at e^-digits.
+        node_digits: the quadrature rule aims at e^-node_digits.
+        deviations: standard deviations that the composed loss and the nodes of its variance reach: e^-23.
+        room: factor on what the nodes are planned for; above 1 slower, and right where 1 is too tight.
+        most_frequencies: of the transform.
+        most_work: nodes times frequencies.
+        negligible: tilted weight of a node that only exponents beyond 1/2 ask for.
+        many_sines: nodes times frequencies from which on such nodes are left out.
+    """
+
+    digits: float = 23.0
+    node_digits: float = 28.0
+    deviations: float = 6.8
+    room: float = 1.0
+    most_frequencies: int = 2048
+    most_work: int = 1_000_000
+    negligible: float = 1e-20
+    many_sines: int = 1500
+
+
+ADVANTAGE = AdvantageAccuracy()
+"""Where nobody asks for another."""
+
+
 @np.errstate(all="ignore")  # what overflows is refused, or loses to a bound that does not
-def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> tuple[float, float]:
+def enclose_advantage(
+    pair: GaussianMixture, steps: int, accuracy: AdvantageAccuracy = ADVANTAGE
+) -> tuple[float, float]:
     """(lower, upper) around delta(0) of equal Poisson-sampled Gaussian steps, composed.
 
     Args:
         pair: of one step, with one shift of 1 and a rate in (0, 1).
         steps: how often.
-        room: widens what the nodes are planned for; above 1 slower, and right where 1 is too tight.
+        accuracy: what is aimed at, and may be spent.
 
     Raises:
         NumericalError: where this lean certificate does not apply.
@@ -55,8 +81,9 @@ def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> t
     furthest = min(9.0 / spread, bump)
     right = [max(0.5 + share * furthest, 1.1) for share in (0.45, 0.8)]
     exponents = [0.5, *right] if antipodal else [0.5, *right, 0.5 - 0.75 * max(9.0 / spread, 1.2)]
-    angle, reach = _strip(noise, rate, steps, antipodal, variance)
-    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], _NODE_DIGITS * room, angle)
+    digits, room, node_digits = accuracy.digits, accuracy.room, accuracy.node_digits
+    angle, reach = _strip(noise, rate, steps, antipodal, variance, node_digits)
+    law = SampledGaussian(noise, rate, antipodal, steps, reach * room, right[-1], node_digits * room, angle)
     if max(exponents) * float(law.nodes.loss[-1]) > 600.0 or min(exponents) * float(law.nodes.loss[0]) > 600.0:
         raise NumericalError("certified advantage: e^(cL) overflows")
     real = law.real(np.array(exponents))
@@ -67,14 +94,14 @@ def enclose_advantage(pair: GaussianMixture, steps: int, room: float = 1.0) -> t
     log_scale = steps * math.log1p(real.excess[0])
     gaps = [abs(exponent - 0.5) for exponent in exponents[1:]]
     # To the right the better of two exponents, to the left the third; the antipodal pair is its own mirror image.
-    needed = [(log - log_scale + _DIGITS) / gap for log, gap in zip(logs, gaps, strict=True)]
+    needed = [(log - log_scale + digits) / gap for log, gap in zip(logs, gaps, strict=True)]
     window = max([min(needed[:2]), *needed[2:]])
     if not 0.0 < window < 1e6:
         raise NumericalError("certified advantage: no Chernoff bound")
     images = [_image(log, gap * window) for log, gap in zip(logs, gaps, strict=True)]
     alias = min(images[:2]) + (min(images[:2]) if antipodal else images[2])
     decay = cells.decay(0.5, math.log1p(bounds[0]))
-    total, error = _sum(law, real, decay, 2.0 * math.pi / window, _DEVIATIONS / spread)
+    total, error = _sum(law, real, decay, 2.0 * math.pi / window, accuracy.deviations / spread, accuracy)
     known = 2.0 / math.expm1(0.5 * window) if window < 1000.0 else 0.0
     scale = math.exp(log_scale)
     value, slack = 1.0 + known + scale * total, scale * error + 16 * _EPS * (1.0 + known)
@@ -96,24 +123,29 @@ def _cells(pair: GaussianMixture) -> LossCells:
     return LossCells(pair, low + (high - low) * _SHARES)
 
 
-def _strip(noise: float, rate: float, steps: int, antipodal: bool, variance: float) -> tuple[float, float]:
+def _strip(
+    noise: float, rate: float, steps: int, antipodal: bool, variance: float, digits: float
+) -> tuple[float, float]:
     """(angle, reach) of the strip that allows the widest spacing of nodes: wide strips see more oscillation."""
     best = (0.0, 0.0, 0.0)
-    angles = strips(noise, _NODE_DIGITS + math.log(steps))
+    digits += math.log(steps)
+    angles = strips(noise, digits)
     reaches = argument_reach(noise, rate, antipodal, variance, angles)
     for angle, reach in zip(angles.tolist(), reaches.tolist(), strict=True):
-        exponent = _NODE_DIGITS + math.log(steps) + reach + 0.5 * (angle * noise) ** 2
+        exponent = digits + reach + 0.5 * (angle * noise) ** 2
         best = max(best, (angle / exponent, angle, reach))
     return best[1], best[2]
 
 
-def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> tuple[int, float]:
+def _last(
+    decay: Decay, steps: int, nodes: int, spacing: float, last: float, accuracy: AdvantageAccuracy
+) -> tuple[int, float]:
     """(number of frequencies, log of the bound on the transform past them), from about ``last`` on."""
     count = int(last / spacing) + 2
-    while count <= _MOST_FREQUENCIES and count * nodes <= _MOST_WORK:
+    while count <= accuracy.most_frequencies and count * nodes <= accuracy.most_work:
         counts = (count * _FURTHER).astype(int)
         beyond = steps * decay.log_bound((counts - 0.5) * spacing)
-        enough = beyond < -_DIGITS
+        enough = beyond < -accuracy.digits
         if enough[-1]:
             found = int(enough.argmax())
             return int(counts[found]), float(beyond[found])
@@ -121,15 +153,17 @@ def _last(decay: Decay, steps: int, nodes: int, spacing: float, last: float) -> 
     raise NumericalError("certified advantage: the loss law is too close to atomic")
 
 
-def _sum(law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float) -> tuple[float, float]:
+def _sum(
+    law: SampledGaussian, real: RealMoments, decay: Decay, spacing: float, last: float, accuracy: AdvantageAccuracy
+) -> tuple[float, float]:
     """The trapezoid sum over frequencies in units of M(1/2)^steps, and a bound on its error."""
     steps, grid = law.count, law.nodes
-    count, beyond = _last(decay, steps, len(grid.x), spacing, last)
+    count, beyond = _last(decay, steps, len(grid.x), spacing, last, accuracy)
     t = spacing * np.arange(count)
     tilted = grid.tilted(0.5)
     first, end, left_out = 0, len(tilted), 0.0
-    if count * end > _MANY_SINES:
-        near = np.flatnonzero(tilted > _NEGLIGIBLE)
+    if count * end > accuracy.many_sines:
+        near = np.flatnonzero(tilted > accuracy.negligible)
         first, end = int(near[0]), int(near[-1]) + 1  # |e^(itL) - 1| is at most 2 at the others
         left_out = 2.0 * float(tilted[:first].sum() + tilted[end:].sum())
     turn, imaginary = turned(spacing, 0, count, grid.loss[first:end], tilted[first:end])

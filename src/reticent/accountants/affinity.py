@@ -80,7 +80,7 @@ def _by_size(noise: np.ndarray, rate: np.ndarray, neighbouring: Neighbouring, ro
                 index = members[start : start + block]
                 most = int(count[index].max())
                 out[:, index] = _evaluate(flat_noise[index], flat_rate[index], most, replace, rows)
-    _mend_limits(out, noise.reshape(-1), flat_rate, replace)
+    _correct_limits(out, noise.reshape(-1), flat_rate, replace)
     return out.reshape(rows, *noise.shape)
 
 
@@ -159,7 +159,7 @@ def _off_axis_replace(rate: np.ndarray, s: np.ndarray, angle: np.ndarray) -> np.
     return np.where(angle < 0.5 * np.pi, np.fmin(general, narrow / (4.0 * floor)), general)
 
 
-def _mend_limits(out: np.ndarray, noise: np.ndarray, rate: np.ndarray, replace: bool) -> None:
+def _correct_limits(out: np.ndarray, noise: np.ndarray, rate: np.ndarray, replace: bool) -> None:
     """Exact ends: no subsampling, and noise so small that only the mask hides the target.
 
     rho increases with the noise (more noise is post-processing), so below the least noise of the rule

@@ -27,7 +27,6 @@ _LOSSES = np.concatenate([-_SIZES[::-1], [0.0], _SIZES])
 _THRESHOLDS = np.concatenate([[0.0], np.geomspace(1e-9, 1e8, 1350)])
 _EXPONENTS = np.geomspace(1e-3, 1e9, 145)  # beyond 1, or below 0
 _SHARES = np.concatenate([np.geomspace(1e-4, 0.4, 20), [0.5], 1.0 - np.geomspace(0.4, 1e-4, 20)])  # between 0 and 1
-_LEFT_OUT = math.log(1e-24)  # log of what the grids of all steps together may leave out
 _STEP_ERROR = 64 * EPS  # double-precision error of one step's masses
 _ULPS = 1e-12  # relative rounding of sums of positive terms
 _LEAST_LOG_FPR = -1e6  # of a test: that it never accuses is not claimed
@@ -39,24 +38,30 @@ _QUIET = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a mome
 
 @dataclass(frozen=True, slots=True)
 class Bounds(Route):
-    """Moments, the loudest step, and the mask revealed: loose, for any steps, in milliseconds."""
+    """Moments, the loudest step, and the mask revealed: loose, for any steps, in milliseconds.
+
+    Attributes:
+        left_out: log of the probability that the grids of all steps together may leave out.
+    """
+
+    left_out: float = math.log(1e-24)
 
     @property
     def name(self) -> str:
         return "bounds"
 
     def answer(self, steps: Steps) -> Answer:
-        cheap = CheapBounds(steps)
+        cheap = CheapBounds(steps, self.left_out)
         under = weaker(steps)
         least = CheapBounds(under) if enclosed(steps) else cheap
         return Answer((*cheap.above(), *mask_revealed(steps)), (least.below(), loudest_step(under)))
 
 
 class CheapBounds:
-    """Curves on both sides of the composition of ``steps``; H0 = absent."""
+    """Curves on both sides of the composition of ``steps``; H0 = absent. ``left_out`` as in ``Bounds``."""
 
-    def __init__(self, steps: Steps) -> None:
-        self._grids = [(_Grid.of(step), step.count) for step in steps]
+    def __init__(self, steps: Steps, left_out: float = Bounds().left_out) -> None:
+        self._grids = [(_Grid.of(step, left_out), step.count) for step in steps]
         ends = np.array([step.pair.largest_losses for step in steps]) * np.array([[step.count] for step in steps])
         self._ends = ends.sum(axis=0) * (1.0 + _ULPS)
 
@@ -79,7 +84,7 @@ class CheapBounds:
         """On the other side: "reject if the loss exceeds l", with Chernoff bounds on both errors.
 
         P(S > l) <= M(c) e^(-cl) for c > 0, and Q(S <= l) <= M(c) e^((1-c) l) for c < 1. Where a step's loss
-        leaves its grid the test does not reject, which only adds false negatives.
+        is outside of its grid the test does not reject, which only adds false negatives.
         """
         thresholds = mirrored(-_THRESHOLDS, _THRESHOLDS)
         between = self._over_steps(_Grid.log_labelled)
@@ -141,8 +146,8 @@ class _Grid:
     q_above: float
 
     @classmethod
-    def of(cls, step: Step) -> _Grid:
-        whole, few = step.losses(_LOSSES), _LEFT_OUT - math.log(step.count)
+    def of(cls, step: Step, left_out: float) -> _Grid:
+        whole, few = step.losses(_LOSSES), left_out - math.log(step.count)
         first = max(int(np.searchsorted(whole.rates.tnr, few)) - 1, 0)
         last = min(int(np.searchsorted(-whole.rates.tpr, -few)), len(_LOSSES) - 1)
         cells = whole.between(first, last)

@@ -2,7 +2,7 @@
 
 Every function takes ``(noise_multiplier, sample_rate, steps, neighbouring)``, broadcasts its first three
 arguments like numpy (finite numbers >= 0, in (0, 1] and >= 1, else ParameterError), answers in their common shape
-with numbers >= 0 that grow with risk, and speaks of Poisson sampling: the noise multiplier is the noise standard
+with numbers >= 0 that grow with risk, and assumes Poisson sampling: the noise multiplier is the noise standard
 deviation over the clip norm on the *sum*, and the one-step pair is, with s = 1/noise_multiplier^2,
 
 - ``ADD_REMOVE`` and ``ZERO_OUT``: N(0) against (1-p) N(0) + p N(1),
@@ -13,7 +13,7 @@ same in both directions. A form of Gaussian type has a ``*_mu`` function as well
 curve it proposes; ``advantage_at`` and ``bayes_security_at`` turn mu into numbers without cancellation.
 
 Where steps differ, affinities multiply and variances of the losses add up: ``added_mu`` and ``proven_upper`` take
-runs of equal steps and are sums over them. What no source is named for is derived in docs/closed-forms.md.
+runs of equal steps and are sums over them. What has no source named is derived in docs/closed-forms.md.
 
 "Within 1e-3" means: absolute error of the advantage, measured against the exact value over sample rates
 in [1e-5, 0.2], noise multipliers in [0.4, 10] and steps in [10, 1e6] (docs/closed-forms.md has the table
@@ -353,7 +353,7 @@ _CLT_MU = (_clt_add, _clt_replace)
 
 
 def _mask_bounds(n: np.ndarray, p: np.ndarray, t: np.ndarray, neighbouring: Neighbouring) -> np.ndarray:
-    """Upper bounds on the advantage of an attacker who is also told when the target was sampled."""
+    """Upper bounds on the advantage of an attacker who also sees when the target was sampled."""
     with np.errstate(divide="ignore"):
         never = -np.expm1(t * np.log1p(-p))
         revealed = np.sqrt(p * t) / n

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from reticent import _check
-from reticent.accountants.advantage_alone import enclose_advantage
+from reticent.accountants.advantage_alone import ADVANTAGE, enclose_advantage
 from reticent.accountants.enclose import CURVE, enclose
 from reticent.accountants.steps import Release, Step, enclosed, steps_of, weaker
 from reticent.accountants.transform import SpectralComposition, transform_of
@@ -26,11 +26,11 @@ Ends = tuple[float, float]
 """(lower, upper) around one number."""
 _WIDE = 1e-6  # of delta at one threshold: beyond it the curve is asked
 _WIDE_ADVANTAGE = 1e-7
-_ROOMS = (1.0, 2.0)  # of the certified advantage: what its nodes are planned for
+_TRIED = (ADVANTAGE, replace(ADVANTAGE, room=2.0))  # of the certified advantage, one after the other
 _KNOWN = 1e-8  # relative width of an advantage, and of its complement, that the curve would not narrow
 
 
-@lru_cache(maxsize=64)  # every adversary of a release is held against the same worst case
+@lru_cache(maxsize=64)  # every adversary of a release is compared with the same worst case
 def compose(release: Release, neighbouring: Neighbouring) -> Enclosure:
     """Enclose the worst-case trade-off curve of everything that was released.
 
@@ -191,9 +191,9 @@ class Composed:
         """The advantage of equal sampled steps by its own certificate, mostly within 1e-8; None where it gives up."""
         if (law := self._one_law) is None:
             return None  # without sampling or noise the curve itself is a formula
-        for room in _ROOMS:
+        for accuracy in _TRIED:
             try:
-                lower, upper = enclose_advantage(law, self._steps[0].count, room)
+                lower, upper = enclose_advantage(law, self._steps[0].count, accuracy)
             except NumericalError as error:
                 self.refused.append(str(error))
                 continue

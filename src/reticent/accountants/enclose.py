@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from reticent.accountants.bounds import Bounds
 from reticent.accountants.lattice import Lattice
-from reticent.accountants.route import Answer, Route, Unanswered
+from reticent.accountants.route import ROUTES, Answer, Route, Unanswered
 from reticent.accountants.split import Split
 from reticent.accountants.steps import Steps, enclosed
 from reticent.accountants.transform import Transform
@@ -117,7 +117,7 @@ class Findings:
 
 
 def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) -> Findings:
-    """Cheap bounds; characteristic functions; and lattices while the advantage is wide or a tail is short.
+    """Cheap bounds; characteristic functions; lattices while the advantage is wide or a tail is short; other routes.
 
     Args:
         steps: what is composed.
@@ -134,6 +134,8 @@ def enclose(steps: Steps, *always_above: Polygon, accuracy: Accuracy = CURVE) ->
     exact = found.ask(Transform())
     if exact is None or found.width > accuracy.width or not exact.above[0].reaches(accuracy.deepest):
         _latticed(found, accuracy)
+    for kind in ROUTES.values() if found.width > accuracy.width else ():
+        found.ask(kind())
     return found
 
 

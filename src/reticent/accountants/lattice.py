@@ -191,7 +191,7 @@ def _optimistic(steps: Steps, plan: _LossGrid) -> Polygon:
     p_mass = [_with_tails(c.losses.p, c.losses.below[0], c.losses.above[0]) for c in parts]
     q_mass = [_with_tails(c.losses.q, c.losses.below[1], c.losses.above[1]) for c in parts]
     rounding = sum(cells.count for cells in parts) * _STEP_ERROR
-    # Labels differ from the losses they stand for by a mean that is known in advance.
+    # Labels differ from the losses that they replace by a mean that is known in advance.
     biases = [c.count * _label_bias(c, p, q, plan.spacing) for c, p, q in zip(parts, p_mass, q_mass, strict=True)]
     offset = 0 if plan.symmetric else round(sum(biases))
     zero = int(np.searchsorted(plan.thresholds, 0.0))

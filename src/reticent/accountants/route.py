@@ -9,6 +9,7 @@ from typing import NamedTuple
 from reticent.accountants.steps import Steps
 from reticent.curves.polygon import Polygon, Sides
 from reticent.errors import NumericalError
+from reticent.registry import Registry
 
 
 class Answer(NamedTuple):
@@ -78,3 +79,7 @@ class Route(ABC):
             return self.answer(steps)
         except NumericalError as error:
             return Unanswered(str(error))
+
+
+ROUTES: Registry[Route] = Registry("route", "reticent.routes", Route)
+"""Of other packages; each is made without arguments. ``enclose`` asks them where its own leave the advantage wide."""

@@ -1,7 +1,7 @@
 """Rare large losses apart from the many small ones, each composed on a lattice that fits it.
 
 A step whose loss stays within (-B, B] is small, any other large. Stronger than T steps: T draws of the small loss
-and, beside them, T draws of "small, or which large loss"; each step is one of the two. Weaker: the same with k draws
+and also T draws of "small, or which large loss"; each step is one of the two. Weaker: the same with k draws
 of the small loss fewer, unless more than k steps are large. The small losses are composed in two stages, a small
 share of the steps first: what one stage found is one step of the next, so each grid is as fine as its losses need.
 Every stage is the lattice of ``lattice`` with its error terms; dominance survives composition. Derivation:
@@ -27,8 +27,6 @@ from reticent.errors import NumericalError
 from reticent.pairs import CurvePair, LossMasses
 
 _STAGE = 300  # of how many equal parts the second stage consists
-_ROOM = 2.0  # standard deviations of the sum of all small losses that one of them may have
-_FAILED = math.log(1e-10)  # log of the probability that more steps are large than are counted
 _SIZES = np.geomspace(1e-12, 30.0, 1200)
 _MOST_LARGE = 200  # large losses that are counted one by one
 
@@ -89,12 +87,16 @@ class Split(Route):
         points: of each lattice.
         least_work: steps times ``whole_points`` from which on it is asked: it leaves out a few steps.
         whole_points: of the lattice that would be asked otherwise.
+        room: standard deviations of the sum of all small losses that one of them may have.
+        failed: log of the probability that more steps are large than are counted.
     """
 
     width: float
     points: int
     least_work: int = 0
     whole_points: int = 0
+    room: float = 2.0
+    failed: float = math.log(1e-10)
 
     @property
     def name(self) -> str:
@@ -110,12 +112,15 @@ class Split(Route):
             NumericalError: large losses are not rare, or a lattice cannot follow.
         """
         (step,) = steps
-        small, lattice = Within(step.curve, _boundary(step.curve, step.count)), Lattice(self.width, self.points)
-        large, most = Step(CurvePair(Outside(small)), step.count), _most_large(small, step.count)
+        small, lattice = (
+            Within(step.curve, _boundary(step.curve, step.count, self.room)),
+            Lattice(self.width, self.points),
+        )
+        large, most = Step(CurvePair(Outside(small)), step.count), _most_large(small, step.count, self.failed)
         above = _staged(Lattice.above, lattice, small, step.count)
         below = _staged(Lattice.below, lattice, small, step.count - most)
         weaker = lattice.below([Step(CurvePair(below), 1), large])
-        return Answer((lattice.above([Step(CurvePair(above), 1), large]),), (_weakened(weaker, _FAILED),))
+        return Answer((lattice.above([Step(CurvePair(above), 1), large]),), (_weakened(weaker, self.failed),))
 
 
 def _staged(side: _Side, lattice: Lattice, small: Within, count: int) -> Polygon:
@@ -128,24 +133,24 @@ def _staged(side: _Side, lattice: Lattice, small: Within, count: int) -> Polygon
     return side(lattice, [Step(CurvePair(stage), times), *([Step(one, left)] if left else [])])
 
 
-def _boundary(curve: TradeOff, count: int) -> float:
-    """B, as large as ``_ROOM`` deviations of the sum of all losses within it."""
+def _boundary(curve: TradeOff, count: int, room: float) -> float:
+    """B, as large as ``room`` deviations of the sum of all losses within it."""
     ahead, back = LossMasses.of(curve, _SIZES), LossMasses.of(curve, -_SIZES[::-1])
     mass = 0.5 * (ahead.p + ahead.q)
     mass += 0.5 * (back.p + back.q)[::-1]
     deviation = np.sqrt(count * np.cumsum(mass * _SIZES[1:] ** 2))
-    short = np.flatnonzero(_SIZES[1:] < _ROOM * deviation)
+    short = np.flatnonzero(_SIZES[1:] < room * deviation)
     if len(short) == 0 or short[-1] + 2 == len(_SIZES):
         raise NumericalError("split lattice: no boundary between small and large losses")
     return float(_SIZES[short[-1] + 2])
 
 
-def _most_large(small: Within, count: int) -> int:
-    """k with P(more than k of ``count`` steps are large) at most e^``_FAILED``, by Chernoff, under either law."""
+def _most_large(small: Within, count: int, failed: float) -> int:
+    """k with P(more than k of ``count`` steps are large) at most e^``failed``, by Chernoff, under either law."""
     mean = max(count * max(small.p_outside, small.q_outside), 1e-300)
     for most in range(min(_MOST_LARGE, count)):
         more = most + 1
-        if more > mean and more - mean - more * math.log(more / mean) <= _FAILED:
+        if more > mean and more - mean - more * math.log(more / mean) <= failed:
             return most
     raise NumericalError("split lattice: too many large losses")
 

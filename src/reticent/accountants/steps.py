@@ -56,7 +56,7 @@ class Step:
 
     def losses(self, grid: np.ndarray) -> LossMasses:
         """The privacy loss distribution of one step on cells between the points of ``grid``."""
-        return LossMasses.of(self.curve, grid)
+        return self.pair.losses(grid) or LossMasses.of(self.curve, grid)
 
 
 Steps = Sequence[Step]

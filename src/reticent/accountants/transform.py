@@ -21,10 +21,8 @@ from reticent.errors import NumericalError
 from reticent.pairs.sampled_gaussian import SampledGaussian, argument_reach, strips
 from reticent.pairs.transforms import Law, PlainGaussian
 
-_DEEPEST = -41.0  # log delta at which curves end
 _STEP = 1e-7  # standard deviations of the loss between the two deltas whose difference gives an error rate
 _SLACK = 1e-12
-_TIGHT = 1e-8
 _MAX_SPANS = 12
 _HOPELESS = 1e-3
 _NOT_SMALL = 5.0  # -log of the spread from which on delta is so small that more digits are needed
@@ -32,7 +30,7 @@ _LOUD = 16.0  # spread beyond which the advantage is asked first
 _DISCLOSED = 1.0 - 1e-13
 
 
-class _Effort(NamedTuple):
+class Effort(NamedTuple):
     """What a contour may cost and what it must reach.
 
     Attributes:
@@ -49,14 +47,11 @@ class _Effort(NamedTuple):
     extended: bool = False
 
 
-_Key = tuple[float, float, float, _Effort]  # c, lowest and highest threshold
-_CURVE = _Effort(4_000_000, 30.0, 1e-9, 2e-15)  # each of several contours
-_POINT = _Effort(30_000_000, 44.0, 1e-11, 3e-16)  # the one or few contours of a single value
+_CURVE, _POINT = Effort(4_000_000, 30.0, 1e-9, 2e-15), Effort(30_000_000, 44.0, 1e-11, 3e-16)
+_Key = tuple[float, float, float, Effort]  # c, lowest and highest threshold
 _HALF_BLOCK = 1.4  # standard deviations to either side that one contour serves
 _EASED = 0.6  # of what the last contour had to resolve: where the next one starts
-_LEFT_OUT = -41.0  # log of the probability of rare large losses that Chernoff exponents are spared
 _ROOM = 1.0  # standard deviations of the loss by which Chernoff exponents must exceed 1, or losses are cut off
-_PLANNED = 46.0  # digits that moments and saddle points are planned for
 _FURTHEST = 80.0  # standard deviations of the loss up to which Chernoff exponents are asked
 _RIGHT, _LEFT, _CUT = 40, 32, 48  # Chernoff exponents: above 1/2, below, and on either side of cut moments
 _FIRST_RIGHT, _FIRST, _LEAST_FURTHEST = 1.05, 0.55, 0.6  # the first of them over 1/2; distances from 1/2
@@ -72,12 +67,57 @@ _FIRST_REACH = 40.0  # of the nodes of a contour, where they are not too many: f
 _SETTLED = 0.1  # share of the errors that more nodes would take away
 _REFINED, _REFINEMENTS = 3.0, 6  # factor of the reach of the nodes, and how often
 _STUCK, _LITTLE = 300.0, 0.9  # reach from which on more nodes must take away a tenth of the errors
-_PER_BLOCK, _SPAN = 500, 1.5  # thresholds of a block for each span; its length, in standard deviations
+_SPAN = 1.5  # length of a span of thresholds, in standard deviations of the loss
 _CLOSE = 0.05  # standard deviations of the loss, inverted: how close a saddle point is followed
 _HALF_STEPS = 200  # of a deviation, to the end of a tail
 _BELOW_ONE = 1.0 - 1e-16  # keeps a complement above 0
 _MOST_CONTOURS = 60  # to either side, and halvings of a search for a saddle point
 _EXPLOSION = 60.0  # log of a moment that rare large losses dominate
+
+
+@dataclass(frozen=True, slots=True)
+class Transform(Route):
+    """Contour integrals of the composed transform.
+
+    Attributes:
+        curve: effort for each of several contours.
+        point: effort for the one or few contours of a single value.
+        tight: relative width of a single value that is enough.
+        deepest: log of delta at which curves end.
+        left_out: log of the probability of rare large losses that Chernoff exponents are spared.
+        planned: digits that moments and saddle points are planned for.
+        per_block: thresholds of the polygons for each span of a contour.
+    """
+
+    curve: Effort = _CURVE
+    point: Effort = _POINT
+    tight: float = 1e-8
+    deepest: float = -41.0
+    left_out: float = -41.0
+    planned: float = 46.0
+    per_block: int = 500
+
+    @property
+    def name(self) -> str:
+        return "transform"
+
+    def serves(self, steps: Steps) -> bool:
+        return transform_of(steps) is not None
+
+    def answer(self, steps: Steps) -> Answer:
+        """Polygons around sampled Gaussian steps, one direction; far tails that no contour reaches are left out.
+
+        Raises:
+            NumericalError: the nodes cannot follow the oscillation, or a step is no sampled Gaussian.
+        """
+        if (spectral := transform_of(steps, self)) is None:
+            raise NumericalError("characteristic function: a step is no sampled Gaussian")
+        above, below = spectral.polygons()
+        return Answer((above,), (below,), "; ".join(spectral.refused))
+
+
+TRANSFORM = Transform()
+"""Where nobody asks for another accuracy."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +127,7 @@ class SpectralComposition:
     Attributes:
         steps: the sampled steps.
         plain: GDP parameter of everything that was not sampled, 0 if nothing.
+        accuracy: what is aimed at, and may be spent.
         refused: why tails of ``polygons`` are left out, once it was called.
 
     Raises:
@@ -95,8 +136,9 @@ class SpectralComposition:
 
     steps: Sequence[SampledStep]
     plain: float = 0.0
+    accuracy: Transform = TRANSFORM
     _contours: dict[_Key, Contour] = field(default_factory=dict, compare=False, repr=False)
-    _reaches: dict[_Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
+    _reaches: dict[Effort, float] = field(default_factory=dict, compare=False, repr=False)  # of the last contour
     refused: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @property
@@ -125,7 +167,7 @@ class SpectralComposition:
             for attempt in range(_ATTEMPTS):
                 extended = attempt == _ATTEMPTS - 1
                 try:
-                    effort = _POINT._replace(extended=extended)
+                    effort = self.accuracy.point._replace(extended=extended)
                     contour = self._contour(best[1] if extended else c, low, high, effort)
                     bounds = value(contour, np.array([threshold]))
                 except NumericalError:
@@ -134,7 +176,7 @@ class SpectralComposition:
                     continue
                 best = min(best, (float(bounds.upper[0] - bounds.lower[0]), c))
                 lower, upper = max(lower, float(bounds.lower[0])), min(upper, float(bounds.upper[0]))
-                if upper - lower <= _TIGHT * lower or c < _INNER * self._rightmost:
+                if upper - lower <= self.accuracy.tight * lower or c < _INNER * self._rightmost:
                     break
                 c = min(_OUTWARDS * c, limit)
         return lower, upper
@@ -142,21 +184,17 @@ class SpectralComposition:
     def _neighbourhood(self, threshold: float) -> tuple[float, float, float]:
         """(c, lowest, highest threshold) of the first contour that was built around ``threshold``, or of a new one."""
         for c, low, high, effort in self._contours:
-            if effort == _POINT and low <= threshold <= high:
+            if effort == self.accuracy.point and low <= threshold <= high:
                 return c, low, high
         room = _SHARED * self._spread
         return self._saddle(threshold), threshold - room, threshold + room
 
-    def polygons(self, per_block: int = _PER_BLOCK) -> Sides:
-        """Polygons around this direction; far tails that no contour reaches are left out.
-
-        Args:
-            per_block: thresholds for each span of a contour.
-        """
+    def polygons(self) -> Sides:
+        """Polygons around this direction; far tails that no contour reaches are left out."""
         with np.errstate(all="ignore"):
             if self._spread > _LOUD and (low := self.delta(0.0)[0]) > _DISCLOSED:
                 return _disclosed(low)
-            blocks = self._computed(per_block)
+            blocks = self._computed()
         *bounds, points = zip(*blocks, strict=True)
         thresholds, log_delta, log_rest = (np.concatenate(each) for each in bounds)
         points = LogErrors.joined(*points).at(slice(None, None, -1))
@@ -166,12 +204,12 @@ class SpectralComposition:
             points = LogErrors.joined(points, points.exchanged.at(slice(-2, None, -1)))
         return Sides(polygon_above(thresholds, log_delta, log_rest), polygon_through(points))
 
-    def _computed(self, per_block: int) -> list[_Block]:
+    def _computed(self) -> list[_Block]:
         """The blocks that can be had, among them those next to threshold 0."""
         blocks = []
         for c, low, high in self._blocks():
             try:
-                blocks.append(self._block(c, low, high, per_block))
+                blocks.append(self._block(c, low, high))
             except NumericalError as error:
                 if low <= 0.0 <= high:
                     raise
@@ -221,12 +259,12 @@ class SpectralComposition:
         """Chernoff exponents where rare large losses make the moments explode: those losses are left out."""
         right = 0.5 + np.geomspace(_FIRST, furthest - 0.5, _CUT)
         exponents = np.concatenate([1.0 - right[::-1], right])
-        left_out = _LEFT_OUT - self._small_digits - math.log(len(self.steps))
+        left_out = self.accuracy.left_out - self._small_digits - math.log(len(self.steps))
         parts = [cut_moments(step, exponents, left_out) for step in self.steps]
         logs, lost = np.sum([part[0] for part in parts], axis=0), sum(part[1] for part in parts)
         return Moments(exponents, logs + PlainGaussian(self.plain).log_moment(exponents), lost)
 
-    def _laws(self, largest: float, reach: float, effort: _Effort | None = None) -> Laws:
+    def _laws(self, largest: float, reach: float, effort: Effort | None = None) -> Laws:
         laws: list[tuple[Law, int]] = []
         for s in self.steps:
             law = SampledGaussian(s.noise_multiplier, s.rate, s.antipodal, s.count, reach, max(largest, 1.0))
@@ -281,16 +319,16 @@ class SpectralComposition:
             return 0.5
         return float(max(min(finite[-2], 0.5 + _OUTER * (finite[-1] - 0.5)), least))
 
-    def _contour(self, c: float, low: float, high: float, effort: _Effort = _CURVE) -> Contour:
-        key = (c, low, high, effort)
+    def _contour(self, c: float, low: float, high: float, effort: Effort | None = None) -> Contour:
+        key = (c, low, high, effort or self.accuracy.curve)
         if key not in self._contours:
             self._contours[key] = self._built(*key)
         return self._contours[key]
 
-    def _built(self, c: float, low: float, high: float, effort: _Effort) -> Contour:
+    def _built(self, c: float, low: float, high: float, effort: Effort) -> Contour:
         """Nodes are refined until the quadrature error is at rounding level; the next contour starts there."""
         variance = self._cumulants(c)[1]
-        need = max((_reach(step, variance) for step in self.steps), default=0.0)
+        need = max((_reach(step, variance, self.accuracy.planned) for step in self.steps), default=0.0)
         reach = max(need, _EASED * self._reaches.get(effort, 0.0), _FIRST_REACH)
         step = _STEP * min(self._spread, 1.0)
 
@@ -340,14 +378,14 @@ class SpectralComposition:
                 if side * (edge - edges[side]) > 0:
                     blocks.append((c, *sorted((edges[side], edge))))
                     edges[side] = edge
-                if self._log_tail(edge, side) < _DEEPEST or c == limit:
+                if self._log_tail(edge, side) < self.accuracy.deepest or c == limit:
                     break
         return sorted(blocks, key=lambda block: block[1])
 
     def _tail_end(self, threshold: float, side: int) -> float:
         """The first threshold from ``threshold`` on, in steps of half a deviation, where the tail ends."""
         for _ in range(_HALF_STEPS):
-            if self._log_tail(threshold, side) < _DEEPEST:
+            if self._log_tail(threshold, side) < self.accuracy.deepest:
                 break
             threshold += side * 0.5 * self._spread
         return threshold
@@ -358,11 +396,11 @@ class SpectralComposition:
         offset = 1.0 if side > 0 else 0.0
         return float(np.min(logs + (offset - exponents) * threshold))
 
-    def _block(self, c: float, low: float, high: float, count: int) -> _Block:
+    def _block(self, c: float, low: float, high: float) -> _Block:
         contour = self._contour(c, low, high)
         # Each block owns its end nearer to 0; the block right of 0 owns 0.
         spans = min(max(1, int(np.ceil((high - low) / (_SPAN * self._spread)))), _MAX_SPANS)
-        thresholds = np.linspace(low, high, spans * count + 1)
+        thresholds = np.linspace(low, high, spans * self.accuracy.per_block + 1)
         thresholds = thresholds[:-1] if low >= 0.0 else thresholds[1:]
         if high == 0.0:
             thresholds = thresholds[:-1]
@@ -377,36 +415,7 @@ class SpectralComposition:
         return _Block(thresholds, np.log(upper), np.log1p(-upper * _BELOW_ONE), points)
 
 
-@dataclass(frozen=True, slots=True)
-class Transform(Route):
-    """Contour integrals of the composed transform.
-
-    Attributes:
-        per_block: thresholds of the polygons for each span of a contour.
-    """
-
-    per_block: int = _PER_BLOCK
-
-    @property
-    def name(self) -> str:
-        return "transform"
-
-    def serves(self, steps: Steps) -> bool:
-        return transform_of(steps) is not None
-
-    def answer(self, steps: Steps) -> Answer:
-        """Polygons around sampled Gaussian steps, one direction; far tails that no contour reaches are left out.
-
-        Raises:
-            NumericalError: the nodes cannot follow the oscillation, or a step is no sampled Gaussian.
-        """
-        if (spectral := transform_of(steps)) is None:
-            raise NumericalError("characteristic function: a step is no sampled Gaussian")
-        above, below = spectral.polygons(self.per_block)
-        return Answer((above,), (below,), "; ".join(spectral.refused))
-
-
-def transform_of(steps: Steps) -> SpectralComposition | None:
+def transform_of(steps: Steps, accuracy: Transform = TRANSFORM) -> SpectralComposition | None:
     """The composed transform of ``steps``; None where a step is not a sampled Gaussian."""
     plain, sampled = 0.0, []
     for step in steps:
@@ -416,7 +425,7 @@ def transform_of(steps: Steps) -> SpectralComposition | None:
             sampled.append(SampledStep(one.noise_multiplier, float(one.weights[0]), one.antipodal, step.count))
         else:
             return None
-    return SpectralComposition(tuple(sampled), plain)
+    return SpectralComposition(tuple(sampled), plain, accuracy)
 
 
 class _Block(NamedTuple):
@@ -449,9 +458,9 @@ def _disclosed(advantage: float) -> Sides:
     return Sides(perfect, polygon_through(LogErrors(np.log(rest), np.log1p(-rest), np.log(rest), np.log1p(-rest))))
 
 
-def _reach(step: SampledStep, variance: float) -> float:
+def _reach(step: SampledStep, variance: float, digits: float) -> float:
     """The largest frequency times loss that matters, before anything is known of the errors."""
-    angles = strips(step.noise_multiplier, _PLANNED)[-1:]
+    angles = strips(step.noise_multiplier, digits)[-1:]
     return float(argument_reach(step.noise_multiplier, step.rate, step.antipodal, variance, angles)[0])
 
 

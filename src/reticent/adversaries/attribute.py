@@ -20,7 +20,7 @@ from reticent.adversaries._envelope import (
     revealed_mask_log_delta,
     total_square_log_delta,
 )
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.curves import GaussianTradeOff, TradeOff
 from reticent.curves.enclosure import Enclosure
 from reticent.errors import ParameterError, UnsupportedError
@@ -29,6 +29,7 @@ from reticent.mechanisms.dpsgd import accountable, one_record
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis, Condition, Formula, Proof, Status, condition
 from reticent.registry import described
+from reticent.styles import Style
 
 LARGEST_CHANGE = 2.0
 """Two clipped gradients are never further apart than this, in units of the clip norm."""
@@ -96,7 +97,6 @@ class SensitivityRecord:
             raise ParameterError("mask_term", self.mask_term, f"at most the budget {self.budget!r}")
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Attribute(Adversary):
     """Knows a record but for one field, and wants that field.
@@ -120,6 +120,8 @@ class Attribute(Adversary):
 
     name: ClassVar[str] = "attribute"
     title: ClassVar[str] = "Attacker who wants one field"
+    short: ClassVar[str] = "wants one field"
+    style: ClassVar[Style] = Style("#9c7a1a", (14, 4), "#7a5600", "#e0b34d")
     methods: ClassVar[tuple[Method, ...]] = (Method.PROVEN, Method.CLT, Method.PUBLISHED)
     unmeasured: ClassVar[str | None] = "nobody measured how far the field can move the model"
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE

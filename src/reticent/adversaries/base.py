@@ -1,8 +1,8 @@
 """What an adversary is, what an assessment of one says, and the one list of adversaries that all others are made from.
 
 An adversary turns *what was released* into a trade-off curve together with the claim that the curve
-carries. Adding one takes a file in this folder, with ``@ADVERSARIES.add`` above the class, and its name in ``_FILES``;
-docs/extending.md shows how. An adversary of your own is listed by the same decorator.
+carries. Adding one takes a file in this folder and its line in ``__init__``. An adversary of your own takes a file and
+an entry point of your package; docs/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -26,18 +26,9 @@ from reticent.mechanisms.gradients import GradientsRecord
 from reticent.proofs import Basis, Claim, Condition, Formula, Proof, Status, claim_of
 from reticent.proofs.proof import Derived
 from reticent.registry import Parameter, Registry, parameters_of, typed
+from reticent.styles import SPARE, Style
 from reticent.text import Brief, digits, one_of
 
-_FILES = (
-    "worst_case",
-    "relaxed.adversary",
-    "mixed",
-    "membership",
-    "game.adversary",
-    "relaxed.norm_only",
-    "final_model",
-    "attribute",
-)
 _ROUNDING = 1e-9  # by which, relative, the two ends of an enclosure may be exchanged
 _LEAST = 1e-14  # and absolute
 
@@ -217,6 +208,8 @@ class Adversary(ABC):
     Attributes:
         name: as the command line and documents spell it.
         title: in people's words.
+        short: a few words for a chip below the name; the title where nothing is stated.
+        style: how its curve is drawn; one of ``reticent.styles.SPARE`` where nothing is stated.
         averaged: whether the numbers are averages over what the attacker does not know.
         relation: the neighbouring relation that is meant where none is stated.
         methods: how it can be evaluated; the first is meant where none is stated.
@@ -224,6 +217,7 @@ class Adversary(ABC):
         lacks: completes "does not know ..."; draws and noise are added. Empty where there is nothing else.
         infers: completes "can raise a 50% guess of ...".
         unmeasured: why it is left out where nobody measured what it needs; None where it needs nothing.
+        counts_parameters: it needs the number of released coordinates, where the release states it.
         by_name_only: not among "all": a published formula that is kept for reproduction.
     """
 
@@ -231,11 +225,14 @@ class Adversary(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    short: ClassVar[str] = ""
+    style: ClassVar[Style | None] = None
     averaged: ClassVar[bool] = False
     relation: ClassVar[Neighbouring] = Neighbouring.ADD_REMOVE
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT,)
     infers: ClassVar[str]
     unmeasured: ClassVar[str | None] = None
+    counts_parameters: ClassVar[bool] = False
     by_name_only: ClassVar[bool] = False
 
     def fitted(self, form: GradientsRecord) -> Self:
@@ -278,7 +275,7 @@ class Adversary(ABC):
         """
 
 
-ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", _FILES)
+ADVERSARIES: Registry[Adversary] = Registry("attacker", "reticent.adversaries", Adversary)
 """In the order in which certificates and tables show them."""
 
 ALL = "all"
@@ -359,3 +356,11 @@ def standard_adversaries() -> tuple[Adversary, ...]:
 def everybody() -> dict[str, type[Adversary]]:
     """What "all" means: every attacker but those that are kept for reproduction, by name."""
     return {name: kind for name, kind in ADVERSARIES.items() if not kind.by_name_only}
+
+
+def style_of(attacker: str) -> Style:
+    """How the curve of the attacker with this name is drawn; of one that is not known, as the first without a style."""
+    if (kind := ADVERSARIES.get(attacker)) is not None and kind.style is not None:
+        return kind.style
+    unstyled = [name for name, kind in ADVERSARIES.items() if kind.style is None]
+    return SPARE[unstyled.index(attacker) % len(SPARE) if attacker in unstyled else 0]

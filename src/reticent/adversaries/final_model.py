@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reticent import _check
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff
 from reticent.curves.enclosure import Enclosure
@@ -16,6 +16,7 @@ from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import batches_per_epoch
 from reticent.proofs import Proof, Status, best, condition
 from reticent.registry import described
+from reticent.styles import Style
 
 _ROUNDING = 1e-12  # relative: the closed forms are evaluated with expm1 and log1p, to a few units in the last place
 _WHERE = (
@@ -27,7 +28,6 @@ _NETWORKS = (
 )
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class FinalModel(Adversary):
     """Sees the weights after the last step, and nothing of the steps before.
@@ -65,6 +65,8 @@ class FinalModel(Adversary):
 
     name: ClassVar[str] = "final-model"
     title: ClassVar[str] = "Attacker who sees the final model only"
+    short: ClassVar[str] = "sees the last model"
+    style: ClassVar[Style] = Style("#2f7d6d", (7, 2, 2, 2), "#1b5c4f", "#6fd3bd")
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = "the weights between the start and the end"
     infers: ClassVar[str] = "whether this record was used"
@@ -133,6 +135,8 @@ def _is_covered(run: DPSGD) -> bool:
 
 def final_mu(run: DPSGD, neighbouring: Neighbouring, contraction: float) -> float:
     """mu of the last weights: RETICENT:hidden-steps, after Section 4 of BOK2024; docs/final-model.md proves it.
+
+    By BOK2024:Section 4.
 
     Args:
         run: whole batches or cyclic ones, with noise.

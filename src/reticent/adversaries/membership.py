@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from reticent.accountants import closed_forms
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.worst_case import worst_case_proof
 from reticent.curves import GaussianTradeOff, TradeOff, from_advantage
 from reticent.errors import UnsupportedError
@@ -14,6 +14,7 @@ from reticent.mechanisms import Ledger, Mechanism, Neighbouring
 from reticent.mechanisms.dpsgd import one_record, singly_sampled
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Basis, Formula
+from reticent.styles import Style
 
 _MEANING = "CHERUBIN2024:Section 2"
 _SHAPE = "Only the advantage is approximated; rates read off this curve at low FPR are not safe: use exact."
@@ -28,7 +29,6 @@ MU_FORMS: dict[Method, tuple[closed_forms.MuForm, str]] = {
 """Closed forms that state a mu, with the key of each."""
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Membership(Adversary):
     """Tells two candidate records (or presence from absence) apart, at the prior that suits it best.
@@ -46,6 +46,8 @@ class Membership(Adversary):
 
     name: ClassVar[str] = "membership"
     title: ClassVar[str] = "Attacker with two candidates"
+    short: ClassVar[str] = "two candidates"
+    style: ClassVar[Style] = Style("#1b8f68", (12, 3, 3, 3), "#00724f", "#5fd0a5")
     methods: ClassVar[tuple[Method, ...]] = tuple(Method)
     knows: ClassVar[str] = "all other records and both candidates for this one"
     lacks: ClassVar[str] = ""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import compose, worst_case
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.adversary import Relaxed, in_short
 from reticent.adversaries.relaxed.reacting_gradients import fitted_fields
 from reticent.curves import Mixture, TradeOff
@@ -16,9 +16,9 @@ from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.proofs import Proof
 from reticent.registry import described
+from reticent.styles import Style
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Mixed(Adversary):
     """Relaxed with probability ``relaxed_probability``, else the worst case; a public coin.
@@ -58,6 +58,8 @@ class Mixed(Adversary):
 
     name: ClassVar[str] = "mixed"
     title: ClassVar[str] = "Attacker who may know the direction"
+    short: ClassVar[str] = "direction may be known"
+    style: ClassVar[Style] = Style("#2b83ba", (3, 3), "#0067a8", "#6bb8f2")
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over that direction,"
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from reticent.accountants import mu_limits, worst_case
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.proofs import Proof
+from reticent.styles import Style
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class WorstCase(Adversary):
     """Chooses both data sets, sees every noisy sum, has no time limit.
@@ -30,6 +30,8 @@ class WorstCase(Adversary):
 
     name: ClassVar[str] = "worst-case"
     title: ClassVar[str] = "Any attacker (worst case)"
+    short: ClassVar[str] = "any attacker"
+    style: ClassVar[Style] = Style("#7f7f7f", (), "#111111", "#f2f2f2")
     knows: ClassVar[str] = "everything but this record"
     lacks: ClassVar[str] = ""
     infers: ClassVar[str] = "whether this record was used"

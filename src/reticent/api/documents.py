@@ -77,7 +77,7 @@ class Certified(Table):
         return [True if Claim(str(row[2])).proven else None] * len(row)
 
     def notes(self) -> list[str]:
-        """The warnings, and what stands behind the document."""
+        """The warnings, and whether a ledger of a run supports the document."""
         named = [f"! {warning.name}: {warning.text}" for warning in self.certificate.warnings]
         if self.certificate.ledger is None:
             named.append("The mechanism is declared: no ledger of a run stands behind it.")
@@ -240,7 +240,7 @@ def verify(
         certificate: the document, or the path of its JSON file or page.
         key: path of the issuer's public key, or several paths: all must have signed.
         signature: path of a detached envelope; None takes the embedded signatures.
-        weights: path of the file of weights that the certificate must speak about.
+        weights: path of the file of weights that the certificate must be about.
         threshold: how many of several keys are enough.
         opening: path of what opens the commitments to the data (``certificate.opening.json``).
         data: with ``opening``: path of the table that was trained on.

@@ -67,7 +67,7 @@ class Audited(Table):
         return [f"claim {name}: {verdict.finding}" for name, verdict in self.report.verdicts.items()]
 
     def plot(self, axes: Sequence[Axes] | None = None) -> Any:
-        """Draw the measured curve with its band beside the claims: error rates, and confident accusations.
+        """Draw the measured curve with its band, and the claims: error rates, and confident accusations.
 
         Args:
             axes: two matplotlib axes; None makes a figure.

@@ -124,7 +124,7 @@ class Calibrations(Table, Sequence[Calibration]):
         return [f"{name} left out: {reason}" for name, reason in self.skipped.items()]
 
     def to_json(self) -> str:
-        """Strict JSON text; null stands for an infinite number."""
+        """Strict JSON text; null is an infinite number."""
         rows = [
             {
                 "adversary": one.adversary.name,
@@ -168,8 +168,8 @@ def calibrate(
 
     Args:
         mechanism: the release; its value of the unknown does not matter.
-        target: a target of ``reticent.calibration`` or its text (``"epsilon=3@1e-5"``, which may stand in the place of
-            the adversary too), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
+        target: a target of ``reticent.calibration`` or its text (``"epsilon=3@1e-5"``, also accepted as
+            ``adversary``), or None with keywords: ``epsilon=3, delta=1e-5``, ``advantage=0.1``,
             ``bayes_security=0.9``, ``mu=1``, ``tpr=0.01, fpr=0.001``, ``success=0.6, prior=0.5``,
             ``reconstruction=0.2, baseline=0.1``.
         adversary: who attacks, or a name; None means the worst case.
@@ -265,7 +265,7 @@ def target_of(target: Target | str | None, limits: dict[str, float]) -> Target:
 
 
 def _told_apart(who: Any, target: Target | str | None) -> tuple[Any, Target | str | None]:
-    """Who attacks, and the target: a text such as ``advantage=0.1`` is a target wherever it stands."""
+    """Who attacks, and the target: a text such as ``advantage=0.1`` is a target in either place."""
     if target is None and (isinstance(who, Target) or (isinstance(who, str) and "=" in who)):
         return None, who
     return who, target

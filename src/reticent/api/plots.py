@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reticent.adversaries import Assessment, Claim
+from reticent.adversaries import Assessment, Claim, style_of
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.styles import style_of
 from reticent.text import one_of
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""``assess``: each attacker against one release, with the worst case beside it, as a table that plots."""
+"""``assess``: each attacker against one release, and the worst case, as a table that plots."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Assessments(Table, Sequence[Assessment]):
         return f"{super()._repr_html_()}<details><summary>Conditions</summary><ul>{lines}</ul></details>"
 
     def to_json(self) -> str:
-        """The document ``reticent.risk/1`` as strict JSON text; null stands for an infinite number."""
+        """The document ``reticent.risk/1`` as strict JSON text; null is an infinite number."""
         return self.document.model_dump_json(by_alias=True, indent=2)
 
     def plot(self, axes: Sequence[Axes] | Axes | None = None, panels: Sequence[str] | str | None = None) -> Any:
@@ -144,7 +144,7 @@ def assess(
     fpr: float | Sequence[float] = DEFAULT_FPR,
     delta: float | Sequence[float] = DEFAULT_DELTA,
 ) -> Assessments:
-    """What each attacker can learn from ``mechanism``; the worst case is always beside it.
+    """What each attacker can learn from ``mechanism``; the worst case is always among the answers.
 
     Args:
         mechanism: what was released, or anything with a method ``mechanism()``: a watched run, a ledger; or the path

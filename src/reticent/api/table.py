@@ -15,13 +15,13 @@ Cell = str | float | int | None
 class Table:
     """What a verb of the front door answers: titled rows under columns, with notes below.
 
-    A subclass says what stands in the rows. Cells keep their full precision in ``to_frame``; text and HTML show four
+    A subclass gives the rows. Cells keep their full precision in ``to_frame``; text and HTML show four
     significant digits, bounds on their safe side. Text has lines of at most 80 characters: columns that do not fit
     follow below.
     """
 
     _leading: ClassVar[int] = 1
-    """So many columns name a row, and stand in every block of columns."""
+    """So many columns name a row; every block of columns has them."""
 
     def title(self) -> str:
         """One line above the rows."""

@@ -48,7 +48,7 @@ def watch(
 
     ``sensitive`` is a ``reticent.training.SensitiveAttribute``: how far it can move clipped gradients is recorded,
     privately. ``records_per_user`` states how many records one person has at most: the numbers then cover all of them
-    together, and speak of a person. ``continues`` is the ledger of the loop that ended at these weights in another
+    together, and are about a person. ``continues`` is the ledger of the loop that ended at these weights in another
     process; ``start="declared"`` states that the start weights do not depend on these records.
     ``sign`` is a private key that signs the ledger when the loop ends.
 
@@ -142,7 +142,7 @@ class Linted(Table):
         return strict.dumps({"schema": "reticent.lint/1", "faults": faults}, indent=True)
 
     def lines(self) -> list[str]:
-        """The title; then for each fault its severity and name, the reason, and what mends it."""
+        """The title; then for each fault its severity and name, the reason, and the remedy."""
         found = [self.title()]
         for name, severity, reason, mend in self.rows():
             found += [f"{severity}: {name}", f"  {printable(reason)}", *([f"  -> {mend}"] if mend else [])]
@@ -217,7 +217,7 @@ def _warned(ledger: RunLedger) -> list[tuple[Cell, ...]]:
 
 
 def lint(ledger: Any) -> Linted:
-    """What is wrong with a watched loop or a run: each fault with its severity, the reason, and what mends it.
+    """What is wrong with a watched loop or a run: each fault with its severity, the reason, and the remedy.
 
     Args:
         ledger: of ``rt.watch`` or of a run of ``reticent train``, or the path of its file or of the run; or a mechanism

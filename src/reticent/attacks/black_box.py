@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 
-from reticent.attacks.registry import AttackSettings
-from reticent.attacks.shadow import ShadowModels, ShadowPlan, inclusion, train_shadow_models
+from reticent.attacks.base import Attack, AttackSettings
 from reticent.attacks.shadow_scores import lira_offline, lira_online, needed_sides, rmia
 from reticent.attacks.signals import log_probability, scaled_confidence
 from reticent.auditing.scores import Design, MetaValue, Scores
 from reticent.data import Dataset
 from reticent.errors import ArtifactError, UnsupportedError
 from reticent.tasks import Store
-from reticent.training.rundir import Run, load_run
+
+if TYPE_CHECKING:
+    from reticent.attacks.shadow import ShadowModels
+    from reticent.training.rundir import Run
 
 _BATCH = 4096
 _OFFLINE_SHARE = 0.3
@@ -50,6 +51,10 @@ class _Target:
 
 def _open(path: Path, settings: AttackSettings, spare: bool = False) -> _Target:
     """Answer every record and choose those to score; ``spare`` keeps half of the test records aside."""
+    import torch
+
+    from reticent.training.rundir import load_run
+
     run = load_run(path)
     dataset = run.dataset()
     if len(dataset.test) < 2:
@@ -69,11 +74,12 @@ def _some(rng: np.random.Generator, available: int, wanted: int) -> np.ndarray:
     return np.sort(rng.permutation(available)[:wanted])
 
 
-@torch.no_grad()
 def _answer(run: Run, features: np.ndarray) -> np.ndarray:
+    import torch
+
     model = run.model()
-    parts = [model(batch) for batch in torch.from_numpy(features.copy()).split(_BATCH)]
-    return torch.cat(parts).numpy()
+    with torch.no_grad():
+        return torch.cat([model(batch) for batch in torch.from_numpy(features.copy()).split(_BATCH)]).numpy()
 
 
 def _scores(target: _Target, values: np.ndarray, name: str, settings: AttackSettings) -> Scores:
@@ -83,7 +89,7 @@ def _scores(target: _Target, values: np.ndarray, name: str, settings: AttackSett
     return Scores(values[:first], values[first:last], meta, Design.POPULATION)
 
 
-class LossAttack:
+class LossAttack(Attack):
     """Members have a smaller loss (Yeom et al. 2018): the baseline that needs nothing but the label."""
 
     name: ClassVar[str] = "loss"
@@ -95,7 +101,7 @@ class LossAttack:
         return _scores(target, log_probability(target.confidence[_scored(target)]), self.name, settings)
 
 
-class ConfidenceAttack:
+class ConfidenceAttack(Attack):
     """Models are surer about members (Salem et al. 2019): needs no label."""
 
     name: ClassVar[str] = "confidence"
@@ -107,7 +113,7 @@ class ConfidenceAttack:
         return _scores(target, target.certainty[_scored(target)], self.name, settings)
 
 
-class LiraOnline:
+class LiraOnline(Attack):
     """See ``shadow_scores.lira_online``."""
 
     name: ClassVar[str] = "lira"
@@ -122,7 +128,7 @@ class LiraOnline:
         return _scores(target, values, self.name, settings)
 
 
-class LiraOffline:
+class LiraOffline(Attack):
     """See ``shadow_scores.lira_offline``."""
 
     name: ClassVar[str] = "lira-offline"
@@ -137,7 +143,7 @@ class LiraOffline:
         return _scores(target, values, self.name, settings)
 
 
-class Rmia:
+class Rmia(Attack):
     """See ``shadow_scores.rmia``; half of the test records stand for the population."""
 
     name: ClassVar[str] = "rmia"
@@ -176,6 +182,8 @@ def shadow_directory(run: Path, settings: AttackSettings) -> Path:
 
 def _shadow(target: _Target, settings: AttackSettings, seen: np.ndarray, who: str, *, online: bool) -> ShadowModels:
     """Train or load the shadow models, once it is sure that the records ``seen`` have models on the sides needed."""
+    from reticent.attacks.shadow import ShadowPlan, inclusion, train_shadow_models
+
     store = Store(shadow_directory(target.run.path, settings))
     if store.read_manifest() is not None and not settings.resume:
         raise ArtifactError(

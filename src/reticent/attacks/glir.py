@@ -7,11 +7,10 @@ of the attack.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,18 +20,16 @@ from reticent.adversaries.game import gmip
 from reticent.attacks import glir_statistics as statistics
 from reticent.attacks._covariance import Background, Estimator
 from reticent.attacks._gradients import GradientMap, Sketch
-from reticent.attacks.registry import AttackSettings
 from reticent.auditing.scores import Design, Scores
 from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.mechanisms import DPSGD, Sampler
-from reticent.tasks import Progress
 from reticent.training.config import Clipping
 from reticent.training.rundir import Run, load_run
 from reticent.training.trace import Trace
 
 _LARGEST_DIMENSION = 3000
 _SKETCH = 1000
-_MOST_STEPS = 50
+MOST_STEPS = 50
 
 
 class ReleasedStep(NamedTuple):
@@ -251,37 +248,12 @@ class GlirAudit(NamedTuple):
         )
 
 
-class GlirAttack:
-    """GLiR on a run that was recorded with ``reticent train --trace``; see ``glir_audit``."""
-
-    name: ClassVar[str] = "glir"
-    summary: ClassVar[str] = "likelihood ratios of the recorded gradients; needs a run trained with --trace"
-
-    def scores(self, run: Path, settings: AttackSettings) -> Scores:
-        """Score members and non-members of the run on its recorded steps."""
-        started, total = time.monotonic(), 0
-
-        def report(done: int) -> None:
-            if settings.progress is not None:
-                elapsed = time.monotonic() - started
-                settings.progress(Progress(done, total, elapsed, elapsed * (total - done) / done))
-
-        opened = load_run(run)
-        trace = opened.trace()
-        total = 0 if trace is None else min(len(trace), _MOST_STEPS)
-        audit = glir_audit(opened, records=settings.records, seed=settings.seed, progress=report)
-        if settings.announce is not None:
-            for warning in audit.extras["warnings"]:
-                settings.announce(warning)
-        return audit.scores()
-
-
 def glir_audit(
     run_path: Path | str | Run,
     *,
     records: int = 1000,
     background: int = 5000,
-    max_steps: int = _MOST_STEPS,
+    max_steps: int = MOST_STEPS,
     estimator: Estimator = Estimator.AUTOMATIC,
     seed: int = 0,
     progress: Callable[[int], None] | None = None,

@@ -12,7 +12,7 @@ what the attacker sees. Loops that use no torch optimizer return the releases in
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -124,7 +124,9 @@ def find_loop(name: str) -> TrainFunction:
     if not module or not function:
         raise ParameterError("function", name, "of the form module:function")
     try:
-        found = getattr(importlib.import_module(module), function, None)
+        found = pkgutil.resolve_name(name)
+    except AttributeError:
+        found = None
     except Exception as error:
         line = " ".join(f"{type(error).__name__}: {error}".split())
         raise ParameterError("function", name, f"importable ({line})") from None

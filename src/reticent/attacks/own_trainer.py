@@ -10,7 +10,7 @@ from torch import nn
 
 from reticent.attacks.white_box import check_claim
 from reticent.mechanisms import DPSGD
-from reticent.training.hooks import RunContext, Step, Update
+from reticent.training.hooks import RunContext, Step, StepHook, Update
 from reticent.training.loop import Settings, fit
 from reticent.training.randomness import SystemSource
 
@@ -59,22 +59,13 @@ class OwnTrainer:
         return torch.stack(recorder.gradients)
 
 
-class _Recorder:
+class _Recorder(StepHook):
     def __init__(self) -> None:
         self.gradients: list[torch.Tensor] = []
-
-    def start(self, context: RunContext) -> None:
-        """Nothing to prepare."""
-
-    def before_step(self, step: Step) -> None:
-        """Nothing to see yet."""
 
     def after_step(self, step: Step, update: Update) -> None:
         """Keep what the step released."""
         self.gradients.append(update.gradient)
-
-    def finish(self) -> None:
-        """Nothing to write."""
 
 
 def _still_sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

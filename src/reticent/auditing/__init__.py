@@ -1,4 +1,7 @@
-"""Audit statistics: arrays in, results out. See docs/auditing.md for what is proven and how."""
+"""Audit statistics: arrays in, results out. See docs/auditing.md for what is proven and how.
+
+A file here judges scores and knows no model, record or run; attacks that produce scores are in ``reticent.attacks``.
+"""
 
 from reticent.auditing.curve import EmpiricalTradeOff, empirical_trade_off
 from reticent.auditing.files import load_scores, save_scores
@@ -24,10 +27,13 @@ from reticent.auditing.planning import Plan, Unit, plan_audit
 from reticent.auditing.report import AuditReport, audit
 from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
+from reticent.auditing.statistics import STATISTICS, Asked, Statistic
 from reticent.auditing.thresholds import Bonferroni, Given, Ranks, Split, ThresholdRule
 from reticent.auditing.verdict import Finding, Verdict, audit_claim, audit_claim_one_run
 
 __all__ = [
+    "STATISTICS",
+    "Asked",
     "AuditReport",
     "Bonferroni",
     "ConfidenceInterval",
@@ -45,6 +51,7 @@ __all__ = [
     "Scores",
     "ShadowScores",
     "Split",
+    "Statistic",
     "ThresholdRule",
     "Unit",
     "Validity",

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 
 from reticent.auditing.curve import EmpiricalTradeOff, empirical_trade_off
 from reticent.auditing.intervals import ConfidenceInterval
-from reticent.auditing.lower_bounds import (
-    LowerBound,
-    audit_advantage,
-    audit_epsilon,
-    audit_epsilon_if_gaussian,
-    audit_mu,
-)
-from reticent.auditing.one_run import Guesses, audit_epsilon_one_run, audit_mu_one_run
+from reticent.auditing.lower_bounds import LowerBound
+from reticent.auditing.one_run import Guesses
 from reticent.auditing.roc import auc_interval, delong, tpr_interval
 from reticent.auditing.scores import Design, Scores
+from reticent.auditing.statistics import STATISTICS, Asked
 from reticent.auditing.thresholds import ThresholdRule
 from reticent.auditing.verdict import Verdict, audit_claim, audit_claim_one_run
 from reticent.curves import TradeOff
@@ -102,20 +97,13 @@ def audit(
         ParameterError: an argument is outside its domain.
     """
     one_run = scores.design is Design.ONE_RUN
-    makers: list[Callable[[], LowerBound]] = [
-        lambda: audit_epsilon(scores, delta, rule, confidence),
-        lambda: audit_mu(scores, rule, confidence),
-        lambda: audit_advantage(scores, rule, confidence),
-        lambda: audit_epsilon_if_gaussian(scores, delta, rule, confidence),
-    ]
     claims, done = claims or {}, 0
-    if one_run:
-        made = guesses or Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
-        makers += [
-            lambda: audit_epsilon_one_run(scores, delta, made, confidence),
-            lambda: audit_mu_one_run(scores, made, confidence),
-        ]
-    wanted = len(makers) + len(claims) + 1
+    made = guesses
+    if one_run and made is None:
+        made = Guesses.planned(len(scores), next(iter(claims.values()), None), confidence)
+    asked = Asked(delta, rule, made, confidence, claims)
+    statistics = [kind() for kind in STATISTICS.values() if kind.design in (None, scores.design)]
+    wanted = len(statistics) + len(claims) + 1
 
     def step() -> None:
         nonlocal done
@@ -124,8 +112,8 @@ def audit(
             progress(done, wanted)
 
     bounds, verdicts = [], {}
-    for make in makers:
-        bounds.append(make())
+    for statistic in statistics:
+        bounds.append(statistic.bound(scores, asked))
         step()
     for name, curve in claims.items():
         verdicts[name] = (

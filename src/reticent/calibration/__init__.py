@@ -1,4 +1,7 @@
-"""Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target."""
+"""Calibration: how much noise (or how little data, how few steps) keeps an attacker below a target.
+
+A file here searches for a number of ``reticent.risk`` under an attacker. No curve is made here.
+"""
 
 from reticent.calibration.scale import NoiseScale
 from reticent.calibration.solve import Calibration, UnreachableError, calibrate

@@ -29,7 +29,7 @@ _ROUGH_AT_ZERO = 5e-5
 _ROUNDING = 1e-10
 _WIDE = 1e-6  # of delta: what is known no better has to be composed
 _FURTHER, _TRIES = 1.5, 3  # how far past the estimated step an epsilon is looked for, and how often
-_LEAST_MU = 1e-300  # in place of 0
+_LEAST_MU = 1e-300  # instead of 0
 _APART = 5e-3  # distance of the thresholds around an optimum, in standard deviations of the loss
 
 

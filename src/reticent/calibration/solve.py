@@ -56,7 +56,7 @@ class Calibration(Brief):
         mechanism: the release at the answer.
         value: the answer: the least noise, or the largest rate, steps or batch size, up to ``slack``.
         achieved: the claimed risk at ``value``, which meets the target, and around the truth ``lower`` and
-            ``upper``; a closed form has no enclosure and stands there three times.
+            ``upper``; a closed form has no enclosure and is repeated.
         slack: relative distance of ``value`` from the edge, estimated from the slope there; 0 if the end of
             the range meets the target, at most one unit for whole numbers.
         evaluations: how often a curve or a profile was evaluated.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from reticent.calibration.targets import TARGETS, Target
 from reticent.errors import ParameterError
+from reticent.text import nearest
 
 MEANT = {"eps": "epsilon", "e": "epsilon", "adv": "advantage", "bayes": "bayes-security", "security": "bayes-security"}
 MEANT |= {"gdp": "mu", "power": "tpr", "accuracy": "success", "rero": "reconstruction"}
@@ -30,7 +29,7 @@ def target_of(text: str | None) -> Target:
         allowed = ", ".join(forms)
         raise ParameterError("target", text, f"one of {allowed}{_nearest(name, rest)}")
     if kind.place and len(numbers) == 1:
-        raise ParameterError("target", text, f"told where it is read: write {name}={rest}@{kind.place[1]}")
+        raise ParameterError("target", text, f"stated with its place: write {name}={rest}@{kind.place[1]}")
     try:
         values = [float(number) for number in numbers]
     except ValueError:
@@ -44,10 +43,8 @@ def target_of(text: str | None) -> Target:
 
 def _nearest(name: str, rest: str) -> str:
     """What was probably meant, spelt out, where the name is not known."""
-    if name in TARGETS or not name:
+    near = MEANT.get(name) or nearest(name, TARGETS)
+    if name in TARGETS or not name or near is None:
         return ""
-    near = [MEANT[name]] if name in MEANT else get_close_matches(name, list(TARGETS), 1, 0.5)
-    if not near:
-        return ""
-    value, place = rest or "V", TARGETS[near[0]].place
-    return f" (did you mean {near[0]}={value}{f'@{place[1]}' if place and '@' not in value else ''}?)"
+    value, place = rest or "V", TARGETS[near].place
+    return f" (did you mean {near}={value}{f'@{place[1]}' if place and '@' not in value else ''}?)"

@@ -1,4 +1,4 @@
-"""The report of an audit as one HTML file, with its pictures beside it; no script, no external request."""
+"""The report of an audit as one HTML file, with its pictures next to it; no script, no external request."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def audit_files(path: Path) -> AuditFiles:
     refuse_folder(path)
     files = AuditFiles(path, path.with_suffix(".svg"), path.with_suffix(".png"))
     if path in (files.svg, files.png):
-        raise ArtifactError(f"{path}: is a page, whose pictures lie beside it as .svg and .png: name it .html")
+        raise ArtifactError(f"{path}: is a page, whose pictures lie next to it as .svg and .png: name it .html")
     refuse_foreign(path, _MARK)
     if not path.exists():
         for picture in (files.svg, files.png):
@@ -71,7 +71,7 @@ def audit_files(path: Path) -> AuditFiles:
 def write_audit_page(
     path: Path, report: AuditReport, claims: Mapping[str, TradeOff], *, rule: object = None, private: bool = False
 ) -> AuditFiles:
-    """Write the page to ``path``, and the picture of the curves beside it as ``.svg`` and ``.png``.
+    """Write the page to ``path``, and the picture of the curves next to it as ``.svg`` and ``.png``.
 
     Args:
         path: of the page.

@@ -1,4 +1,4 @@
-"""What whoever receives a certificate checks: its numbers, its page, its date, its signature and its weights."""
+"""What the receiver of a certificate checks: its numbers, its page, its date, its signature and its weights."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def check(
         certificate: the document, or the path of its JSON file or page.
         key: public key of the issuer, or several; all must have signed.
         signature: a detached envelope; None takes the embedded signatures.
-        weights: the file of weights that the certificate must speak about.
+        weights: the file of weights that the certificate must be about.
         threshold: how many of several keys are enough.
         opening: the file that opens the commitments to private data; see ``opening``.
         data: with an opening: the file of the table that was trained on.
@@ -176,7 +176,7 @@ def signature_problems(
     Args:
         document: any; that embedded signatures are those of the keys that they name is ``verify``'s.
         key: public key, or keys, that must have signed; None asks for none.
-        detached: an envelope in place of the embedded signatures.
+        detached: an envelope instead of the embedded signatures.
         threshold: how many of the keys are enough; by default all.
 
     Raises:

@@ -34,7 +34,7 @@ from reticent.io.strict import canonical, portable
 from reticent.mechanisms import Mechanism, Neighbouring
 from reticent.mechanisms.codec import mechanism_record
 from reticent.proofs.references import PAPERS, THEOREMS
-from reticent.records.publication import published, published_watch
+from reticent.records.publication import published
 from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_rules import demanded_warnings
 from reticent.records.run_warnings import RunWarning
@@ -253,5 +253,5 @@ def _named(path: Path) -> Path:
 def in_public(ledger: PublicLedger | PublicWatchedRun, declared: Declaration) -> PublicLedger | PublicWatchedRun:
     """The ledger as anybody may see it, with what the issuer consents to publish."""
     if isinstance(ledger, PublicWatchedRun):
-        return published_watch(ledger)
+        return ledger.published()
     return published(ledger, declared.publishes)

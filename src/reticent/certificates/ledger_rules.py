@@ -1,4 +1,4 @@
-"""What a ledger says against itself, and against the declaration that it stands behind."""
+"""Contradictions within a ledger, and between a ledger and the declaration of its certificate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reticent.records.watched_run import PublicWatchedRun
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A declaration with the ledger that stands behind it."""
+    """A declaration with the ledger of its run."""
 
     declared: Declaration
     ledger: PublicLedger | PublicWatchedRun
@@ -79,7 +79,7 @@ def contradictions(
 
     Args:
         ledger: of a run or of a watched loop.
-        declared: what stands beside it in a certificate.
+        declared: of the certificate that holds it.
         edition: of that certificate.
     """
     yield from ledger.contradictions()

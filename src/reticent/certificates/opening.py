@@ -1,4 +1,4 @@
-"""Opening the commitments of a public certificate: the salt and the digests, for whoever is shown the data."""
+"""Opening the commitments of a public certificate: the salt and the digests, for a person who is shown the data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SAYS = {
 
 
 class Opening(Record):
-    """What opens commitments. Private: with it, whoever guesses the records can confirm the guess.
+    """What opens commitments. Private: with it, a guess of the records can be confirmed.
 
     Attributes:
         salt: under which the commitments were made.
@@ -102,7 +102,7 @@ def check_opening(certificate: Certificate, path: Path, data: Path | None = None
             compared.append(f"{path} opens the commitment to {_SAYS[name]}: SHA-256 {digests[name]}.")
     if data is not None:
         if opening.table_file is None or "table-file" not in found:
-            raise ArtifactError(f"{path} speaks about no file: compare the digest of the records in Python")
+            raise ArtifactError(f"{path} is about no file: compare the digest of the records in Python")
         if not data.is_file():
             raise ArtifactError(f"{data} is not a file")
         if sha256_file(data) == opening.table_file:

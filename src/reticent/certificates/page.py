@@ -66,7 +66,7 @@ class NumberTable:
 def render_html(certificate: Certificate) -> str:
     """The page of exactly this document; give ``public(certificate)`` for a page to hand on.
 
-    All text in the document is escaped and made inert, whoever wrote it.
+    All text in the document is escaped and safe to show.
     """
     records = persons(certificate.mechanism)
     usual = certificate.assessments[0].neighbouring
@@ -290,7 +290,7 @@ def _facts(certificate: Certificate) -> list[tuple[str, str]]:
 
 
 def _declarations(certificate: Certificate) -> list[tuple[str, str]]:
-    """What the issuer says in words of their own: it stands as said, never where our words stand."""
+    """What the issuer says in words of their own: shown as theirs, never as ours."""
     said = certificate.declared
     known = (("subject", said.subject), ("issuer", said.issuer), ("purpose", said.purpose))
     return [(name, text) for name, text in known if text is not None]

@@ -308,7 +308,7 @@ def _against(record: CertifiedAssessment, limit: Limit, policy: Policy, where: s
 
 
 def _strong_enough(record: CertifiedAssessment, limit: Limit) -> bool:
-    """A conditional bound may stand for a bound: its conditions are looked at for themselves."""
+    """A conditional bound counts as a bound: its conditions are checked by themselves."""
     return limit.claim in ("any", record.claim) or (Claim(limit.claim).proven and Claim(record.claim).proven)
 
 

@@ -1,6 +1,6 @@
 """The certificate: one closed, versioned record that bundles what was run and what follows from it.
 
-The published JSON Schema lies in ``docs/schema``. Strict JSON only: no NaN, no Infinity; null stands for
+The published JSON Schema lies in ``docs/schema``. Strict JSON only: no NaN, no Infinity; null is
 infinity. ``content_sha256`` covers the canonical JSON of everything but itself and the signature.
 """
 
@@ -52,7 +52,7 @@ class Declaration(Record):
         purpose: what the model is for.
         expires: from when on the certificate must not be relied on.
         weights_sha256: SHA-256 of the bytes of the file of weights (``weights.safetensors`` of a run).
-        run_signed_by: id of the key that signed the run when it ended, checked by whoever certified it.
+        run_signed_by: id of the key that signed the run when it ended, checked by the certifier.
         publishes: what the issuer consents to show of records that are not public: ``names`` of files and columns,
             ``accuracy`` on test records.
     """
@@ -101,7 +101,7 @@ class CertifiedAssessment(AssessmentRecord):
 
 
 class TheoremRecord(Record):
-    """What a theorem key stands for."""
+    """What a theorem key means."""
 
     says: str
     conditions: str

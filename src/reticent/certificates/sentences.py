@@ -30,7 +30,7 @@ Protected = int | Unit | None
 def persons(mechanism: Mapping[str, Any]) -> Protected:
     """How many records of a person the numbers cover together, from a mechanism as a document states it.
 
-    None where nothing is stated: then the numbers speak about one record, and no sentence about a person follows.
+    None where nothing is stated: then the numbers are about one record, and no sentence about a person follows.
     ``Unit.CLIENT`` where whole clients are drawn and clipped.
     """
     stated = mechanism.get("parts")

@@ -1,7 +1,7 @@
 """Signatures of certificates: Ed25519 (RFC 8032) in DSSE envelopes, over the canonical JSON (RFC 8785) of the document.
 
 What is signed is the whole document, declarations and content hash included, without its signatures. A signature
-shows that the holder of a key vouches for the document as it stands; whose key it is must be known from elsewhere.
+shows that the holder of a key vouches for exactly this document; whose key it is must be known from elsewhere.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def payload(certificate: Certificate) -> bytes:
 
 
 def signed(certificate: Certificate, *keys: Ed25519PrivateKey) -> Certificate:
-    """The certificate with a signature of each key, in place of earlier ones of the same keys."""
+    """The certificate with a signature of each key, instead of earlier ones of the same keys."""
     message = envelope.pae(envelope.CERTIFICATE, payload(certificate))
     made = {}
     for key in keys:

@@ -62,7 +62,7 @@ def write_certificate(
     keys = [] if key is None else [key] if isinstance(key, Ed25519PrivateKey) else list(key)
     if files.complete.exists() and not overwrite:
         _refuse_to_lose(Certificate.load(files.complete), certificate, files.complete, signing=bool(keys))
-    elif not files.complete.exists():  # what lies beside no certificate is somebody's own
+    elif not files.complete.exists():  # without a certificate, such files are somebody's own
         for field in fields(files):
             refuse_existing(getattr(files, field.name))
     shown, opens = public(certificate), opening_of(certificate)

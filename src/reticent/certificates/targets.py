@@ -17,7 +17,6 @@ from reticent.records.watched_run import PublicWatchedRun
 
 _SLACK = 0.01
 """Relative difference of two searches for the same noise."""
-_PLACES = {"success": "prior", "tpr": "fpr", "epsilon": "delta", "reconstruction": "baseline"}
 
 
 def misses_its_target(ledger: PublicLedger) -> Found:
@@ -69,9 +68,7 @@ def _least_noise(target: dict[str, Any], run: DPSGD) -> float:
     from reticent.calibration.solve import calibrate
     from reticent.calibration.targets import TARGETS
 
-    (name,) = (known for known in (n.replace("-", "_") for n in TARGETS) if target.get(known) is not None)
-    place = _PLACES.get(name)
-    values = [float(target[key]) for key in (name, *(() if place is None else (place,)))]
-    who = ADVERSARIES[str(target["adversary"])]()
-    wanted = TARGETS[name.replace("_", "-")](*values)
+    (name,) = (known for known in TARGETS if target.get(known.replace("-", "_")) is not None)
+    kind, who = TARGETS[name], ADVERSARIES[str(target["adversary"])]()
+    wanted = kind(*(float(target[key]) for key in (name.replace("-", "_"), *(kind.place or ())[:1])))
     return calibrate(run, NoiseMultiplier(), wanted, who, Neighbouring(target["neighbouring"])).value

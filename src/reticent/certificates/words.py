@@ -97,7 +97,7 @@ def claim(record: AssessmentRecord) -> str:
 
 
 def not_covered(certificate: Certificate) -> list[str]:
-    """What the numbers do not speak about."""
+    """What the numbers do not cover."""
     records = persons(certificate.mechanism)
     if isinstance(records, Unit):
         return [*_NOT_COVERED[:1], about(_NOT_COVERED[1], records), "people with several clients", *_NOT_COVERED[2:]]
@@ -116,7 +116,7 @@ def people(certificate: Certificate) -> str:
 
 
 def of_clients(certificate: Certificate, text: str) -> str:
-    """A sentence about records, whoever they belong to; only clients take their place."""
+    """A sentence about records; about clients where clients are protected."""
     found = persons(certificate.mechanism)
     return about(text, found) if isinstance(found, Unit) else text
 

@@ -1,4 +1,7 @@
-"""The command line: one file per verb, read when the verb is called."""
+"""The command line: one file per verb, read when the verb is called.
+
+A file here reads what was typed and prints what ``reticent.api`` and the rooms below answer. It derives nothing.
+"""
 
 from reticent.cli._app import app, main
 

@@ -180,7 +180,7 @@ app = Listing(
     _verb,
     params=[
         option("version", bool, "Print the version and stop."),
-        option("data", Path, "Folder of the data sets, in place of $RETICENT_DATA."),
+        option("data", Path, "Folder of the data sets, instead of $RETICENT_DATA."),
     ],
     callback=_root,
     invoke_without_command=True,

@@ -143,7 +143,7 @@ def check_unused(given: Mapping[str, Any], options: Sequence[click.Option]) -> N
 
 
 def kind_of(source: Path, stated: str) -> str:
-    """What lies at ``source``: run, scores, lira or privacy-meter; told by its files unless stated.
+    """What lies at ``source``: run, scores, lira or privacy-meter; recognised by its files unless stated.
 
     Raises:
         ParameterError: ``stated`` is no format.
@@ -242,7 +242,7 @@ def claims_of(
     claims: dict[str, TradeOff] = {}
     against = given["against"]
     if mechanism is None and against:
-        raise ParameterError("noise_multiplier", None, "given, so that --against has a release to speak about")
+        raise ParameterError("noise_multiplier", None, "given, so that --against has a release")
     for name, value in given.items():
         if mechanism is None and value not in (None, ()):
             raise ParameterError(name, str(value), "left out unless --noise-multiplier is given")

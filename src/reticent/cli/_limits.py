@@ -1,4 +1,4 @@
-"""What a command may use while it looks at a file of a stranger: so many seconds, and so much memory."""
+"""What a command may use while it reads a file from outside: so many seconds, and so much memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def own_process() -> None:
 
 @contextmanager
 def limited(what: Path, seconds: float = SECONDS, option: str = " (--timeout)") -> Iterator[None]:
-    """Whoever takes longer in the block ends the process with one line and exit code 2; more memory is refused.
+    """A block that takes longer ends the process with one line and exit code 2; more memory is refused.
 
     Args:
         what: is looked at, for the line.

@@ -142,8 +142,12 @@ def method_of(text: str | None) -> Any:
     return None if text is None else _check.member(Method, method=text)
 
 
-_COUNTS_PARAMETERS = "membership-game"
-"""The attacker who takes the number of trained parameters from ``--dimension`` where nothing else states it."""
+def _counting() -> set[str]:
+    """Who takes the number of trained parameters from ``--dimension`` where nothing else states it."""
+    from reticent.adversaries import ADVERSARIES
+    from reticent.adversaries.base import ALL
+
+    return {ALL, *(name for name, kind in ADVERSARIES.items() if kind.counts_parameters)}
 
 
 def told_apart(
@@ -163,7 +167,7 @@ def told_apart(
         _check.count(dimension=stated)
         takers = {who for who, parameter in adversary_parameters() if parameter.name == "dimension"}
         taken = bool(takers & set(names)) or ALL in names
-        if release.get("num_parameters") is None and (not taken or {_COUNTS_PARAMETERS, ALL} & set(names)):
+        if release.get("num_parameters") is None and (not taken or _counting() & set(names)):
             release["num_parameters"] = stated
         if not taken:
             attackers["dimension"] = None
@@ -172,10 +176,10 @@ def told_apart(
 
 def say_if_unused(dimension: int | None, names: Sequence[str]) -> None:
     """A note on standard error where a dimension was typed and nobody who was asked for looks at it."""
-    from reticent.adversaries.base import ALL, adversary_parameters
+    from reticent.adversaries.base import adversary_parameters
 
     takers = [who for who, parameter in adversary_parameters() if parameter.name == "dimension"]
-    if dimension is not None and not {*takers, _COUNTS_PARAMETERS, ALL} & set(names):
+    if dimension is not None and not {*takers, *_counting()} & set(names):
         who = ", ".join(names)
         note = f"note: --dimension {dimension} changes no number here, as {who} does not depend on it"
         click.echo(f"{note}; add --adversary {takers[0]} for an attacker who does", err=True)

@@ -26,7 +26,7 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, planned: bar.update(task, completed=done, total=planned)
 
 
-def told(bar: Callable[[int, int], None] | None) -> Callable[[tasks.Progress], None]:
+def reporting(bar: Callable[[int, int], None] | None) -> Callable[[tasks.Progress], None]:
     """Progress of tasks for a bar; why nothing moves is said once, in one line on standard error."""
     said: list[str | None] = [None]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reticent.cli._audit_output import strict_json
-from reticent.cli._progress import progress_bar, told
+from reticent.cli._progress import progress_bar, reporting
 from reticent.cli._tables import print_table, say, shown
 from reticent.errors import ArtifactError, ParameterError
 from reticent.io import yaml
@@ -55,7 +55,7 @@ def run_sweep(cells: Sequence[Cell], out: Path, engine: Engine, timeout: float |
 
     try:
         with progress_bar(f"sweep {out.name}") as bar:
-            return sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=told(bar))
+            return sweep(cells, out, engine=engine, resume=resume, timeout=timeout, progress=reporting(bar))
     except ParameterError as error:
         raise ArtifactError(f"{out}: {error}") from None
 

@@ -27,7 +27,7 @@ def say(line: str, indent: int = 0) -> None:
 
 
 def print_table(title: str, names: Sequence[Column], numbers: Sequence[Column]) -> None:
-    """Rows with names on the left; what does not fit beside them goes into a further block below. Nothing is cut."""
+    """Rows with names on the left; columns that do not fit follow in a further block. Nothing is cut."""
     click.echo("\n".join([title, *table(names, numbers, _width())]))
 
 
@@ -123,12 +123,12 @@ def _estimates(records: Sequence[AssessmentRecord]) -> list[str]:
     """mu where error rates are not tiny, for each relation in which it differs from mu."""
     lines = []
     for relation in dict.fromkeys(record.neighbouring for record in records):
-        told: dict[str, list[str]] = {}
+        found: dict[str, list[str]] = {}
         for record in records:
             for rate, number in record.mu_at_rates_above.items():
                 if record.neighbouring == relation and shown(number) != shown(record.mu):
-                    told.setdefault(rate, []).append(f"{record.adversary} {shown(number)}")
-        for rate, values in told.items():
+                    found.setdefault(rate, []).append(f"{record.adversary} {shown(number)}")
+        for rate, values in found.items():
             lines.append(f"mu at error rates above {float(rate):g} only, an estimate ({relation}): {', '.join(values)}")
     return lines
 

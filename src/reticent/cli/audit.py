@@ -27,7 +27,7 @@ from reticent.cli._audit_input import (
 )
 from reticent.cli._audit_output import print_audit, print_plan, strict_json, write_page
 from reticent.cli._options import adversary_option, adversary_options, curve_options
-from reticent.cli._progress import progress_bar, told
+from reticent.cli._progress import progress_bar, reporting
 from reticent.curves import GaussianTradeOff
 from reticent.errors import ParameterError
 
@@ -54,11 +54,13 @@ _OF_ATTACK = (
 
 
 def audit() -> click.Command:
-    """The command, with options for the attackers that are known now."""
+    """The command, with options for the attacks and attackers that are known now."""
+    from reticent.attacks import ATTACKS
+
     return command(
         "audit",
         argument("source", Path, "RUN|SCORES", "A run, a score file, a LiRA folder or a Privacy Meter log folder."),
-        option("attack", str, "For a run: loss, confidence, lira, rmia, canary, ...", "loss"),
+        option("attack", str, f"For a run: {', '.join(ATTACKS)}.", "loss"),
         option("against_mu", float, "Gaussian curve to test; repeatable.", many=True),
         CONFIDENCE,
         option("delta", float, "delta for the bounds on epsilon.", 1e-5),
@@ -164,10 +166,10 @@ def plan_audit(claimed_mu: float, true_mu: float, unit: str, power: float, confi
 
 
 def _attack(source: Path, name: str, seed: int, work: dict[str, Any], *, quiet: bool) -> Scores:
-    from reticent.attacks.registry import AttackSettings, find_attack
+    from reticent.attacks.base import AttackSettings, find_attack
 
     found, engine = find_attack(name), engine_of(work.pop("engine"), work.pop("address"), work.pop("workers"))
     with progress_bar(f"attack {name}") as bar:
         announce = None if quiet else lambda line: click.echo(line, err=True)
-        settings = AttackSettings(**work, seed=seed, engine=engine, announce=announce, progress=told(bar))
+        settings = AttackSettings(**work, seed=seed, engine=engine, announce=announce, progress=reporting(bar))
         return found.scores(source, settings)

@@ -19,7 +19,7 @@ from reticent.io import yaml
 from reticent.mechanisms import DPSGD
 
 if TYPE_CHECKING:
-    from reticent.attacks import MechanicsReport
+    from reticent.attacks.mechanics import MechanicsReport
 
 SCHEMA = "reticent.loop-audit/1"
 _LARGEST_CLAIM = 4096

@@ -137,7 +137,7 @@ def _answer(kind: type[Mechanism], json: bool, given: dict[str, Any]) -> None:
 
 
 def document_of(answer: Calibration, unknown: str) -> CalibrationDocument:
-    """The answer with the worst case beside it."""
+    """The answer, and the worst case at it."""
     worst = WorstCase().assess(answer.mechanism, answer.neighbouring, Method.EXACT)
     record = assessment_record(worst, Questions())
     achieved = answer.target.of(worst).value

@@ -60,7 +60,7 @@ _PARAMETERS = (
         "RUN|CONFIG|FILE.json|dpsgd",
         "A finished run, a configuration to train, a ledger or event in JSON, or the word dpsgd for parameters alone.",
     ),
-    option("out", Path, "Folder for the certificate; default: beside the run."),
+    option("out", Path, "Folder for the certificate; default: next to the run."),
     *_DECLARED,
     option("sign", Path, "Private key of reticent keygen: sign with it; may be repeated.", many=True),
     option("run_key", Path, "Public key that signed the run; default: that of --sign."),

@@ -1,4 +1,4 @@
-"""``reticent dashboard``: the risk of a release in a browser, served to this machine unless told otherwise."""
+"""``reticent dashboard``: the risk of a release in a browser, served to this machine by default."""
 
 from __future__ import annotations
 

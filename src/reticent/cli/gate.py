@@ -42,7 +42,7 @@ def gate(
     timeout: float,
     json: bool,
 ) -> None:
-    """Verify a certificate and hold it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
+    """Verify a certificate and check it against a policy; exit code 1 on a breach, 2 when it cannot be checked."""
     from reticent.certificates import gate_report
     from reticent.certificates.check import Checked, read_document, refuse_without_key, signature_problems
     from reticent.certificates.check import weights_problems as other_weights

@@ -20,7 +20,7 @@ from reticent.records.watch_faults import Severity
     JSON,
 )
 def lint(ledger: Path, json: bool) -> None:
-    """Name every fault of a loop or a run with its severity, the reason and what mends it; exit code 1 on an error."""
+    """Name every fault of a loop or a run with its severity, the reason and the remedy; exit code 1 on an error."""
     check_run_folder(ledger)
     found = faults_of(ledger)
     if json:

@@ -1,4 +1,4 @@
-"""Trade-off curves and their algebra: the mathematics, one file per curve."""
+"""Trade-off curves, their algebra, polygons and enclosures: one file per curve. No releases, no attackers here."""
 
 from reticent.curves import ncx2, published
 from reticent.curves.algebra import Mixture, Subsampled, subsampled

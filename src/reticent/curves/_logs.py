@@ -11,9 +11,9 @@ EPS = 2.0**-52
 OVERFLOW = 700.0
 """Exponent beyond which e^y is not taken: it overflows at 709.8."""
 TINY = 1e-300
-"""In place of a probability of 0 whose logarithm is taken."""
+"""Instead of a probability of 0 whose logarithm is taken."""
 HUGE = 1e300
-"""In place of an infinite threshold that is computed with."""
+"""Instead of an infinite threshold that is computed with."""
 SMALL = -0.7
 """log of a rate from which on its complement is the smaller one: differences are taken of the smaller."""
 _LARGE = 40.0  # exponent from which on e^x - 1 is e^x, to all digits

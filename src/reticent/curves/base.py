@@ -212,7 +212,7 @@ def follow_segment(log_alpha: np.ndarray, low: LogErrors, high: LogErrors) -> tu
     to_high = np.where(flat, -np.inf, np.minimum(before_low - run, 0.0))
     log_beta = np.minimum(np.logaddexp(to_low + low.fnr, to_high + high.fnr), 0.0)
     log_power = np.minimum(np.logaddexp(to_low + low.tpr, to_high + high.tpr), 0.0)
-    # Both shares add up to 1 but for rounding. So the smaller rate decides: of the other, 1 - 6e-16 would stand for 1.
+    # Both shares add up to 1 but for rounding. So the smaller rate decides: of the other, 1 - 6e-16 would mean 1.
     return (
         np.where(log_power < LOG_HALF, log1mexp(log_power), log_beta),
         np.where(log_beta < LOG_HALF, log1mexp(log_beta), log_power),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from reticent.adversaries import Adversary, WorstCase
+from reticent.adversaries import Adversary, WorstCase, style_of
 from reticent.calibration import (
     Advantage,
     BayesSecurity,
@@ -22,7 +22,7 @@ from reticent.calibration import (
 )
 from reticent.dashboard.catalogue import TARGETS
 from reticent.dashboard.figures import Figure, empty, reach, traces
-from reticent.dashboard.looks import GROUNDS, look_of
+from reticent.dashboard.looks import GROUNDS
 from reticent.dashboard.readings import assessed
 from reticent.errors import NumericalError, ParameterError, UnsupportedError
 from reticent.mechanisms import Mechanism, Neighbouring
@@ -81,7 +81,7 @@ def calibration_figure(searched: Searched, target: Target, theme: str) -> Figure
     for c, worst in zip(searched.found, there, strict=True):
         label = f"worst case where {c.adversary.name} is content"
         width = 4.0 if isinstance(c.adversary, WorstCase) else 2.0
-        figure["data"] += traces(worst, view, look_of(c.adversary.name), label, theme, width)
+        figure["data"] += traces(worst, view, style_of(c.adversary.name), label, theme, width)
     figure["layout"].update(_line(target, theme))
     if view == "profile":
         figure["layout"]["xaxis"]["range"] = [0, max(reach(there), 2.0 * target.value)]

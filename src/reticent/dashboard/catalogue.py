@@ -1,15 +1,17 @@
 """What the page can set: mechanisms with their parameters, attackers with theirs, targets, and what may be searched.
 
-The one place to add to when the library learns a new mechanism or attacker.
+Mechanisms and attackers are those of the registries. Parameters that people often set have a label, a first value and a
+slider here; others get theirs from the field of the dataclass.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from reticent import registry
 from reticent.adversaries import Adversary, everybody
 from reticent.calibration import BatchSize, NoiseMultiplier, SampleRate, Steps, Unknown
-from reticent.mechanisms import DPSGD
+from reticent.mechanisms import DPSGD, MECHANISMS, Mechanism
 from reticent.registry import parameters_of
 
 
@@ -48,6 +50,8 @@ PARAMETERS: dict[str, Parameter] = {
         Parameter("batch_size", "Batch size", "600", 1, 100_000, whole=True),
         Parameter("epochs", "Epochs", "10", 0.1, 1000, hint="passes over the data"),
         Parameter("releases", "Releases", "1", 1, 10_000, whole=True),
+        Parameter("flip_probability", "Flip probability", "0.25", 0.001, 0.5),
+        Parameter("records_per_user", "Records per person", "", 1, 100, whole=True, hint="protected together"),
         Parameter("dimension", "Dimension", "", 1, 10_000_000, whole=True, hint="unknown directions"),
         Parameter("relaxed_probability", "Direction unknown", "0.5", 0.0, 1.0, log=False, hint="how often"),
         Parameter("susceptibility", "Susceptibility K", "", 0.1, 1e6, hint="empty: average record"),
@@ -55,22 +59,52 @@ PARAMETERS: dict[str, Parameter] = {
     )
 }
 
-_PEOPLE = ("records_per_user",) if "records_per_user" in {f.name for f in fields(DPSGD)} else ()
-if _PEOPLE:
-    PARAMETERS["records_per_user"] = Parameter(
-        "records_per_user", "Records per person", "", 1, 100, whole=True, hint="protected together"
-    )
 
-MECHANISMS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "dpsgd": (
-        "DP-SGD",
-        ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension", *_PEOPLE),
-    ),
-    "gaussian": ("Gaussian", ("noise_multiplier", "releases", "dimension")),
-    "laplace": ("Laplace", ("noise_multiplier", "releases")),
-    "ledger": ("File", ()),
-}
-"""Label and parameters, by name."""
+def _field(known: registry.Parameter) -> str:
+    """The name of a numeric field of the page, which is made where no label is written above."""
+    whole, ends = known.kind is int, known.search
+    low, high = (ends.low, ends.high) if ends else (1, 1000) if whole else (0.01, 10.0)
+    start = "" if known.default is None and not known.required else str(known.default or (1 if whole else 0.1))
+    made = Parameter(known.name, known.name.replace("_", " ").capitalize(), start, low, high, whole=whole)
+    return PARAMETERS.setdefault(known.name, made).name
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What can be released.
+
+    Attributes:
+        label: on the page.
+        kind: the mechanism; None is a file.
+        parameters: names of its fields on the page.
+    """
+
+    label: str
+    kind: type[Mechanism] | None = None
+    parameters: tuple[str, ...] = ()
+
+
+_OF_DPSGD = ("noise_multiplier", "sample_rate", "steps", "dataset_size", "batch_size", "epochs", "dimension")
+
+
+def _is_shown(known: registry.Parameter) -> bool:
+    """Whether the page asks for it: not where the common field begins with something else than what is left out."""
+    common = PARAMETERS.get(known.name)
+    return known.required or common is None or common.start in ("", str(known.default))
+
+
+def _released() -> dict[str, Released]:
+    """DP-SGD first, then each mechanism whose parameters are numbers, and a file for all others."""
+    found = {DPSGD.name: Released("DP-SGD", DPSGD, (*_OF_DPSGD, "records_per_user"))}
+    for name, kind in MECHANISMS.items():
+        if kind is not DPSGD and all(p.kind in (int, float) for p in parameters_of(kind)):
+            label = name.replace("-", " ").capitalize()
+            found[name] = Released(label, kind, tuple(_field(p) for p in parameters_of(kind) if _is_shown(p)))
+    return found | {"ledger": Released("File")}
+
+
+RELEASED: dict[str, Released] = _released()
+"""By ``Mechanism.name``, in the order of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,26 +128,12 @@ class Attacker:
         return self.kind() if self.parameter is None or value is None else self.kind(**{self.parameter: value})
 
 
-_SHORT = {
-    "worst-case": "any attacker",
-    "relaxed": "direction unknown",
-    "mixed": "direction may be known",
-    "membership": "two candidates",
-    "membership-game": "knows the population",
-    "attribute": "wants one field",
-}
-"""On chips, below the name; an attacker that is not listed here shows its title."""
+def _attacker(kind: type[Adversary]) -> Attacker:
+    numbers = [p for p in parameters_of(kind) if p.kind in (int, float)]
+    return Attacker(kind.title, kind.short or kind.title, kind, _field(numbers[0]) if numbers else None)
 
 
-def _attacker(name: str, kind: type[Adversary]) -> Attacker:
-    typed = [p for p in parameters_of(kind) if p.typeable]
-    for p in typed[:1]:
-        whole = p.kind is int
-        PARAMETERS.setdefault(p.name, Parameter(p.name, p.name.replace("_", " "), "", 1.0, 100.0, whole=whole))
-    return Attacker(kind.title, _SHORT.get(name, kind.title), kind, typed[0].name if typed else None)
-
-
-ATTACKERS: dict[str, Attacker] = {name: _attacker(name, kind) for name, kind in everybody().items()}
+ATTACKERS: dict[str, Attacker] = {name: _attacker(kind) for name, kind in everybody().items()}
 """By ``Adversary.name``, in the order of the page. The worst case is always among those asked."""
 
 TARGETS: dict[str, tuple[str, str | None, str, str]] = {

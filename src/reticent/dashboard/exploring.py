@@ -1,7 +1,7 @@
-"""The panel that explores: the worst case at once, everybody at screen accuracy next, then the proof.
+"""The panel that explores: what can be drawn at once, at the accuracy of a screen, and then the proof.
 
-The page's script asks for each stage in turn and draws the answer itself: between a slider and its figure stand one
-request and one drawing.
+The page's script asks for both in turn and draws the answer itself: from a slider to its figure there are one request
+and one drawing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from enum import StrEnum
 from typing import Any
 
-from reticent.adversaries import Adversary, Assessment, Membership, WorstCase
+from reticent.adversaries import Adversary, Assessment, WorstCase
 from reticent.dashboard import words
 from reticent.dashboard.asked import TOO_EXTREME, Asked
 from reticent.dashboard.figures import empty, risk_figure
@@ -30,7 +30,6 @@ class Stage(StrEnum):
     """How much is wanted, in the order in which it is asked."""
 
     FIRST = "first"
-    ALL = "all"
     PROOF = "proof"
 
 
@@ -55,38 +54,21 @@ def explore(turns: Turns, sent: Any) -> str:
 
 
 def _first(turns: Turns, asked: Asked) -> dict[str, Any]:
-    """The worst case, at screen accuracy where its proof takes long, and everybody whose answer costs nothing."""
+    """Everybody whose curve is known or can be drawn in milliseconds; the worst case, whatever it takes."""
     turns.note(asked.page, asked.turn)
     everybody = adversaries_of(asked.settings)
-    if sketch := _sketch(asked.settings, everybody[0]):
-        found = [sketch, *(s for a in everybody[1:] if isinstance(a, Membership) and (s := _sketch(asked.settings, a)))]
-        answered = {a.adversary.name for a in found}
-        others = tuple(a.name for a in everybody if a.name not in answered)
-        return _shown(asked, Answer(tuple(found), {}), others, Stage.ALL if others else Stage.PROOF)
-    release, relation = mechanism_of(asked.settings), relation_of(asked.settings)
-    quick = tuple(a for a in everybody if a.name in _QUICK or is_known(a, release, relation))
-    with turns.turn(asked.page, asked.turn) as turn:
-        known = answer(quick, release, relation, turn.check)
-    others = tuple(a.name for a in everybody if a not in quick)
-    after = Stage.ALL if others else Stage.PROOF if asked.settings["view"] == "table" else None
-    return _shown(asked, known, others, after)
-
-
-def _all(turns: Turns, asked: Asked) -> dict[str, Any]:
-    """Everybody whose curve can be drawn at screen accuracy, or is known."""
-    release, relation, found = mechanism_of(asked.settings), relation_of(asked.settings), []
-    with turns.turn(asked.page, asked.turn) as turn:
-        for who in (everybody := adversaries_of(asked.settings)):
-            turn.check()
-            if is_known(who, release, relation):
-                found.append(assessed(who, release, relation or who.relation))
-            elif sketch := _sketch(asked.settings, who):
-                found.append(sketch)
-    if not found or not isinstance(found[0].adversary, WorstCase):
-        return {"next": Stage.PROOF}
-    answered = {a.adversary.name for a in found}
-    others = tuple(a.name for a in everybody if a.name not in answered)
-    return _shown(asked, Answer(tuple(found), {}), others, Stage.PROOF)
+    found = [drawn for who in everybody if (drawn := _at_once(asked.settings, who))]
+    if not (found and isinstance(found[0].adversary, WorstCase)):
+        quick = tuple(who for who in everybody if who.name in _QUICK)
+        with turns.turn(asked.page, asked.turn) as turn:
+            known = answer(quick, mechanism_of(asked.settings), relation_of(asked.settings), turn.check)
+        have = {drawn.adversary.name for drawn in known.assessments}
+        found = [*known.assessments, *(drawn for drawn in found if drawn.adversary.name not in have)]
+    answered = {drawn.adversary.name for drawn in found}
+    waiting = tuple(who.name for who in everybody if who.name not in answered)
+    whole = not waiting and all(drawn.claim.proven or drawn.truth for drawn in found)
+    after = None if whole and asked.settings["view"] != "table" else Stage.PROOF
+    return _shown(asked, Answer(tuple(found), {}), waiting, after)
 
 
 def _proof(turns: Turns, asked: Asked) -> dict[str, Any]:
@@ -99,15 +81,15 @@ def _proof(turns: Turns, asked: Asked) -> dict[str, Any]:
         return shown
 
 
-_STAGES = {Stage.FIRST: _first, Stage.ALL: _all, Stage.PROOF: _proof}
+_STAGES = {Stage.FIRST: _first, Stage.PROOF: _proof}
 
 
-def _sketch(settings: State, who: Adversary) -> Assessment | None:
-    """An attacker as an estimate, where that is enough for now and the proven curve is not known yet."""
+def _at_once(settings: State, who: Adversary) -> Assessment | None:
+    """The proven curve where it is known already; else an estimate where that is enough for now; else None."""
     release, relation = mechanism_of(settings), relation_of(settings)
-    if settings["view"] not in _ON_SCREEN or is_known(who, release, relation):
-        return None
-    return screen_assessment(who, release, relation or who.relation)
+    if is_known(who, release, relation):
+        return assessed(who, release, relation or who.relation)
+    return screen_assessment(who, release, relation or who.relation) if settings["view"] in _ON_SCREEN else None
 
 
 def _shown(asked: Asked, found: Answer, waiting: tuple[str, ...], after: Stage | None) -> dict[str, Any]:

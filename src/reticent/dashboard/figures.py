@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from reticent.adversaries import Assessment
-from reticent.dashboard.looks import GROUNDS, Look, look_of
+from reticent.adversaries import Assessment, style_of
+from reticent.dashboard.looks import GROUNDS
 from reticent.dashboard.readings import Points, points
 from reticent.proofs import Claim
+from reticent.styles import Style
 
 Figure = dict[str, Any]
 
@@ -66,7 +67,7 @@ def risk_figure(assessments: Sequence[Assessment], view: str, theme: str) -> Fig
         name = assessment.adversary.name
         label = name if assessment.neighbouring is first else f"{name}, {assessment.neighbouring.value}"
         width = 0.0 if assessment.neighbouring is first else 1.6
-        figure["data"] += traces(assessment, view, look_of(name), label, theme, width)
+        figure["data"] += traces(assessment, view, style_of(name), label, theme, width)
     if view == "profile":
         figure["layout"]["xaxis"]["range"] = [0, reach(assessments)]
     return figure
@@ -83,7 +84,7 @@ _MARKS = {Claim.CONDITIONAL: "diamond-open", Claim.ESTIMATE: "circle-open", Clai
 """On the line of a claim that is no bound."""
 
 
-def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str, width: float = 0.0) -> list[Figure]:
+def traces(assessment: Assessment, view: str, look: Style, label: str, theme: str, width: float = 0.0) -> list[Figure]:
     """The line of one attacker; below it the enclosure where it can be seen."""
     read = points(assessment, view)
     wide = width or (4.0 if assessment.adversary.name == "worst-case" else 2.0)
@@ -100,7 +101,7 @@ def traces(assessment: Assessment, view: str, look: Look, label: str, theme: str
         "hoverlabel": {"namelength": -1},
     }
     if marked:
-        line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.colour(theme)}
+        line["marker"] = {"symbol": marked, "size": 8, "maxdisplayed": 14, "color": look.on(theme)}
     if view == "guesses":
         line["customdata"] = np.maximum(read.x, 1.0 - read.x).tolist()
     return [*_band(read, view, look, label, theme), line]
@@ -152,12 +153,12 @@ def _blind(view: str, colour: str) -> Figure:
     return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "hoverinfo": "skip", "name": "guessing"}
 
 
-def _band(read: Points, view: str, look: Look, label: str, theme: str) -> list[Figure]:
+def _band(read: Points, view: str, look: Style, label: str, theme: str) -> list[Figure]:
     if read.least is None or read.most is None or not _is_visible(read.least, read.most, view):
         return []
     ends = {"least": _shown(read.least, view), "most": _shown(read.most, view)}
     common = {"type": "scatter", "mode": "lines", "x": read.x.tolist(), "hoverinfo": "skip", "line": {"width": 0}}
-    fill = {"fill": "tonexty", "fillcolor": _faint(look.colour(theme)), "name": f"{label}: enclosure of the truth"}
+    fill = {"fill": "tonexty", "fillcolor": _faint(look.on(theme)), "name": f"{label}: enclosure of the truth"}
     return [{**common, "y": ends["least"], "name": ""}, {**common, "y": ends["most"], **fill}]
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from dash import dcc, html
 
-from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS, Parameter
+from reticent.adversaries import style_of
+from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS, Parameter
 from reticent.dashboard.looks import SETTINGS as COMPARED
-from reticent.dashboard.looks import look_of
 from reticent.dashboard.state import DEFAULTS, OWN_RELATION, PINNED
 from reticent.mechanisms import Neighbouring, Sampler
 
@@ -111,7 +111,7 @@ def _settings() -> list[Any]:
         html.Section(
             [
                 html.H2("What was released"),
-                _choice("mechanism", {name: label for name, (label, _) in MECHANISMS.items()}, "Mechanism", "segments"),
+                _choice("mechanism", {name: each.label for name, each in RELEASED.items()}, "Mechanism", "segments"),
                 html.Div(
                     _choice("by", {"rate": "Rate · steps", "data": "Records · epochs"}, "Sampling", "segments"),
                     className="for-dpsgd",
@@ -135,13 +135,13 @@ def _field_of_attacker(name: str) -> list[html.Div]:
 
 
 def _parameters_of_mechanisms() -> list[str]:
-    used = {name for _, names in MECHANISMS.values() for name in names}
+    used = {name for each in RELEASED.values() for name in each.parameters}
     return [name for name in PARAMETERS if name in used]
 
 
 def _field(p: Parameter) -> html.Div:
     """The place of a field and its slider, which the page's script makes; both carry the label."""
-    uses = [f"in-{kind}" for kind, (_, names) in MECHANISMS.items() if p.name in names]
+    uses = [f"in-{kind}" for kind, each in RELEASED.items() if p.name in each.parameters]
     hint: list[Any] = [" ", html.Span(p.hint, className="hint", id=f"{p.name}-hint")] if p.hint else []
     return html.Div(
         [
@@ -180,17 +180,17 @@ def swatch(name: str) -> html.Span:
     return html.Span(className=f"swatch s-{name}", **{"aria-hidden": "true"})  # type: ignore[arg-type]
 
 
-def style_of_swatches() -> str:
-    """The style sheet's part that follows from the looks: a line of the right colour and dash."""
-    rules = []
-    for name, look in {**{name: look_of(name) for name in ATTACKERS}, **COMPARED}.items():
-        gaps = [int(n.removesuffix("px")) for n in look.dash.split(",")] if look.dash else []
+def made_styles() -> str:
+    """The part of the style sheet that follows from the lists: which field is seen where, and lines as in pictures."""
+    rules = [f"body[data-mechanism={name}] .in-{name}{{display:grid}}" for name in RELEASED]
+    rules += [f"body[data-attackers~={name}] #for-{name}{{display:block}}" for name in ATTACKERS]
+    for name, look in {**{name: style_of(name) for name in ATTACKERS}, **COMPARED}.items():
         stops, at = [], 0
-        for k, length in enumerate(gaps):
+        for k, length in enumerate(look.dashes):
             colour = "var(--c)" if k % 2 == 0 else "transparent"
             stops.append(f"{colour} {at}px {at + length}px")
             at += length
-        line = f"repeating-linear-gradient(90deg,{','.join(stops)})" if gaps else "var(--c)"
+        line = f"repeating-linear-gradient(90deg,{','.join(stops)})" if stops else "var(--c)"
         rules.append(f".s-{name}{{--c:{look.light};--swatch:{line}}}")
         rules.append(f"@media(prefers-color-scheme:dark){{.s-{name}{{--c:{look.dark}}}}}")
     return "".join(rules)

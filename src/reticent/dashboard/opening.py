@@ -12,7 +12,7 @@ from typing import Any
 
 from dash import html
 
-from reticent.adversaries import WorstCase
+from reticent.adversaries import WorstCase, style_of
 from reticent.auditing import audit, load_scores
 from reticent.certificates import page as certificate_page
 from reticent.certificates.ledger_rules import contradictions
@@ -21,7 +21,6 @@ from reticent.certificates.text import inert
 from reticent.dashboard import opening_audit, opening_progress, words
 from reticent.dashboard.checking import checked
 from reticent.dashboard.figures import Figure, empty, risk_figure
-from reticent.dashboard.looks import look_of
 from reticent.dashboard.readings import answer, told
 from reticent.dashboard.released import release_in
 from reticent.dashboard.state import State, adversaries_of, mechanism_of, relation_of
@@ -216,7 +215,7 @@ def _certificate(certificate: Certificate, difference: str | None, theme: str) -
                 "mode": "lines",
                 "x": [0.0, *record.curve.fpr],
                 "y": [1.0, *record.curve.fnr],
-                "line": look_of(record.adversary).line(theme),
+                "line": style_of(record.adversary).line(theme),
                 "name": f"{inert(record.adversary)} ({record.claim})",
             }
         )

@@ -1,6 +1,6 @@
 """Curves at the accuracy of a screen, in milliseconds: drawn while the proven ones are computed.
 
-Estimates, and marked as such: ``composition.WorstCaseProfile`` and ``common_sign_estimate``, whose values are not
+Estimates, and marked as such: ``accountants.WorstCaseProfile`` and ``common_sign_estimate``, whose values are not
 certified.
 """
 

@@ -20,7 +20,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from reticent.dashboard.callbacks import Callbacks
 from reticent.dashboard.exploring import explore
 from reticent.dashboard.guard import protect
-from reticent.dashboard.layout import page, style_of_swatches
+from reticent.dashboard.layout import made_styles, page
 from reticent.dashboard.turns import Turns
 from reticent.errors import ParameterError, UnsupportedError
 
@@ -69,7 +69,7 @@ def build_app(*, local: bool = True) -> Dash:
 
     app.server.add_url_rule("/explore", "explore", explored, methods=["POST"])
     app.server.add_url_rule(
-        "/swatches.css", "swatches", lambda: app.server.response_class(style_of_swatches(), mimetype="text/css")
+        "/swatches.css", "swatches", lambda: app.server.response_class(made_styles(), mimetype="text/css")
     )
     return app
 

@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl, urlencode
 
 from reticent.adversaries import Adversary
 from reticent.calibration import Advantage, BayesSecurity, EpsilonAtDelta, Mu, Success, Target, TprAtFpr, Unknown
-from reticent.dashboard.catalogue import ATTACKERS, MECHANISMS, PARAMETERS, PLACES, TARGETS, UNKNOWNS
+from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, PLACES, RELEASED, TARGETS, UNKNOWNS
 from reticent.dashboard.released import MOST_STEPS, release_of
 from reticent.errors import ParameterError
-from reticent.mechanisms import DPSGD, Gaussian, Laplace, Mechanism, Neighbouring, Sampler
+from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.epochs import epochs_to_steps
+from reticent.registry import Parameter, parameters_of
 
 OWN_RELATION = "own"
 """Each attacker's own neighbouring relation."""
@@ -39,7 +40,7 @@ DEFAULTS: dict[str, str] = {
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
     "panel": PANELS,
-    "mechanism": tuple(MECHANISMS),
+    "mechanism": tuple(RELEASED),
     "by": ("rate", "data"),
     "sampler": tuple(sampler for sampler in Sampler if sampler is not Sampler.TRUNCATED_POISSON),
     "relation": (OWN_RELATION, *Neighbouring),
@@ -125,11 +126,11 @@ def mechanism_of(state: State) -> Mechanism:
     """
     if state["mechanism"] == "ledger":
         return release_of(state["ledger"])
+    known = RELEASED[state["mechanism"]]
+    if known.kind is not None and known.kind is not DPSGD:
+        asked = [p for p in parameters_of(known.kind) if p.name in known.parameters]
+        return known.kind(**{p.name: _value(state, p) for p in asked if state[p.name] or p.required})
     noise = number(state, "noise_multiplier")
-    if state["mechanism"] == "gaussian":
-        return Gaussian(noise, count(state, "releases"), optional_count(state, "dimension") or 1)
-    if state["mechanism"] == "laplace":
-        return Laplace(noise, count(state, "releases"))
     rate, steps, batch, size = sampling_of(state)
     return DPSGD(
         noise,
@@ -139,21 +140,20 @@ def mechanism_of(state: State) -> Mechanism:
         batch_size=batch,
         dataset_size=size,
         sampler=Sampler(state["sampler"]),
-        **_people(state),
+        records_per_user=optional_count(state, "records_per_user"),
     )
 
 
-def _people(state: State) -> dict[str, Any]:
-    """The records of one person, where the library knows of them and the page states them."""
-    known = "records_per_user" in PARAMETERS and state["records_per_user"]
-    return {"records_per_user": count(state, "records_per_user")} if known else {}
+def _value(state: State, known: Parameter) -> float:
+    return count(state, known.name) if known.kind is int else number(state, known.name)
 
 
 def _num_parameters(state: State) -> int | None:
-    """The dimension, where no attacker asks in how many the direction is unknown, or the membership game needs it."""
-    wanted = set(state["attackers"].split(","))
-    asked = any(ATTACKERS[name].parameter == "dimension" for name in wanted & set(ATTACKERS))
-    return optional_count(state, "dimension") if "membership-game" in wanted or not asked else None
+    """The dimension, where no attacker asks in how many the direction is unknown, or one needs that of the release."""
+    wanted = [ATTACKERS[name] for name in set(state["attackers"].split(",")) & set(ATTACKERS)]
+    asked = any(one.parameter == "dimension" for one in wanted)
+    counted = any(one.kind.counts_parameters for one in wanted)
+    return optional_count(state, "dimension") if counted or not asked else None
 
 
 def sampling_of(state: State) -> tuple[float, int, int | None, int | None]:
@@ -174,7 +174,7 @@ def adversaries_of(state: State) -> tuple[Adversary, ...]:
     """
     wanted = set(state["attackers"].split(","))
     chosen = [(name, a) for name, a in ATTACKERS.items() if name in wanted or name == "worst-case"]
-    own = {"dpsgd": (), "ledger": ("dimension",)}.get(state["mechanism"], MECHANISMS[state["mechanism"]][1])
+    own = {"dpsgd": (), "ledger": ("dimension",)}.get(state["mechanism"], RELEASED[state["mechanism"]].parameters)
     return tuple(a.make(_stated(state, a.parameter, own)) for _, a in chosen)
 
 

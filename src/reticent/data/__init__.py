@@ -1,4 +1,7 @@
-"""Data sets with checksums and splits: arrays of numpy, no torch."""
+"""Data sets with checksums and splits: arrays of numpy, no torch.
+
+A file here reads one data set, or a table of the user. Models and training are in ``reticent.training``.
+"""
 
 from reticent.data.dataset import ColumnGroup, ColumnKind, Dataset
 from reticent.data.registry import NAMES, load

@@ -1,5 +1,5 @@
 """Bridges to other libraries: Opacus accountants, dp_accounting's events and loss distributions.
 
-Import the bridge that you need; each needs its own library (``reticent.interop.opacus``,
-``reticent.interop.dp_events``, ``reticent.interop.pld``).
+Each needs its own library: import ``reticent.interop.opacus``, ``reticent.interop.dp_events`` or
+``reticent.interop.pld``. A bridge translates, and derives nothing.
 """

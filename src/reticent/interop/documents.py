@@ -66,7 +66,7 @@ def mechanism_from_event_json(document: Any, where: str) -> Mechanism:
     """The mechanism of an event tree in JSON.
 
     An event is an object with its ``class_name`` and its fields, as ``DpEvent.to_named_tuple`` names them;
-    ``module_name`` may stand there and is not looked at: nothing is imported that the file names.
+    ``module_name`` is allowed and ignored: nothing is imported that the file names.
 
     Raises:
         ArtifactError: it is no event.

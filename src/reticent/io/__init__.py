@@ -1,1 +1,1 @@
-"""Everything untrusted that is read or written, within limits that are stated beside the reader."""
+"""Files, JSON, YAML and arrays, in and out, each reader with its limits. What the data mean does not belong here."""

@@ -1,7 +1,7 @@
-"""Salted commitments: they bind whoever publishes them to some bytes, and tell nobody else anything about these.
+"""Salted commitments: they bind their publisher to some bytes, and show nothing else about these.
 
 A plain digest of private data lets anybody who guesses the data confirm the guess. Here the digest is keyed with a
-salt of 32 random bytes that stays with the issuer; whoever is shown salt and data can check the commitment.
+salt of 32 random bytes that stays with the issuer. A person who is shown salt and data can check the commitment.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def read_start(path: Path, count: int) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
-    """Write ``data`` beside ``path`` and rename it into place: readers see all of it or none.
+    """Write ``data`` to a new file next to ``path`` and rename it: readers see all of it or none.
 
     Args:
         path: of the file; one that is there is replaced.
@@ -112,7 +112,7 @@ def write_atomic(path: Path, data: bytes, *, private: bool = False) -> None:
 
 @contextmanager
 def _partial(path: Path, data: bytes, *, private: bool) -> Iterator[Path]:
-    """A new file beside ``path`` with ``data`` on the disk; it is gone after the block."""
+    """A new file in the folder of ``path`` with ``data`` on the disk; it is removed after the block."""
     partial = path.with_name(f".{path.name}.partial-{secrets.token_hex(8)}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if private else 0o666)
     try:

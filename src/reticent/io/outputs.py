@@ -15,7 +15,7 @@ def write_output(path: Path, data: bytes, mark: str) -> None:
 
     Args:
         path: as somebody typed it.
-        data: the report; ``mark`` stands in its first 4 KiB.
+        data: the report; its first 4 KiB hold ``mark``.
         mark: how a report of this kind begins. A file that begins so may be replaced: it is an older one.
 
     Raises:

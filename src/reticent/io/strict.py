@@ -22,7 +22,7 @@ _MOST_VALUES = 8_000_000
 """A run of a million steps states two numbers for each: more than this is nobody's document."""
 LARGEST_INTEGER = 2**53 - 1
 """Beyond it not every reader of JSON keeps a whole number; documents that are signed hold it as text."""
-# Possessive, and a text that never ends runs to the end: one pass, whatever stands there.
+# Possessive, and a text that never ends runs to the end: one pass over any text.
 _TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -30,7 +30,7 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 def dumps(value: Any, *, indent: bool = True, ordered: bool = False) -> str:
     """JSON text without NaN or Infinity, keys in the given order or ``ordered``, one trailing newline.
 
-    Without ``indent`` it stands on one line, and millions of numbers are written in seconds.
+    Without ``indent`` it is one line, and millions of numbers are written in seconds.
 
     Raises:
         ArtifactError: a number is not finite.
@@ -76,7 +76,7 @@ def load(path: Path, limit: int) -> Any:
 
 
 def loads(text: str | bytes, where: str, *, keys: int = _MOST_KEYS, objects: int = _MOST_OBJECTS) -> Any:
-    """Parse JSON from a stranger; takes time and memory in proportion to its length.
+    """Parse JSON from outside; time and memory grow with its length only.
 
     NaN, Infinity, repeated keys, numbers that overflow, whole numbers of more than 19 digits, half characters
     (lone surrogates) and documents nested more than 64 deep are refused.

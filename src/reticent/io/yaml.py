@@ -1,4 +1,4 @@
-"""YAML of strangers, the one way to read it: plain values, each in one meaning, within limits.
+"""YAML from outside, the one way to read it: plain values, each in one meaning, within limits.
 
 A document is a tree of mappings, lists, texts, numbers, ``true``, ``false`` and ``null``. Whatever makes a short text
 long (anchors, aliases, merge keys), names a type (tags), or has two meanings (``1:00``, ``010``, ``1_000``) is refused.

@@ -1,4 +1,4 @@
-"""What was released: mechanisms as frozen data, their sampling, and the neighbouring relation."""
+"""What was released, as frozen data, and the pairs that dominate it. What follows from a release is not said here."""
 
 from reticent.mechanisms.base import MECHANISMS, Mechanism
 from reticent.mechanisms.dpsgd import DPSGD
@@ -10,6 +10,9 @@ from reticent.mechanisms.matrix import MatrixMechanism
 from reticent.mechanisms.randomised_response import RandomisedResponse
 from reticent.mechanisms.sampling import Sampler
 from reticent.pairs import Neighbouring, Part
+
+for _kind in (Gaussian, Laplace, DPSGD, RandomisedResponse, MatrixMechanism):
+    MECHANISMS.add(_kind)
 
 __all__ = [
     "DPSGD",

@@ -1,6 +1,6 @@
 """What a mechanism is: frozen data that knows, for each neighbouring relation, the pairs that dominate its releases.
 
-Adding one takes a file in this folder and its name in ``_FILES``; docs/extending.md shows how.
+Adding one takes a file in this folder and its line in ``__init__``; docs/extending.md shows how.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ OF_ALL_RELEASES = ("used-once", "public-preparation")
 OF_NOISE = ("unpredictable-noise", "real-numbers")
 """Keys of conditions that nobody can check from parameters alone."""
 
-_FILES = ("gaussian", "laplace", "dpsgd", "randomised_response", "matrix")
-
 
 class Mechanism(Short, ABC):
     """What was released, as frozen data. Nothing here says what follows from it.
@@ -33,8 +31,8 @@ class Mechanism(Short, ABC):
 
     Attributes:
         name: as the command line and documents spell it.
-        extras: what people may give in place of fields; see ``resolved``.
-        notes: what a reader must know beside the conditions, one sentence or two each.
+        extras: what people may give instead of fields; see ``resolved``.
+        notes: what a reader must know in addition to the conditions, one sentence or two each.
     """
 
     __slots__ = ()
@@ -48,8 +46,8 @@ class Mechanism(Short, ABC):
 
         Args:
             neighbouring: between which data sets.
-            attained: give pairs that some two data sets have, in place of pairs that only dominate; parts of
-                which none is known are left out. Lower ends of enclosures stand on these.
+            attained: give pairs that some two data sets have, instead of pairs that only dominate; parts of
+                which none is known are left out. Lower ends of enclosures follow from these.
 
         Raises:
             UnsupportedError: no dominating pair is proven.
@@ -78,7 +76,7 @@ class Mechanism(Short, ABC):
         return ("clipped",)
 
     def _unseen(self) -> tuple[str, ...]:
-        """Keys of conditions that the fields do not state, beside those of every release."""
+        """Keys of conditions that the fields do not state, in addition to those of every release."""
         return ()
 
     def _repr_html_(self) -> str:
@@ -100,7 +98,7 @@ class Mechanism(Short, ABC):
         return given
 
 
-MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", _FILES)
+MECHANISMS: Registry[Mechanism] = Registry("mechanism", "reticent.mechanisms", Mechanism)
 """Every single mechanism by name; a ``Ledger`` is a list of them."""
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeGuard
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError, UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.epochs import epochs_to_steps
 from reticent.mechanisms.hidden_steps import allocated_parts, truncated_parts
 from reticent.mechanisms.sampling import ALLOCATED_NOTE, FIXED_SIZE_NOTE, MU_NOTE, TRUNCATED_NOTE, Sampler
@@ -31,7 +31,6 @@ _WORK_OF_A_RECORD = 1e4
 _ONE = 1e-12  # by which a rate may miss that of a whole number of batches
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class DPSGD(Mechanism):
     """DP-SGD: noisy sums of clipped gradients over batches.
@@ -46,8 +45,8 @@ class DPSGD(Mechanism):
         batch_size: expected records per batch, or None.
         dataset_size: number of training records, or None.
         sampler: how batches were really drawn.
-        records_per_user: the most records that one person contributed: the numbers then speak about all records of a
-            person together. None states nothing, and they speak about one record.
+        records_per_user: the most records that one person contributed: the numbers then hold for all records of a
+            person together. None states nothing, and they hold for one record.
         unit: what is drawn into a batch, clipped as one and protected. With ``client`` a batch is the cohort of a
             round, and the sizes count clients.
         batches_per_epoch: where each record is in one step of each epoch, how many steps that are, if it is known
@@ -211,7 +210,7 @@ class DPSGD(Mechanism):
 
 
 def epoch_theorems(run: DPSGD) -> tuple[str, ...]:
-    """Keys of what the count of epochs stands on, where batches are shuffled.
+    """Keys of what the count of epochs follows from, where batches are shuffled.
 
     Args:
         run: any DP-SGD run.
@@ -248,7 +247,7 @@ def _ratio(batch_size: int, dataset_size: int) -> float:
 
 
 def _dominating(run: DPSGD, neighbouring: Neighbouring, shift: float, attained: bool) -> tuple[pairs.Pair, str]:
-    """The pair of one step of an accountable run, and the theorem that it stands on."""
+    """The pair of one step of an accountable run, and the theorem that proves it."""
     noise, rate, fixed = run.noise_multiplier, run.sample_rate, run.sampler is Sampler.FIXED_SIZE
     sizes_agree = neighbouring is not Neighbouring.ADD_REMOVE
     if rate == 1.0:
@@ -320,7 +319,7 @@ def batches_per_epoch(run: DPSGD) -> int:
 def accountable(run: DPSGD) -> DPSGD:
     """The Poisson run whose curve holds for ``run``: epochs in which a record is used once become full-batch releases.
 
-    Whoever is told the step of the record sees that only one noisy sum per epoch depends on it; an epoch that was
+    An attacker who sees the step of the record knows that only one noisy sum per epoch depends on it; an epoch that was
     started counts in full. So do all uses of a record in it. Runs with other samplers are returned as they are.
 
     Args:
@@ -362,7 +361,7 @@ def largest_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
 
 
 def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
-    """Whether single records are protected, each drawn by a coin of its own: what closed forms speak about.
+    """Whether single records are protected, each drawn by a coin of its own: what closed forms are known for.
 
     Args:
         release: any mechanism.
@@ -373,7 +372,7 @@ def singly_sampled(release: Mechanism) -> TypeGuard[DPSGD]:
 def attained_shift(run: DPSGD, neighbouring: Neighbouring) -> float:
     """How far the target moves the sum of one step in a data set that exists; 0 where none is known.
 
-    Lower ends stand on this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
+    Lower ends follow from this (docs/sampling.md). Fixed size: all other gradients are opposite to the target's,
     which a full batch without the target would contradict; under zero-out they are zero.
 
     Args:

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from reticent import _check, pairs
-from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise
+from reticent.mechanisms.base import Mechanism, check_noise
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Mechanism):
     """A sum released with Gaussian noise.

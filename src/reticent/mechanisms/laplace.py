@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import UnsupportedError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import described
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Mechanism):
     """A scalar sum released with Laplace noise.

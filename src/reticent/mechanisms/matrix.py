@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import MECHANISMS, Mechanism, check_noise, check_rate
+from reticent.mechanisms import _strategies
+from reticent.mechanisms._strategies import Sensitivity
+from reticent.mechanisms.base import Mechanism, check_noise, check_rate
 from reticent.mechanisms.dpsgd import DPSGD
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Parameter, described
 from reticent.text import digits
-
-if TYPE_CHECKING:
-    from reticent.mechanisms._strategies import Sensitivity
 
 _BLOCKS = (
     "Block sampling: the data are cut into {} blocks, without looking at them; step t draws from block t modulo {}, "
@@ -28,13 +27,12 @@ _ONCE = "It is assumed that each record is used in at most one step."
 _LOOSE = "The sensitivity of this strategy is known between {} and {}; the larger is used."
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class MatrixMechanism(Mechanism):
     """Sums with correlated noise: DP-FTRL, matrix mechanism.
 
     Step t releases row t of C X + Z: X has the sum of clipped contributions of each step as its rows, C is the
-    strategy, Z is independent normal noise. Whoever trains multiplies by the inverse of C, so the noise of X is C^-1 Z.
+    strategy, Z is independent normal noise. The trainer multiplies by the inverse of C, so the noise of X is C^-1 Z.
 
     Attributes:
         noise_multiplier: standard deviation of Z over the clip norm, >= 0; not over the sensitivity of C.
@@ -81,8 +79,6 @@ class MatrixMechanism(Mechanism):
         self._check_strategy()
 
     def _check_strategy(self) -> None:
-        from reticent.mechanisms import _strategies  # lists of mechanisms are read without numpy
-
         if not isinstance(self.strategy, str):
             raise ParameterError("strategy", self.strategy, "text")
         _strategies.check(self.strategy, self.bands, self.steps)
@@ -98,8 +94,6 @@ class MatrixMechanism(Mechanism):
     @property
     def work(self) -> float:
         """Steps for each participation; for a dense strategy their square."""
-        from reticent.mechanisms import _strategies
-
         return _strategies.work(self.strategy, self.bands, self.steps, *self._pattern)
 
     @property
@@ -113,15 +107,13 @@ class MatrixMechanism(Mechanism):
 
     def sensitivity(self) -> Sensitivity:
         """How far one record of norm 1 can move the release; of one participation under block sampling."""
-        from reticent.mechanisms import _strategies
-
         return _strategies.sensitivity(self.strategy, self.bands, self.steps, *self._pattern)
 
     def equivalent(self, *, attained: bool = False) -> Gaussian | DPSGD:
         """What has the same dominating pairs: one Gaussian release, or DP-SGD with a step for each turn of a block.
 
         Args:
-            attained: by the sensitivity that some pattern of participations has, in place of the proven bound.
+            attained: by the sensitivity that some pattern of participations has, instead of the proven bound.
         """
         size = self.sensitivity()
         noise = self.noise_multiplier / (size.attained if attained else size.proven)
@@ -141,8 +133,6 @@ class MatrixMechanism(Mechanism):
 
     def _sampled_parts(self, neighbouring: Neighbouring, attained: bool) -> tuple[Part, ...]:
         """A sampled step for each turn; attained: the first block, which moves the release by its own columns."""
-        from reticent.mechanisms import _strategies
-
         keys = ("DENISOV2022:Theorem 2.1", "RETICENT:block-sampling")
         turns = -(-self.steps // self.separation)
         if self.noise_multiplier == 0.0:
@@ -162,7 +152,7 @@ class MatrixMechanism(Mechanism):
         """The strategy may come from a file.
 
         Args:
-            given: fields as typed; ``strategy_file`` may stand in place of ``strategy``.
+            given: fields as typed; ``strategy_file`` may replace ``strategy``.
 
         Raises:
             ParameterError: both are given, or the file holds no strategy.

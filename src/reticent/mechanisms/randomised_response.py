@@ -11,14 +11,13 @@ import numpy as np
 
 from reticent import _check, pairs
 from reticent.errors import ParameterError
-from reticent.mechanisms.base import MECHANISMS, SMALLEST, Mechanism
+from reticent.mechanisms.base import SMALLEST, Mechanism
 from reticent.pairs import Neighbouring, Part
 from reticent.registry import Search, described
 
 _EXACT = 1000  # releases whose number of yes answers is one binomial law; beyond, steps are composed
 
 
-@MECHANISMS.add
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomisedResponse(Mechanism):
     """A yes-or-no answer, flipped with some probability.

@@ -44,7 +44,7 @@ class Sampler(StrEnum):
 
     @property
     def in_passes(self) -> bool:
-        """Whether a record is in exactly one step of each epoch: whoever is told the step sees one release of it."""
+        """Whether a record is in exactly one step of each epoch: who sees the step sees one release of it."""
         return self in (Sampler.RANDOM_ALLOCATION, Sampler.ALLOCATED_ONCE, Sampler.SHUFFLED, Sampler.CYCLIC)
 
     @property

@@ -122,7 +122,7 @@ class GaussianMixture:
     def halfway(self, reach: float, dx: float) -> tuple[np.ndarray, np.ndarray]:
         """(L, density of sqrt(PQ) times dx) on such nodes, for sums of even functions of L.
 
-        That density of the antipodal pair is even, so nodes above 0 stand for their mirror images as well.
+        That density of the antipodal pair is even, so nodes above 0 count for their mirror images as well.
         """
         high = self.shifts[-1] + reach * self.noise_multiplier
         if self.antipodal:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Equal releases: the pair of laws that dominates one, how many there are, and what that stands on.
+    """Equal releases: the pair of laws that dominates one, how many there are, and the theorems that say so.
 
     Attributes:
         pair: no data set gives an attacker a better test than these two laws.

@@ -59,8 +59,10 @@ class AllocatedGaussianPair(Pair):
 def random_allocation(noise_multiplier: float, bins: int) -> tuple[TradeOff, TradeOff]:
     """The curves of one epoch, H0 = absent: of a stronger attacker, and of a weaker one.
 
-    With next to no noise these are who is told the step, and who looks at the largest observation. More than a million
-    bins are no worse than a million: the mean of more variables is smaller in convex order.
+    With next to no noise these are an attacker who sees the step, and one who looks at the largest observation. More
+    than a million bins are no worse than a million: the mean of more variables is smaller in convex order.
+
+    By RETICENT:allocation-enclosure.
 
     Args:
         noise_multiplier: s > 0, in clip norms.

@@ -380,7 +380,7 @@ def argument(odds: np.ndarray, angle: float | np.ndarray) -> np.ndarray:
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
-    """e^logs, large numbers in place of infinite ones; ``logs`` is overwritten."""
+    """e^logs, large numbers instead of infinite ones; ``logs`` is overwritten."""
     return np.exp(np.minimum(logs, 700.0, out=logs), out=logs)
 
 

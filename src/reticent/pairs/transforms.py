@@ -18,7 +18,7 @@ _FEW = 2800  # sines below which nothing is to be saved
 
 
 class Transform(NamedTuple):
-    """M(c + it) - 1 per frequency (complex), a bound on its absolute error, and the part that more nodes would mend."""
+    """M(c + it) - 1 per frequency (complex), a bound on its absolute error, and its part that more nodes take away."""
 
     excess: np.ndarray
     error: np.ndarray

@@ -1,6 +1,7 @@
 """The gallery: every figure and table of the four papers, with a verdict that follows from its numbers.
 
-Results are stored in the package; scripts are in ``experiments/<paper>/`` of the repository.
+Results are data in the package; scripts are in ``experiments/<paper>/`` of the repository. No number of the library
+comes from here.
 """
 
 from reticent.papers.entry import GROUPS, OWN, PAPERS, Entry, Measured, Published, Relation, Result, Verdict

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reticent.errors import ArtifactError, ParameterError
 from reticent.papers.entry import GROUPS, Entry, Result, result_of
 from reticent.papers.store import document, file_name, in_order
-from reticent.tasks.writers import write_json
+from reticent.tasks import write_json
 from reticent.text import did_you_mean
 
 if TYPE_CHECKING:

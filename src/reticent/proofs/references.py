@@ -51,9 +51,9 @@ class Theorem:
     key: str
     says: str
     conditions: str
-    proof: str
-    code: str
-    tests: str
+    proof: str = ""
+    code: str = ""
+    tests: str = ""
     holds: bool = True
 
 
@@ -98,3 +98,16 @@ def cite(*keys: str) -> tuple[str, ...]:
         if key not in THEOREMS:
             raise ParameterError("theorem", key, "a key of reticent.proofs.references.THEOREMS")
     return keys
+
+
+def add_paper(paper: Paper, *theorems: Theorem) -> None:
+    """State a source of another package and its theorems, so that its mechanisms and attackers can cite them.
+
+    Raises:
+        ParameterError: a key says something else already, or a theorem's key does not begin with that of the paper.
+    """
+    for theorem in theorems:
+        if theorem.key.partition(":")[0] != paper.key or THEOREMS.setdefault(theorem.key, theorem) != theorem:
+            raise ParameterError("theorem", theorem.key, f"{paper.key}:PLACE, a key that nothing else has")
+    if PAPERS.setdefault(paper.key, paper) != paper:
+        raise ParameterError("paper", paper.key, "a key that nothing else has")

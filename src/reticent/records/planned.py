@@ -1,7 +1,7 @@
 """Steps that were planned and did not run: a stop that may depend on outputs is charged at the plan.
 
-Whoever stops a run early has looked at what it released, and the moment may tell something. The first steps of a run
-of fixed length tell no more than the whole run. So a run that was to take N steps at most counts as N steps.
+A run that is stopped early is stopped after a look at what it released, and the moment may reveal something. The
+first steps of a run of fixed length reveal no more than the whole run. So a run of at most N steps counts as N steps.
 """
 
 from __future__ import annotations

@@ -15,12 +15,13 @@ The public form of a public ledger is itself, so ``verify`` finds whatever has n
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reticent.records.run_ledger import PublicLedger
 from reticent.records.run_parts import DataRecord, PublicData, Utility
 from reticent.records.run_warnings import Randomness
-from reticent.records.watched_run import PublicWatchedRun
+
+if TYPE_CHECKING:
+    from reticent.records.run_ledger import PublicLedger
 
 NAMES, ACCURACY = "names", "accuracy"
 CONSENTS = (NAMES, ACCURACY)
@@ -69,28 +70,17 @@ def published(ledger: PublicLedger, consents: Collection[str] = ()) -> PublicLed
         ledger: of a run; a public one loses what has no place there.
         consents: which of ``CONSENTS`` the issuer gives.
     """
-    document = {name: getattr(ledger, name) for name in PublicLedger.model_fields}
     named = NAMES in consents or _is_public(ledger)
     secret = ledger.randomness is Randomness.REPRODUCIBLE
     hidden = size_is_secret(ledger.config)
     fewer = {"sampling": None, "noise": None} | ({"initialisation": None} if secret else {})
-    return PublicLedger(
-        **document
-        | {
-            "data": _data(ledger.data, named=named, hidden=hidden, whole=_is_public(ledger)),
-            "config": _config(ledger, named=named, hidden=hidden, secret=secret),
-            "expected_batch_size": None if hidden else ledger.expected_batch_size,
-            "seeds": ledger.seeds.model_copy(update=fewer),
-            "utility": _utility(ledger.utility, shown=ACCURACY in consents or _is_public(ledger)),
-            "digest": "",
-        }
-    ).sealed()
-
-
-def published_watch(ledger: PublicWatchedRun) -> PublicWatchedRun:
-    """A watched loop without diagnostics, sealed anew."""
-    fields = {name: getattr(ledger, name) for name in PublicWatchedRun.model_fields}
-    return PublicWatchedRun(**fields | {"digest": ""}).sealed()
+    return ledger.published(
+        data=_data(ledger.data, named=named, hidden=hidden, whole=_is_public(ledger)),
+        config=_config(ledger, named=named, hidden=hidden, secret=secret),
+        expected_batch_size=None if hidden else ledger.expected_batch_size,
+        seeds=ledger.seeds.model_copy(update=fewer),
+        utility=_utility(ledger.utility, shown=ACCURACY in consents or _is_public(ledger)),
+    )
 
 
 def size_is_secret(config: Mapping[str, Any]) -> bool:
@@ -142,7 +132,7 @@ def _asked_data(asked: dict[str, Any], data: PublicData | DataRecord, *, named: 
 
 
 def _table(table: dict[str, Any], data: PublicData | DataRecord, *, named: bool) -> dict[str, Any]:
-    """Commitments in place of digests; whether columns were read off the records, and which only by consent."""
+    """Commitments instead of digests; whether columns were read off the records, and which only by consent."""
     found: dict[str, Any] = {}
     for name in ("file", "schema"):
         digest, shown = table.get(f"{name}_sha256"), table.get(f"{name}_commitment")

@@ -1,7 +1,7 @@
 """Constraints between the facts of a ledger, as data: which facts, what must hold among them, and what it means.
 
-``run_rules`` and ``watch_rules`` hold the tables of the two ledgers. Whoever writes, reads, certifies or verifies a
-ledger asks ``contradictions`` of it.
+``run_rules`` and ``watch_rules`` hold the tables of the two ledgers. To write, read, certify or verify a
+ledger is to ask for its ``contradictions``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Word = Annotated[str, Field(max_length=300, pattern=r"^[\x20-\x7e]*$")]
 
 
 def word(text: str) -> str:
-    """A name of a program as a ``Word``: whatever else stands in it becomes a question mark."""
+    """A name of a program as a ``Word``: any other character becomes a question mark."""
     return "".join(c if " " <= c <= "~" else "?" for c in text[:300])
 
 

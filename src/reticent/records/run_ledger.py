@@ -26,8 +26,10 @@ from reticent.mechanisms.ledger import Ledger
 from reticent.mechanisms.sampling import Sampler
 from reticent.proofs import Status
 from reticent.records import vouched
+from reticent.records.publication import published
 from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.records.run_parts import (
+    MOST_STAGES,
     OF_A_STAGE,
     DataRecord,
     Diagnostics,
@@ -37,14 +39,13 @@ from reticent.records.run_parts import (
     StageRecord,
     Utility,
 )
+from reticent.records.run_rules import RUN_RULES
 from reticent.records.run_warnings import Randomness, RunWarning
 from reticent.text import Brief
 
 LEDGER_SCHEMA: Literal["reticent.ledger/1"] = "reticent.ledger/1"
 
 _READABLE_STEPS = 10_000
-MOST_STAGES = 64
-"""Stages of one run: each costs a composition of its own."""
 
 
 class PublicLedger(Brief, Closed):
@@ -153,14 +154,17 @@ class PublicLedger(Brief, Closed):
         """The conditions, by key, that this ledger establishes; see ``reticent.proofs``."""
         return vouched.of_run(self)
 
+    def published(self, **changes: Any) -> PublicLedger:
+        """The facts that a public ledger has, with ``changes``, sealed anew; what it leaves out, others decide."""
+        facts = {name: getattr(self, name) for name in PublicLedger.model_fields}
+        return PublicLedger(**facts | changes | {"digest": ""}).sealed()
+
     def sealed(self) -> Self:
         """The same ledger with the digest of its facts, without which nobody accepts it."""
         return self.model_copy(update={"digest": digest_of(self)})
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Pairs of a fact and what is wrong there; see ``run_rules``."""
-        from reticent.records.run_rules import RUN_RULES
-
         return contradictions(RUN_RULES, self)
 
     @property
@@ -267,8 +271,6 @@ class RunLedger(PublicLedger):
 
     def public(self) -> dict[str, Any]:
         """The ledger as JSON data as anybody may see it; see ``reticent.records.publication``."""
-        from reticent.records.publication import published
-
         return published(self).model_dump(mode="json", by_alias=True)
 
     @classmethod

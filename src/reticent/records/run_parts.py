@@ -13,6 +13,8 @@ MOST_STEPS = 1_000_000
 """Steps of one run: its ledger is written and read in seconds."""
 OF_A_STAGE = ("noise_multiplier", "max_grad_norm", "sample_rate", "divisor")
 """What may differ between stages."""
+MOST_STAGES = 64
+"""Stages of one run: each costs a composition of its own."""
 
 
 class PublicData(Closed):
@@ -37,7 +39,7 @@ class PublicData(Closed):
 
 
 class DataRecord(Closed):
-    """Which records were used. Private: whoever guesses the records can confirm the guess with it.
+    """Which records were used. Private: with it, a guess of the records can be confirmed.
 
     Attributes:
         name: of the data set.
@@ -62,7 +64,7 @@ class DataRecord(Closed):
     notes: tuple[str, ...] = ()
 
     def committed(self, name: str, digest: str | None = None) -> str:
-        """The commitment that is published in place of a digest.
+        """The commitment that is published instead of a digest.
 
         Args:
             name: what the digest is of: ``training-data``, ``table-file`` or ``table-schema``.

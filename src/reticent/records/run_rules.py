@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -16,9 +16,11 @@ from reticent.mechanisms.gradients import Gradients
 from reticent.mechanisms.sampling import Sampler
 from reticent.records.publication import HANDLED, OWN, SETTINGS, size_is_secret
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
-from reticent.records.run_ledger import MOST_STAGES, PublicLedger, RunLedger
-from reticent.records.run_parts import OF_A_STAGE, StageRecord
+from reticent.records.run_parts import MOST_STAGES, OF_A_STAGE, StageRecord
 from reticent.records.run_warnings import Randomness, RunWarning
+
+if TYPE_CHECKING:
+    from reticent.records.run_ledger import PublicLedger
 
 _EXACT = 1e-9
 """Relative difference of two ways to compute one number."""
@@ -302,7 +304,7 @@ def _joined(stages: Iterable[StageRecord]) -> list[StageRecord]:
 
 
 def _seeds(ledger: PublicLedger) -> Found:
-    seeds, kept, complete = ledger.seeds, ledger.randomness is Randomness.REPRODUCIBLE, isinstance(ledger, RunLedger)
+    seeds, kept, complete = ledger.seeds, ledger.randomness is Randomness.REPRODUCIBLE, hasattr(ledger, "diagnostics")
     for name in ("sampling", "noise"):
         if (getattr(seeds, name) is not None) != (kept and complete):
             yield f"seeds.{name}", "is missing" if kept and complete else "has no place here"
@@ -317,7 +319,7 @@ def _seeds(ledger: PublicLedger) -> Found:
 
 def _batches_were_drawn_so(ledger: PublicLedger) -> Found:
     """Whether the batches that were counted can have been drawn as the ledger says."""
-    if not isinstance(ledger, RunLedger):
+    if not hasattr(ledger, "diagnostics"):
         return
     sizes, records = ledger.diagnostics.batch_sizes, ledger.data.dataset_size
     if max(sizes) > records:

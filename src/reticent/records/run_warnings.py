@@ -11,7 +11,7 @@ class Randomness(StrEnum):
     FRESH = "fresh"
     """The operating system's secure generator; nothing of it is kept, so nobody can draw it again."""
     REPRODUCIBLE = "reproducible"
-    """A seed: whoever knows it can subtract the noise, so the guarantee holds only against others."""
+    """A seed: anybody who knows it can subtract the noise, so the guarantee holds only against others."""
 
 
 class RunWarning(StrEnum):

@@ -72,7 +72,7 @@ def of_watched(run: PublicWatchedRun) -> dict[str, Status]:
 
     Where a fault voids one, nothing. Statistics of other records that went into the features before the loop, and a
     layer or a loss that mixes records later than in the first step, cannot be seen. So clipping that was seen, and
-    features that were seen to stay the same, still stand on the word of the program.
+    features that were seen to stay the same, still rest on the word of the program.
     """
     loops = (*run.earlier, run)
     if any(fault.voids for one in loops for fault in one.faults):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from reticent.mechanisms.gradients import Gradients
 from reticent.records.rules import Found, Rule, digest_is_that_of_the_facts
 from reticent.records.run_rules import poisson_is_impossible
 from reticent.records.watch_faults import Fault
+from reticent.records.watch_source import Drawn, Randomness, Source
 from reticent.records.watch_start import broken_links
-from reticent.records.watched_run import Drawn, PublicWatchedRun, Randomness, Source, WatchedRun
+
+if TYPE_CHECKING:
+    from reticent.records.watched_run import PublicWatchedRun
 
 _BY_KIND = {
     Drawn.SHUFFLED: Fault.SHUFFLED,
@@ -219,7 +223,7 @@ def _private_noise(run: PublicWatchedRun) -> Found:
 
 
 def _batches_were_drawn_so(run: PublicWatchedRun) -> Found:
-    if not isinstance(run, WatchedRun):
+    if not hasattr(run, "diagnostics"):
         return
     for index, (clipped, size) in enumerate(zip(run.diagnostics.clipped, run.diagnostics.batch_sizes, strict=True)):
         if clipped is not None and size is not None and clipped > size:

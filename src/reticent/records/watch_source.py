@@ -1,4 +1,4 @@
-"""How records are drawn, and where a fact of a watched loop comes from."""
+"""How records are drawn, where noise came from, and where a fact of a watched loop comes from."""
 
 from __future__ import annotations
 
@@ -24,3 +24,12 @@ class Source(StrEnum):
     SEEN = "seen"
     DECLARED = "declared"
     UNKNOWN = "unknown"
+
+
+class Randomness(StrEnum):
+    """Where the noise of a watched loop came from."""
+
+    SECURE = "secure generator"
+    DEFAULT = "torch, default generator"
+    OF_PROGRAM = "torch, generator of the program"
+    NOT_SEEN = "not seen"

@@ -74,10 +74,8 @@ def continued(first: WatchedRun, later: Run) -> Run:
     """The ledger of both loops: that of the later one, with the earlier one in it.
 
     Raises:
-        ParameterError: the later one began elsewhere, or the two speak of different people.
+        ParameterError: the later one began elsewhere, or the two are about different people.
     """
-    from reticent.records.watched_run import PublicWatchedRun
-
     if later.start is None or not follows(later, first):
         raise ParameterError(
             "ledgers", "two that do not meet", "each to begin at the weights where the one before ends"
@@ -90,9 +88,7 @@ def continued(first: WatchedRun, later: Run) -> Run:
         raise ParameterError("records_per_user", later.records_per_user, "the same in all ledgers of one model")
     if later.unit != first.unit:
         raise ParameterError("unit", later.unit, "the same in all ledgers of one model")
-    document = first.public()
-    document.pop("earlier", None)
-    before = (*first.earlier, PublicWatchedRun.model_validate(document).sealed())
+    before = (*first.earlier, first.published(earlier=()))
     if len(before) > MOST_EARLIER:
         raise ParameterError("ledgers", len(before) + 1, f"at most {MOST_EARLIER + 1} loops in one chain")
     known = {*later.faults, *first.faults}
@@ -132,7 +128,7 @@ def broken_links(run: PublicWatchedRun) -> Iterator[tuple[str, str]]:
         if first.earlier:
             yield where, "holds earlier ledgers itself"
         for field, problem in first.contradictions():
-            if index == 0 or not field.startswith("start."):  # what a later link continues stands before it
+            if index == 0 or not field.startswith("start."):  # a later link continues the one before it
                 yield f"{where}.{field}", problem
         if not set(first.faults) <= set(run.faults):
             yield "faults", f"lacks faults of {where}"

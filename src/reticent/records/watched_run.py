@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -30,7 +29,9 @@ from reticent.records.planned import PlannedSteps, charged
 from reticent.records.rules import Digest, Versions, Word, contradictions, digest_of
 from reticent.records.run_parts import MOST_STEPS
 from reticent.records.watch_faults import Fault
+from reticent.records.watch_rules import WATCH_RULES, demanded_faults, only_seen
 from reticent.records.watch_source import Drawn as Drawn
+from reticent.records.watch_source import Randomness as Randomness
 from reticent.records.watch_source import Source as Source
 from reticent.records.watch_start import MOST_EARLIER, StartRecord
 from reticent.text import Brief
@@ -91,15 +92,6 @@ class SamplerRecord(Closed):
         if (self.drawn in (Drawn.POISSON, Drawn.FIXED_SIZE)) != (self.sample_rate is not None):
             raise ValueError("sample_rate goes with poisson and fixed-size")
         return self
-
-
-class Randomness(StrEnum):
-    """Where the noise of a watched loop came from."""
-
-    SECURE = "secure generator"
-    DEFAULT = "torch, default generator"
-    OF_PROGRAM = "torch, generator of the program"
-    NOT_SEEN = "not seen"
 
 
 class ClippingRecord(Closed):
@@ -168,7 +160,7 @@ class Tally(Closed):
 
 
 class MeasuredChange(Closed):
-    """What a recorder accumulated about one attribute: the fields of ``threat.attribute.SensitivityRecord``.
+    """What a recorder accumulated about one attribute: the fields of ``adversaries.attribute.SensitivityRecord``.
 
     Attributes:
         steps: noisy updates seen.
@@ -300,8 +292,6 @@ class PublicWatchedRun(Brief, Closed):
 
     def added_up(self) -> Tally:
         """What the segments add up to."""
-        from reticent.records.watch_rules import only_seen
-
         usual = self.sampler.sample_rate
         squares = [(s.steps, s.noise_multiplier) for s in self.segments]
         silent = any(noise == 0.0 for _, noise in squares)
@@ -334,15 +324,16 @@ class PublicWatchedRun(Brief, Closed):
 
     def demanded(self) -> tuple[Fault, ...]:
         """The faults that follow from the other facts."""
-        from reticent.records.watch_rules import demanded_faults
-
         return demanded_faults(self)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Pairs of a fact and what is wrong there; see ``watch_rules``."""
-        from reticent.records.watch_rules import WATCH_RULES
-
         return contradictions(WATCH_RULES, self)
+
+    def published(self, **changes: Any) -> PublicWatchedRun:
+        """Without diagnostics, with ``changes``, sealed anew."""
+        facts = {name: getattr(self, name) for name in PublicWatchedRun.model_fields}
+        return PublicWatchedRun(**facts | changes | {"digest": ""}).sealed()
 
     def sealed(self) -> Self:
         """The same ledger with the digest of its facts, without which nobody accepts it."""
@@ -414,9 +405,7 @@ class WatchedRun(PublicWatchedRun):
 
     def public(self) -> dict[str, Any]:
         """The ledger as JSON data without diagnostics."""
-        from reticent.records.publication import published_watch
-
-        return published_watch(self).model_dump(mode="json", by_alias=True)
+        return self.published().model_dump(mode="json", by_alias=True)
 
     def to_json(self) -> str:
         """Strict JSON text."""

@@ -1,4 +1,7 @@
-"""Curve to number: one function per risk, each read off a trade-off curve."""
+"""Curve to number: one function per risk, each read off a trade-off curve.
+
+Nothing here knows where the curve comes from.
+"""
 
 from reticent.risk.conversions import advantage_bound, least_epsilon
 from reticent.risk.measures import (

@@ -33,7 +33,7 @@ def least_epsilon(advantage: float, delta: float) -> float:
     """Below it no (epsilon, delta)-DP allows ``advantage``: log((1 + advantage - 2 delta) / (1 - advantage)).
 
     Section 4.2.1 of CHERUBIN2024 calls it an estimate of epsilon. It is a *lower* bound on every epsilon that holds at
-    ``delta``, if some attacker reaches the advantage: it refutes claims and proves none. With Corollary 7 in place of
+    ``delta``, if some attacker reaches the advantage: it refutes claims and proves none. With Corollary 7 instead of
     the advantage it is as good as that corollary. Mostly far below the true epsilon at small delta.
 
     Args:

@@ -1,17 +1,23 @@
 """How far one field of one record can move its clipped gradient: exact, or refused.
 
-``GradientSensitivity`` is the door. It measures by the fastest way that agrees with brute force on the model
-at hand: ``dense`` (no autograd), ``layered`` (factors of known layers, ``torch.func`` for the rest), or ``single``
-(one backward pass per completion). ``trust`` compares them with ``brute`` before the first number is given.
+``GradientSensitivity`` measures one batch, ``AttributeRecorder`` a whole run of any loop. Neither needs
+``reticent.training`` or ``reticent.watching``; what follows from it is in ``reticent.adversaries.attribute``.
+
+The meter measures by the fastest way that agrees with brute force on the model at hand: ``dense`` (no autograd),
+``layered`` (factors of known layers, ``torch.func`` for the rest), or ``single`` (one backward pass per completion).
+``trust`` compares them with ``brute`` before the first number is given.
 """
 
 from reticent.sensitivity.attribute import SensitiveAttribute
 from reticent.sensitivity.brute import Loss
 from reticent.sensitivity.diameter import Diameter, diameters
 from reticent.sensitivity.meter import Distances, GradientSensitivity, Precision
+from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.sensitivity.trust import Route
 
 __all__ = [
+    "AttributeRecorder",
+    "AuditSet",
     "Diameter",
     "Distances",
     "GradientSensitivity",

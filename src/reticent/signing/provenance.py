@@ -1,4 +1,4 @@
-"""Who vouched for what ran, at the moment when it ended: an envelope over its record, written beside it.
+"""Who vouched for what ran, at the moment when it ended: an envelope over its record, written next to it.
 
 Of a run this is its manifest, which names every file with its SHA-256; of a watched loop its ledger. A folder or a file
 that is edited later has another record than the one that was signed.
@@ -25,7 +25,7 @@ _LARGEST = 96 << 20
 
 
 def signature_of(ledger: Path) -> Path:
-    """Where the envelope over a ledger lies: beside it."""
+    """Where the envelope over a ledger lies: next to it."""
     return ledger.with_name(ledger.name + ".dsse.json")
 
 
@@ -35,7 +35,7 @@ def sealed(record: bytes, kind: str, key: Ed25519PrivateKey) -> bytes:
     Args:
         record: the exact bytes of the manifest or of the ledger.
         kind: ``envelope.RUN`` or ``envelope.LEDGER``.
-        key: of whoever vouches.
+        key: of the signer.
     """
     return envelope.seal(record, kind, [key]).to_json().encode()
 

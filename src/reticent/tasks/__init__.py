@@ -1,10 +1,13 @@
-"""Run directories that survive a kill and cannot execute anything, and engines that fill them."""
+"""Run directories that survive a kill and cannot execute anything, and engines that fill them.
+
+joblib, Dask and Ray run the calls. What they do not do is here: a result is named after everything that it depends on,
+so that work can be stopped anywhere and gone on with, on any engine, with equal bits.
+"""
 
 from reticent.tasks.engine import Progress, execute
-from reticent.tasks.readers import read_json, read_table, read_tensors
+from reticent.tasks.files import read_json, read_tensors, write_json
 from reticent.tasks.sessions import Dask, Engine, Local, Ray
 from reticent.tasks.store import Store, Task
-from reticent.tasks.writers import write_json, write_table, write_tensors
 
 __all__ = [
     "Dask",
@@ -16,9 +19,6 @@ __all__ = [
     "Task",
     "execute",
     "read_json",
-    "read_table",
     "read_tensors",
     "write_json",
-    "write_table",
-    "write_tensors",
 ]

@@ -31,8 +31,7 @@ import numpy as np
 from reticent.errors import ArtifactError
 from reticent.io.files import read_bytes, sync_folder, write_atomic
 from reticent.io.strict import canonical, portable
-from reticent.tasks.readers import DATA_LIMIT, inside, read_json, read_tensors
-from reticent.tasks.writers import tensors_bytes, write_json
+from reticent.tasks.files import DATA_LIMIT, inside, read_json, read_tensors, tensors_bytes, write_json
 
 _MANIFEST_SCHEMA = "reticent.run-manifest/1"
 _TASK_SCHEMA = "reticent.task/1"

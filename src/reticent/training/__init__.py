@@ -1,4 +1,8 @@
-"""DP-SGD runs and the ledger of what really ran."""
+"""DP-SGD runs and the ledger of what really ran.
+
+A file here trains. How loops of others are seen is in ``reticent.watching``; how far a record can move a gradient is in
+``reticent.sensitivity``.
+"""
 
 from reticent.training.config import TrainConfig, load_config, parse_config
 from reticent.training.hooks import RunContext, Step, StepHook, StopTraining, Update

@@ -5,18 +5,19 @@ from __future__ import annotations
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from reticent.adversaries import everybody
 from reticent.adversaries.attribute import Scope
 from reticent.errors import ArtifactError
 from reticent.io import yaml
 from reticent.io.models import validated
 from reticent.mechanisms import Neighbouring, Sampler
-from reticent.records.run_ledger import MOST_STAGES
-from reticent.records.run_parts import MOST_STEPS
+from reticent.records.run_parts import MOST_STAGES, MOST_STEPS
 from reticent.records.run_warnings import Randomness
+from reticent.text import one_of
 from reticent.training.config_data import DataConfig
 from reticent.training.config_fields import Inside, Positive, Seed, Strict
 from reticent.training.config_models import ModelConfig
@@ -161,6 +162,14 @@ _PARTNERS = {
 }
 
 
+def _attacker(name: str) -> str:
+    """An attacker who needs no measurement and is no formula that is kept for reproduction."""
+    known = [name for name, kind in everybody().items() if kind.unmeasured is None]
+    if name not in known:
+        raise ValueError(f"must be {one_of(name, known)}")
+    return name
+
+
 class TargetConfig(Strict):
     """What an attacker, by default the worst case, may gain; the least noise that keeps to it is computed first.
 
@@ -184,7 +193,7 @@ class TargetConfig(Strict):
     reconstruction: Inside | None = None
     baseline: Inside | None = None
     neighbouring: Neighbouring = Neighbouring.ADD_REMOVE
-    adversary: Literal["worst-case", "relaxed", "mixed", "membership"] = "worst-case"
+    adversary: Annotated[str, AfterValidator(_attacker)] = "worst-case"
 
     @model_validator(mode="after")
     def _one_target(self) -> TargetConfig:

@@ -90,19 +90,23 @@ class Update:
 
 @runtime_checkable
 class StepHook(Protocol):
-    """What ``train(..., hooks=[...])`` calls."""
+    """What ``train(..., hooks=[...])`` calls. A subclass states what it needs; the rest does nothing."""
 
     def start(self, context: RunContext) -> None:
         """Called once, before the first step."""
+        return
 
     def before_step(self, step: Step) -> None:
         """Called with the weights of the step still in place; may raise ``StopTraining``."""
+        return
 
     def after_step(self, step: Step, update: Update) -> None:
         """Called after the weights have moved."""
+        return
 
     def finish(self) -> None:
         """Called once, after the last step; the place to write files."""
+        return
 
 
 def flat(tensors: list[torch.Tensor]) -> torch.Tensor:

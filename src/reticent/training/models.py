@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import math
+import pkgutil
 from itertools import pairwise
 
 import torch
@@ -97,9 +97,8 @@ def _build(config: ModelConfig, feature_shape: tuple[int, ...], classes: int) ->
 
 
 def _custom(name: str, feature_shape: tuple[int, ...], classes: int) -> nn.Module:
-    module, _, attribute = name.partition(":")
     try:
-        model = getattr(importlib.import_module(module), attribute)(feature_shape, classes)
+        model = pkgutil.resolve_name(name)(feature_shape, classes)
     except Exception as error:
         line = " ".join(f"{type(error).__name__}: {error}".split())
         raise ParameterError("model", name, f"a class to call with (feature_shape, classes) ({line})") from None

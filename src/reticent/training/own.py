@@ -12,7 +12,7 @@ from reticent.data.own_columns import MISSING
 from reticent.errors import ArtifactError, ParameterError
 from reticent.training.config import TrainConfig, parse_config
 from reticent.training.config_data import OWN
-from reticent.training.hooks import RunContext, Step, Update
+from reticent.training.hooks import RunContext, StepHook
 
 DEFAULTS: dict[str, Any] = {
     "model": {"kind": "logistic"},
@@ -68,7 +68,7 @@ def _measurable(table: OwnTable, sensitive: str) -> str:
 
 
 @dataclass
-class SchemaHook:
+class SchemaHook(StepHook):
     """Keeps the schema beside the weights, so that the run can encode its table again."""
 
     table: OwnTable
@@ -82,15 +82,6 @@ class SchemaHook:
         if context.directory is None:
             raise ParameterError("directory", None, "a folder: the schema is kept with the run")
         (context.directory / SCHEMA_FILE).write_text(self.table.schema.to_json(), encoding="utf-8")
-
-    def before_step(self, step: Step) -> None:
-        """Nothing to do."""
-
-    def after_step(self, step: Step, update: Update) -> None:
-        """Nothing to do."""
-
-    def finish(self) -> None:
-        """Nothing to do."""
 
     def tensors(self) -> dict[str, Tensor]:
         """Nothing to keep in a checkpoint."""

@@ -6,16 +6,84 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from reticent.adversaries.attribute import Scope, SensitivityRecord
-from reticent.errors import ArtifactError, ParameterError
+from reticent.errors import ArtifactError, ParameterError, UnsupportedError
 from reticent.io import strict
-from reticent.sensitivity import SensitiveAttribute
+from reticent.sensitivity import Diameter, Precision, SensitiveAttribute
+from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.training.config import SensitiveConfig
-from reticent.training.hooks import RunContext
-from reticent.training.recorder import AttributeHook
+from reticent.training.hooks import RunContext, Step, StepHook, StopTraining
 
 SENSITIVITY = "sensitivity.json"
+
+
+class AttributeHook(StepHook):
+    """An ``AttributeRecorder`` as a hook of ``reticent.training``; stops the run when the budget is spent.
+
+    What it records is private and stays in memory.
+
+    Attributes:
+        recorder: the recorder, once the run has started.
+    """
+
+    def __init__(
+        self,
+        attribute: SensitiveAttribute,
+        *,
+        audit: np.ndarray | None = None,
+        whole: bool = False,
+        budget: float | None = None,
+        method: Diameter = Diameter.EXACT,
+        precision: Precision = Precision.DOUBLE,
+        every: int = 1,
+    ) -> None:
+        """Args: ``audit`` are positions among the training records; ``whole`` takes all of them."""
+        self._attribute, self._audit, self._whole = attribute, audit, whole
+        self._budget, self._method, self._precision, self._every = budget, method, precision, every
+        self.recorder: AttributeRecorder | None = None
+
+    def start(self, context: RunContext) -> None:
+        """Attach to the model of the run.
+
+        Raises:
+            UnsupportedError: the run clips mean gradients of several views, or normalises gradients, which nothing here
+                measures.
+        """
+        if context.augmentation is not None:
+            raise UnsupportedError("the sensitivity of an attribute is not measured with augmentation: leave one out")
+        if context.normalise:
+            raise UnsupportedError("the sensitivity of an attribute is not measured with clipping: normalise")
+        chosen = np.arange(len(context.train_labels)) if self._whole else self._audit
+        audit = None
+        if chosen is not None:
+            at = torch.from_numpy(_audited(chosen, len(context.train_labels))).to(context.train_labels.device)
+            audit = AuditSet(context.train_features[at], context.train_labels[at], whole=self._whole)
+        self.recorder = AttributeRecorder(
+            context.model,
+            self._attribute,
+            noise_multiplier=context.noise_multiplier,
+            max_grad_norm=context.max_grad_norm,
+            audit=audit,
+            budget=self._budget,
+            method=self._method,
+            precision=self._precision,
+            every=self._every,
+        )
+
+    def before_step(self, step: Step) -> None:
+        """Measure; raises ``StopTraining`` when the step would exceed the budget."""
+        if self.recorder is not None and not self.recorder.observe(step.features, step.labels, step.indices):
+            raise StopTraining("the attribute budget is spent")
+
+
+def _audited(chosen: np.ndarray, records: int) -> np.ndarray:
+    at = np.asarray(chosen)
+    if at.ndim != 1 or at.dtype.kind not in "iu" or not len(at) or int(at.min()) < 0 or int(at.max()) >= records:
+        shown = f"{at.dtype} of shape {at.shape}"
+        raise ParameterError("audit", shown, f"positions among the {records} training records")
+    return at.astype(np.int64)
 
 
 class SensitivityFileHook(AttributeHook):

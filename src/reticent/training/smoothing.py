@@ -9,7 +9,7 @@ import torch
 from torch.optim import Optimizer
 
 from reticent.training.config import Decay, LearningRateConfig
-from reticent.training.hooks import RunContext, Step, Update
+from reticent.training.hooks import RunContext, Step, StepHook, Update
 
 
 def rate_factor(schedule: LearningRateConfig, step: int, steps: int) -> float:
@@ -37,8 +37,8 @@ def follow(optimizer: Optimizer, schedule: LearningRateConfig, steps: int) -> No
     optimizer.register_step_post_hook(lambda *_: put(optimizer.param_groups[0]["taken"] + 1))
 
 
-class WeightAverage:
-    """A hook that keeps the mean of the weights after each of the last steps.
+class WeightAverage(StepHook):
+    """A hook that keeps the mean of the weights after each of the last steps. It writes none; ``install`` does.
 
     Args:
         share: of the planned steps; a run that stops before they begin keeps its last weights.
@@ -57,9 +57,6 @@ class WeightAverage:
         self._sums = [torch.zeros_like(p, dtype=torch.float64) for p in self._weights]
         self._first = steps - max(1, round(self._share * steps))
 
-    def before_step(self, step: Step) -> None:
-        """Nothing to do."""
-
     def after_step(self, step: Step, update: Update) -> None:
         """Add the weights of one of the last steps."""
         self.add(step.index)
@@ -70,9 +67,6 @@ class WeightAverage:
             self._count += 1
             for total, p in zip(self._sums, self._weights, strict=True):
                 total += p.detach()
-
-    def finish(self) -> None:
-        """Nothing to do: a hook writes no weights; ``install`` does, after the loop."""
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """What a checkpoint keeps."""

@@ -23,12 +23,11 @@ def calibrated_noise(config: TargetConfig, run: Mechanism) -> float:
         UnreachableError: no noise in the searched range meets the target.
         ParameterError: the target's value is outside its domain.
     """
-    from reticent.adversaries import Membership, Mixed, Relaxed, WorstCase
+    from reticent.adversaries import ADVERSARIES
     from reticent.calibration import NoiseMultiplier, NoiseScale
     from reticent.calibration.solve import calibrate
 
-    known = {kind.name: kind for kind in (WorstCase, Relaxed, Mixed, Membership)}
-    who = known[config.adversary]()
+    who = ADVERSARIES[config.adversary]()
     searched = NoiseScale() if isinstance(run, Ledger) else NoiseMultiplier()
     return calibrate(run, searched, target_of(config), who, config.neighbouring).value
 

@@ -17,7 +17,7 @@ from reticent.errors import ArtifactError
 from reticent.io import strict
 from reticent.io.models import validated
 from reticent.training.config import TraceConfig
-from reticent.training.hooks import RunContext, Step, Update, flat
+from reticent.training.hooks import RunContext, Step, StepHook, Update, flat
 
 FOLDER = "trace"
 INDEX = f"{FOLDER}/trace.json"
@@ -68,7 +68,7 @@ class TraceShard:
     masks: np.ndarray | None
 
 
-class TraceRecorder:
+class TraceRecorder(StepHook):
     """The hook that writes ``trace/`` into a run directory."""
 
     def __init__(self, config: TraceConfig) -> None:

@@ -1,5 +1,5 @@
 """Watch any training loop: ``with rt.watch(model, optimizer, loader) as ledger:``.
 
-What is seen becomes a ledger (``reticent.records.watched_run``); what cannot be seen is unknown there and gets the
-safe answer.
+What is seen becomes a ledger (``reticent.records.watched_run``). What cannot be seen is unknown there and gets the safe
+answer. Nothing here trains.
 """

@@ -11,6 +11,7 @@ Where either cannot be computed, nothing is said. It is looked at once, so a loo
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,6 +49,9 @@ class AloneInFirstStep:
             if watch._output is not None and tensor.requires_grad:
                 watch._try(lambda: watch._mixes_in_loss(tensor))
                 watch.close()
+                with warnings.catch_warnings():  # Opacus's hooks say it again at the loop's own line
+                    warnings.filterwarnings("ignore", message="Full backward hook is firing")
+                    return own(tensor, *args, **kwargs)
             return own(tensor, *args, **kwargs)
 
         torch.Tensor.backward = backward  # type: ignore[method-assign, assignment]
@@ -85,7 +89,8 @@ class AloneInFirstStep:
     def _try(self, mixes: Callable[[], bool]) -> None:
         devices = sorted({p.device.index or 0 for p in self._model.parameters() if p.is_cuda})
         try:
-            with torch.random.fork_rng(devices=devices):
+            with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 mixed = mixes()
         except Exception:  # whatever strangers' layers raise here, the loop must go on
             return

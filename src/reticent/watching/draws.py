@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from torch.utils.data import DataLoader
 
+from reticent.watching.seeds import Coins
+
 _LONGEST_WAIT = 256
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Draw:
     """One batch that was drawn.
 
     Attributes:
         size: records in it.
         number: which pass over the data, from 1.
-        repeats: whether a record is in it more than once.
+        coins: of a Poisson sampler, from where its generator drew.
     """
 
     size: int
     number: int
-    repeats: bool
+    coins: Coins | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,15 @@ class Draws:
     of random numbers, stay the same. ``close`` puts the class back.
     """
 
-    def __init__(self, loader: Any, sampler: Any, *, ahead: bool = False, passes: int = 0, drawn: Any = None) -> None:
+    def __init__(
+        self,
+        loader: Any,
+        sampler: Any,
+        *,
+        ahead: bool = False,
+        passes: int = 0,
+        drawn: Callable[[], Coins] | None = None,
+    ) -> None:
         self._sampler, self._own = sampler, type(sampler) if sampler is not None else None
         self._waiting: deque[Draw] = deque(maxlen=_LONGEST_WAIT)
         self.passes = passes
@@ -61,6 +71,9 @@ class Draws:
         self._exact = not ahead and type(loader) in _known_loaders() and loader.num_workers == 0
         self.repeats = False
         """Whether one batch held a record more than once."""
+        self.coins: tuple[Coins, ...] = ()
+        """Of the draws that were taken last."""
+        self._alone = (0, 0, Used(1, 1, ()))  # for each pass one object
         self._positions: deque[int] | None = None
         if sampler is not None:
             self._exchange(sampler)
@@ -92,8 +105,19 @@ class Draws:
         Args:
             size: realised number of records, if it is known: draws that add up to it are those of the step.
         """
+        self.coins = ()
         if size is None and not self._exact:
             return None
+        if self._exact and self._waiting and self._waiting[-1].size == size:  # as nearly always
+            draw = self._waiting.pop()
+            if self._waiting:
+                self.skipped += len(self._waiting)
+                self._waiting.clear()
+            self.coins = () if draw.coins is None else (draw.coins,)
+            if self._alone[:2] != (draw.number, self.passes):
+                alone = Used(1, 1, tuple(range(draw.number, self.passes + 1)))
+                self._alone = (draw.number, self.passes, alone)
+            return self._alone[2]
         waiting = list(self._waiting)
         count, end = (len(waiting), len(waiting)) if size is None else self._matching(waiting, size)
         if not count:
@@ -101,7 +125,9 @@ class Draws:
         self.skipped += end - count
         for _ in range(end):
             self._waiting.popleft()
-        numbers = [draw.number for draw in waiting[end - count : end]]
+        used = waiting[end - count : end]
+        numbers = [draw.number for draw in used]
+        self.coins = tuple([draw.coins for draw in used if draw.coins is not None])
         return Used(count, len(set(numbers)), tuple(range(min(numbers), self.passes + 1)))
 
     def _matching(self, waiting: list[Draw], size: int) -> tuple[int, int]:
@@ -139,14 +165,12 @@ class Draws:
         return self.passes
 
     def _remember(self, batch: Any, number: int) -> None:
-        if self._drawn is not None:
-            self._drawn()
-        positions = list(batch)
-        repeats = len(set(positions)) < len(positions)
+        positions = batch if type(batch) is list else list(batch)
+        coins = None if self._drawn is None else self._drawn()
+        self.repeats = self.repeats or (coins is None and len(set(positions)) < len(positions))
         if self._positions is not None:
             self._positions.extend(map(int, positions))
-        self.repeats = self.repeats or repeats
-        self._waiting.append(Draw(len(positions), number, repeats))
+        self._waiting.append(Draw(len(positions), number, coins))
 
 
 def _adding_up(draws: list[Draw], size: int) -> int:

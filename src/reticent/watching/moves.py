@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from reticent.records.watch_faults import Fault
 from reticent.watching import optimisers
+from reticent.watching.models import fingerprint
 from reticent.watching.noise import NoisyGradients
 from reticent.watching.schedules import watch_schedules
 from reticent.watching.weights import Weights
@@ -40,13 +43,13 @@ class Moves:
             register_optimizer_step_pre_hook(self._before_any),
             register_optimizer_step_post_hook(self._after_any),
         ]
-        undo = []
+        undo = [self._weights.model.register_forward_pre_hook(_Given(self)).remove]
         if self._inner is not None:
             self._before = self._inner.register_step_pre_hook(self._just_before)
             self._after = self._inner.register_step_post_hook(self._just_after)
             self._inner._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
             handles += [self._before, self._after]
-            undo = [watch_schedules([self._optimizer, self._inner], lambda: self._found(Fault.METRIC_SCHEDULE))]
+            undo += [watch_schedules([self._optimizer, self._inner], lambda: self._found(Fault.METRIC_SCHEDULE))]
         return undo + [handle.remove for handle in handles]
 
     def noise_added(self, measure: bool) -> None:
@@ -94,6 +97,23 @@ class Moves:
         """Whether the weights are those that the last step left, also where an error ended the loop after it."""
         return self._inner is not None and not self._weights.written()
 
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """Weights may be exchanged inside, and must come back as they were, bit for bit."""
+        self._compare(Fault.WEIGHTS_CHANGED)
+        before = fingerprint(self._weights.model)
+        try:
+            yield
+        finally:
+            if fingerprint(self._weights.model) != before:
+                self._found(Fault.WEIGHTS_CHANGED)
+            self._weights.keep()
+
+    def given(self, model: Any) -> None:
+        """Gradients are about to be taken at weights that must be those of the last step."""
+        if self._inner is not None and self._weights.counted() and model.training and torch.is_grad_enabled():
+            self._found(Fault.WEIGHTS_CHANGED)
+
     def _compare(self, fault: Fault) -> None:
         if self._weights.written():
             self._found(fault)
@@ -101,8 +121,11 @@ class Moves:
     def _before_any(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """Be the last to look before the optimizer moves the weights, and the first to look after."""
         if optimizer is self._inner:
-            optimizer._optimizer_step_pre_hooks.move_to_end(self._before.id)
-            optimizer._optimizer_step_post_hooks.move_to_end(self._after.id, last=False)
+            before, after = optimizer._optimizer_step_pre_hooks, optimizer._optimizer_step_post_hooks
+            if next(reversed(before)) != self._before.id:
+                before.move_to_end(self._before.id)
+            if next(iter(after)) != self._after.id:
+                after.move_to_end(self._after.id, last=False)
 
     def _just_before(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._compare(Fault.WEIGHTS_CHANGED)
@@ -123,3 +146,18 @@ class Moves:
         self._found(Fault.OTHER_OPTIMISER if moved & self._own else Fault.OTHER_MODEL)
         if moved & self._own:
             self._weights.keep()
+
+
+class _Given:
+    """The hook: a class, because models are copied with their hooks."""
+
+    reticent_watches = True  # it changes no number, so recorders let it pass
+
+    def __init__(self, moves: Moves) -> None:
+        self._moves = moves
+
+    def __call__(self, model: Any, inputs: Any) -> None:
+        self._moves.given(model)
+
+    def __deepcopy__(self, _memo: Any) -> _Given:
+        return self

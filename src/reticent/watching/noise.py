@@ -32,7 +32,8 @@ class NoisyGradients:
             return True
         with torch.no_grad():
             gaps = [p.grad - p.summed_grad.view_as(p) for p in self._optimizer.params if p.grad is not None]
-            length = sum(float(gap.double().square().sum()) for gap in gaps) / deviation**2
+            exact = [gap if gap.element_size() > 2 else gap.float() for gap in gaps]
+            length = sum(float(norm) ** 2 for norm in torch._foreach_norm(exact)) / deviation**2 if exact else 0.0
         count = sum(gap.numel() for gap in gaps)
         self._length, self._count = self._length + length, self._count + count
         return length >= _least(count) and self._length >= _least(self._count)
@@ -43,7 +44,9 @@ class NoisyGradients:
         Args:
             values: compare them one by one before the step, as well as the counts of writes.
         """
-        self._kept = [(p, p.grad, p.grad._version) for p in self._optimizer.params if p.grad is not None]
+        groups = self._optimizer.param_groups
+        seen = [(p, p.grad) for group in groups for p in group["params"] if p.requires_grad]
+        self._kept = [(p, grad, grad._version) for p, grad in seen if grad is not None]
         self._values = [grad.detach().clone() for _, grad, _ in self._kept] if values else []
 
     def changed(self) -> bool:
@@ -52,11 +55,14 @@ class NoisyGradients:
         self._kept, self._values = [], []
         if self._shared:
             return False
-        if any(p.grad is not grad or grad._version != version for p, grad, version in kept):
-            return True
-        return bool(values) and not all(
-            torch.equal(grad.nan_to_num(), was.nan_to_num()) for (_, grad, _), was in zip(kept, values, strict=True)
-        )
+        for p, grad, version in kept:
+            if p.grad is not grad or grad._version != version:
+                return True
+        return bool(values) and not all(_equal(grad, was) for (_, grad, _), was in zip(kept, values, strict=True))
+
+
+def _equal(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
 def _least(count: int) -> float:

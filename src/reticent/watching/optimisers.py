@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 import torch
@@ -14,19 +13,17 @@ from reticent.records.watched_run import ClippingRecord, Randomness, Source
 Kind = Literal["flat", "per-layer", "adaptive", "automatic", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Release:
     """One noisy update as the optimizer made it.
 
     Attributes:
-        noise_multiplier: noise standard deviation over ``clip_norm``, on the sum.
-        clip_norm: L2 norm to which each record's gradient was brought, over all parameters.
+        noise_multiplier: noise standard deviation over the norm to which each record's gradient was brought.
         differ: the noise was scaled to another norm than that of clipping.
         divisor: what the noisy sum was divided by.
     """
 
     noise_multiplier: float
-    clip_norm: float
     differ: bool
     divisor: float
 
@@ -77,52 +74,52 @@ def _replaced(optimizer: Any) -> bool:
 
 def is_ghost(optimizer: Any) -> bool:
     """Whether clipping happens in the backward pass, without gradients of single records."""
-    kind: Any = type(optimizer)
-    return _clips_in_backward(kind)
-
-
-@lru_cache(maxsize=64)  # asked in every step
-def _clips_in_backward(kind: type) -> bool:
     from opacus.optimizers import DPOptimizerFastGradientClipping
 
-    return issubclass(kind, DPOptimizerFastGradientClipping)
+    return isinstance(optimizer, DPOptimizerFastGradientClipping)
 
 
-def clip_norm(optimizer: Any, model: Any) -> float:
+def clip_norm(optimizer: Any, model: Any, ghost: bool) -> float:
     """The L2 norm over all parameters to which this optimizer brings each record's gradient now."""
     if hasattr(optimizer, "max_grad_norms"):
         return math.sqrt(sum(float(norm) ** 2 for norm in optimizer.max_grad_norms))
-    owner = model if is_ghost(optimizer) and hasattr(model, "max_grad_norm") else optimizer
+    owner = model if ghost and hasattr(model, "max_grad_norm") else optimizer
     return float(owner.max_grad_norm)
 
 
-def release_of(optimizer: Any, clipped_to: float, size: int | None) -> Release:
+def release_of(optimizer: Any, clipped_to: float, size: int | None, batches: int) -> Release:
     """What the optimizer just released.
 
     Args:
         optimizer: of Opacus, after it added noise.
         clipped_to: largest norm to which gradients of this step were clipped.
         size: realised number of records.
+        batches: whose gradients of records were clipped last, together.
     """
-    scale = float(optimizer.max_grad_norm)
-    noise = _noise(optimizer, size)
-    same = math.isclose(scale, clipped_to, rel_tol=1e-6)
+    scale, noise = float(optimizer.max_grad_norm), _noise(optimizer, size)
+    same = scale == clipped_to or math.isclose(scale, clipped_to, rel_tol=1e-6)
     divisor = 1.0
     if optimizer.loss_reduction == "mean":
-        divisor = float(optimizer.expected_batch_size) * optimizer.accumulated_iterations
-    return Release(noise if same else noise * scale / clipped_to, clipped_to, not same, divisor)
+        added = optimizer.accumulated_iterations if is_ghost(optimizer) else batches  # asks all parameters
+        divisor = float(optimizer.expected_batch_size) * added
+    return Release(noise if same else noise * scale / clipped_to, not same, divisor)
 
 
-def batch_of(optimizer: Any) -> tuple[int | None, int]:
-    """(records, batches) whose gradients wait to be clipped; None where the number of records cannot be seen."""
-    ghost = is_ghost(optimizer)
-    for p in (p for group in optimizer.param_groups for p in group["params"] if p.requires_grad):
-        if ghost:
-            found = getattr(p, "_norm_sample", None)
-            return (None if found is None else len(found)), 1
-        grads = p.grad_sample
-        return (sum(map(len, grads)), len(grads)) if isinstance(grads, list) else (len(grads), 1)
-    return None, 1
+def first_of(optimizer: Any) -> Any:
+    """A parameter that this optimizer moves; the first where it moves none."""
+    own = [p for group in optimizer.param_groups for p in group["params"]]
+    return next((p for p in own if p.requires_grad), own[0])
+
+
+def waiting(p: Any, ghost: bool) -> tuple[int | None, int]:
+    """(records, batches) whose gradients wait to be clipped, seen at one parameter; None where that cannot be seen."""
+    if ghost:
+        found = getattr(p, "_norm_sample", None)
+        return (None if found is None else found.shape[0]), 1
+    grads = getattr(p, "grad_sample", None)
+    if isinstance(grads, list):
+        return sum(map(len, grads)), len(grads)
+    return (None if grads is None else grads.shape[0]), 1
 
 
 def is_pending(optimizer: Any) -> bool:
@@ -166,8 +163,8 @@ def _noise(optimizer: Any, size: int | None) -> float:
     Adaptive ghost clipping sets its own noise for gradients and releases the number of unclipped records with noise
     ``size / 20`` beside it (ANDREW2021, Theorem 1).
     """
-    adjusted = getattr(optimizer, "_adjusted_noise_multiplier", None)
-    if adjusted is None or not adjusted:
+    adjusted = vars(optimizer).get("_adjusted_noise_multiplier")
+    if not adjusted:
         return float(optimizer.noise_multiplier)
     if not size:
         return 0.0

@@ -36,7 +36,7 @@ def look_at(loader: Any) -> SamplerRecord:
 def _look_at(loader: Any) -> SamplerRecord:
     if loader is None:
         return _unknown(_NO_LOADER)
-    batches = getattr(loader, "batch_sampler", None)
+    batches = logical_batches(loader)
     dataset = getattr(loader, "dataset", None)
     if batches is None or isinstance(dataset, IterableDataset) or not isinstance(loader, DataLoader):
         return _unknown(type(loader).__name__)
@@ -74,7 +74,17 @@ def observed_sampler(loader: Any) -> Any:
     """The object whose iteration gives one list of positions for each batch, or None."""
     if not isinstance(loader, DataLoader) or isinstance(loader.dataset, IterableDataset):
         return None
-    return loader.batch_sampler
+    return logical_batches(loader)
+
+
+def logical_batches(loader: Any) -> Any:
+    """What draws the batches of a loader; of a ``BatchMemoryManager``'s, those that it splits."""
+    batches: Any = getattr(loader, "batch_sampler", None)
+    try:
+        from opacus.utils.batch_memory_manager import BatchSplittingSampler
+    except ImportError:
+        return batches
+    return batches.sampler if _draws_like(batches, BatchSplittingSampler) else batches
 
 
 def _poisson(batches: Any) -> SamplerRecord | None:

@@ -3,144 +3,167 @@
 The generator that torch begins with has a seed from the operating system. A seed below 2^32 can be tried out, and most
 are written in the program anyway; that of a new ``torch.Generator()`` is in torch's source. A seed that was set while
 the loop ran was known to the program, unless ``torch.seed()`` asked the operating system. A generator that goes back to
-where it was gives the same noise again, whichever watch saw it there.
+where it was gives the same noise again, whichever watch saw it there: ``generators`` follows whoever puts it back, and
+here a look is taken at where it is, before and after noise.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
+import struct
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from reticent.watching import generators
+from reticent.watching.generators import Draw
+
 _SMALL = 1 << 32
-_USES = ("noise", "draws")
+_NOBODY = -1
+_OF_A_NEW_ONE = torch.Generator().initial_seed()
 
-_HEAD, _WORDS = 24, 624 * 8
-"""Bytes of a state of torch's Mersenne twister: a head that ends with the place in the block of words; the block."""
+_HEAD, _PLACE, _WHOLE = 16, struct.Struct("<Q64s"), 5000
+"""Bytes of a state of torch's Mersenne twister: the seed and counts; then the place in the block of words, and some of
+these words; and fewer than all."""
 
-_BEEN: dict[tuple[str, int], tuple[int, dict[int, int]]] = {}
-"""For each use of each generator the last block of its state, and every block with the last place in it."""
+_LOOKED_AT = 8
+"""Batches after each entry at whose draw the state is looked at; later the calls that put it tell enough."""
+
+_Where = tuple[int, bytes]
+
+_BEEN: dict[str, dict[bytes, int]] = {"noise": {}, "draws": {}}
+"""For each use every block of a state that was looked at, with the last place in it."""
 
 
-_TAKEN: Counter[tuple[str, int]] = Counter()
-"""How often each use drew from torch's own generator, by the seed that this generator had."""
+@dataclass(slots=True)
+class Coins:
+    """The draw of one batch, until it is known whether a step uses it."""
 
-_READ: dict[int, dict[str, int]] = {}
-"""States that ``torch.get_rng_state`` handed out: how often each use had drawn under that seed until then."""
+    public: bool
+    draws: list[tuple[_Look, Draw, _Where | None]]
 
-_BEHIND: dict[str, int] = {}
-"""Uses that drew after the state to which ``torch.set_rng_state`` put the generator, with its seed."""
+
+class _Look:
+    """One generator, and where it was seen."""
+
+    def __init__(self, generator: Any, use: str, first: int) -> None:
+        self.generator, self._use = generator, use
+        self._first, self._secret = first, _NOBODY
+        self.track = generators.track(generator, use)
+        self.track.go_on()
+        self._seed = int(generator.initial_seed())
+        self._back: Any = None
+
+    def go_on(self) -> None:
+        """Take the seed as it is now for that of the start; where it was stays known."""
+        self._first = int(self.generator.initial_seed())
+        self._secret = _NOBODY
+        self.track.go_on()
+
+    def public(self) -> bool:
+        """Whether the seed can be guessed, or was set while this was watched."""
+        now = self.generator.initial_seed()
+        if now == self._secret:
+            return False
+        if guessable(now) or (now != self._first and not generators.from_the_system(now)):
+            return True
+        self._secret = now
+        return False
+
+    def drawn(self) -> Draw:
+        """It draws from where it is now."""
+        now = self.generator.initial_seed()
+        if now != self._seed:
+            self._seed = now
+            self.track.go_on()
+        return self.track.drawn()
+
+    def arrive(self) -> None:
+        """Remember where the generator is, at the beginning and after noise."""
+        if self.passed(after=True):
+            self._back = self.track.at.stream
+
+    def went_back(self, draw: Draw) -> bool:
+        """Whether a draw gives numbers that came before."""
+        return draw.repeats() or self._back is draw.stream
+
+    def passed(self, where: _Where | None = None, after: bool = False) -> bool:
+        """Whether a look at this place or a later one was taken before; it is remembered.
+
+        Args:
+            where: the place; None for that of now.
+            after: what was to be drawn is drawn, so that the next draw may begin here.
+        """
+        at, block = where = where or _where(self.generator)
+        been = _BEEN[self._use]
+        last, drawn = self.track.looked or (where, True)
+        most = been.get(block)
+        been[block] = at if most is None else max(at, most)
+        self.track.looked = where, after
+        here = where == last and (after or drawn)
+        return most is not None and not here and (block != last[1] or at <= most)
 
 
 class Seeds:
     """Looks at one generator, or at several that are used together."""
 
     def __init__(self, generators: list[Any], use: str = "noise") -> None:
-        self._use = use
-        self._generators = [(one, seed) for one in generators if (seed := _seed(one)) is not None]
-        self._asked: set[int] = set()
-        self._back: dict[int, int] = {}  # generators that went back, and their seeds then
-
-    def watch_torch(self) -> Callable[[], None]:
-        """Remember seeds of the operating system and states that are read or set; what is returned ends that."""
-        own, read, put = torch.seed, torch.get_rng_state, torch.set_rng_state
-
-        def asked() -> int:
-            found = own()
-            self._asked.add(found)
-            return found
-
-        def handed_out() -> Any:
-            state, seed = read(), torch.initial_seed()
-            _READ.setdefault(_whole(state), {use: _TAKEN[use, seed] for use in _USES})
-            return state
-
-        def set_back(new_state: Any) -> None:
-            put(new_state)
-            seed = torch.initial_seed()
-            for use, times in _READ.get(_whole(new_state), {}).items():
-                _BEHIND.pop(use, None)
-                if times < _TAKEN[use, seed]:
-                    _BEHIND[use] = seed
-
-        torch.seed = torch.random.seed = asked
-        torch.get_rng_state = torch.random.get_rng_state = handed_out
-        torch.set_rng_state = torch.random.set_rng_state = set_back
-
-        def undo() -> None:
-            torch.seed = torch.random.seed = own
-            torch.get_rng_state = torch.random.get_rng_state = read
-            torch.set_rng_state = torch.random.set_rng_state = put
-
-        return undo
+        self._use, self._batches = use, 0
+        self._looks = [_Look(one, use, seed) for one in generators if (seed := _seed(one)) is not None]
 
     def go_on(self) -> None:
-        """Take the seeds as they are now for those of the start; where they were stays known."""
-        self._generators = [(one, seed) for one, _ in self._generators if (seed := _seed(one)) is not None]
+        """Take the seeds as they are now for those of the start."""
+        for look in self._looks:
+            look.go_on()
+
+    def exchange(self, generators: list[Any]) -> None:
+        """The program uses these from now on; what seed it gave to a new one, it knew."""
+        known = {look.generator: look for look in self._looks}
+        self._looks = [known.get(one) or _Look(one, self._use, _NOBODY) for one in generators if _seed(one) is not None]
 
     def public(self) -> bool:
         """Whether a seed can be guessed, or was set while this was watched."""
-        return any(self._is_public(generator, first) for generator, first in self._generators)
+        return True in [look.public() for look in self._looks]
 
     def arrive(self) -> None:
         """Remember where the generators are, at the beginning and after noise."""
-        for generator, _ in self._generators:
-            if _passed(("all", id(generator)), *_where(generator.get_state().numpy().tobytes()), again=True):
-                self._back[id(generator)] = generator.initial_seed()
+        self._batches = 0
+        for look in self._looks:
+            look.arrive()
 
-    def drawn(self) -> None:
-        """Noise was drawn just now: count it, and remember where the generators are."""
-        if any(generator is torch.default_generator for generator, _ in self._generators):
-            _TAKEN[self._use, torch.initial_seed()] += 1
-        self.arrive()
+    def repeated(self, look: bool = True) -> bool:
+        """Noise is about to be drawn: whether numbers come that came before in this process.
 
-    def repeated(self) -> bool:
-        """Whether a generator went back to where it was, since this was asked before in this process."""
-        back = [self._went_back(generator) for generator, _ in self._generators]
-        return any(back)
+        Args:
+            look: at the states of the generators, as well as at what the program did to them.
+        """
+        return True in [one.went_back(one.drawn()) | (look and one.passed()) for one in self._looks]
 
-    def _went_back(self, generator: Any) -> bool:
-        seed, back = _seed(generator), False
-        if generator is torch.default_generator:
-            back = _BEHIND.get(self._use) == seed
-            if self._use != "noise":  # noise counts once it is drawn
-                _TAKEN[self._use, torch.initial_seed()] += 1
-        back |= self._back.get(id(generator)) == seed
-        block, place = _where(generator.get_state().numpy().tobytes())
-        own = _passed((self._use, id(generator)), block, place)
-        back |= _passed(("all", id(generator)), block, place, again=True)  # another use may have looked just here
-        return own or back
+    def coins(self) -> Coins:
+        """A batch was drawn just now."""
+        self._batches += 1
+        see = self._batches <= _LOOKED_AT
+        draws = [(look, look.drawn(), _where(look.generator) if see else None) for look in self._looks]
+        return Coins(self.public(), draws)
 
-    def _is_public(self, generator: Any, first: int) -> bool:
-        now = _seed(generator)
-        return now is not None and (guessable(now) or (now != first and now not in self._asked))
+    def shown(self, coins: Coins) -> bool:
+        """Whether somebody can repeat the draw of a batch that a step uses."""
+        back = [one.went_back(draw) | (where is not None and one.passed(where)) for one, draw, where in coins.draws]
+        return True in back or coins.public
 
 
-def _passed(key: tuple[str, int], block: int, place: int, again: bool = False) -> bool:
-    """Whether a look at a later place was taken before, or at this one unless that may be; it is remembered."""
-    last, been = _BEEN.get(key, (block, {}))
-    before = been.get(block)
-    been[block] = place if before is None else max(place, before)
-    _BEEN[key] = block, been
-    return before is not None and (block != last or place < before or (place == before and not again))
-
-
-def _whole(state: Any) -> int:
-    return hash(state.numpy().tobytes())
-
-
-def _where(state: bytes) -> tuple[int, int]:
-    """A state as a block of the generator's cycle and a place in it: it only goes on while nobody sets it."""
-    if len(state) > _HEAD + _WORDS:
-        return hash(state[_HEAD : _HEAD + _WORDS]), int.from_bytes(state[_HEAD - 8 : _HEAD], "little")
-    return hash(state[:8]), int.from_bytes(state[8:], "little")  # of CUDA: a seed and an offset
+def _where(generator: Any) -> _Where:
+    """A place in a block of the generator's cycle, and the block."""
+    state = generators.read_state(generator).numpy()
+    if len(state) > _WHOLE:
+        at, words = _PLACE.unpack_from(state, _HEAD)  # type: ignore[arg-type]  # numpy's arrays are buffers
+        return int(at), bytes(words)
+    return int.from_bytes(state[8:].tobytes(), "little"), state[:8].tobytes()  # of CUDA: an offset and a seed
 
 
 def guessable(seed: int) -> bool:
     """Whether a seed can be tried out, or is that of every new ``torch.Generator()``."""
-    return seed < _SMALL or seed == torch.Generator().initial_seed()
+    return seed < _SMALL or seed == _OF_A_NEW_ONE
 
 
 def of_noise(optimizer: Any) -> list[Any]:
@@ -153,9 +176,9 @@ def of_noise(optimizer: Any) -> list[Any]:
     return [default(device) for device in devices]
 
 
-def of_draws(loader: Any) -> list[Any]:
+def of_draws(sampler: Any) -> list[Any]:
     """The generator from which a Poisson sampler draws."""
-    own = getattr(getattr(loader, "batch_sampler", None), "generator", None)
+    own = getattr(sampler, "generator", None)
     return [torch.default_generator if own is None else own]
 
 

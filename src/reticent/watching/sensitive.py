@@ -20,7 +20,7 @@ from reticent.adversaries.attribute import SensitivityRecord
 from reticent.errors import ParameterError, ReticentError, UnsupportedError
 from reticent.sensitivity import Loss, Precision, SensitiveAttribute
 from reticent.sensitivity.brute import borrowed, cross_entropy, gradients
-from reticent.training.recorder import AttributeRecorder, AuditSet
+from reticent.sensitivity.recorder import AttributeRecorder, AuditSet
 from reticent.watching import models, optimisers
 from reticent.watching.draws import Draws
 
@@ -77,7 +77,7 @@ class SensitiveWatch:
             )
         if not optimisers.is_private(optimizer):
             raise UnsupportedError(
-                "sensitive needs a loop of Opacus; other loops call reticent.training.AttributeRecorder"
+                "sensitive needs a loop of Opacus; other loops call reticent.sensitivity.AttributeRecorder"
             )
         kind = optimisers.clipping_of(optimizer)
         if kind != "flat":

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from reticent.errors import ParameterError, UnsupportedError
+from reticent.records.watch_faults import Fault
 from reticent.records.watch_source import Source
 from reticent.records.watch_start import continued, follows, start_at
 from reticent.records.watched_run import WatchedRun
@@ -81,10 +82,18 @@ class Start:
         self.unseen = stepped and self.before is None and said is None and not (random and trainer_step == 0)
         """Whether steps were taken before that no ledger knows."""
 
-    def close(self, run: WatchedRun) -> WatchedRun:
-        """The ledger, with those that it continues; the next watch of this model continues it."""
+    def close(self, run: WatchedRun, left: str | None) -> WatchedRun:
+        """The ledger, with those that it continues; the next watch of this model continues it.
+
+        Args:
+            run: this loop.
+            left: the weights that its last step left, also where an error ended it after that; None if others stand.
+        """
         whole = continued(self.before, run) if self.before is not None and follows(run, self.before) else run
         _LAST[self._model] = whole
+        if whole.weights_sha256 is None and left is not None:
+            faults = tuple(fault for fault in whole.faults if fault is not Fault.ENDED_EARLY)
+            _LAST[self._model] = whole.model_copy(update={"weights_sha256": left, "faults": faults}).sealed()
         return whole
 
 

@@ -9,7 +9,7 @@ from reticent.records.watched_run import Segment, Tally
 from reticent.watching.draws import Used
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SeenStep:
     """One noisy update.
 
@@ -73,24 +73,33 @@ class Steps:
     def add(self, step: SeenStep) -> None:
         """Count one step."""
         used = step.used
-        batches = step.batches if used is None else used.batches
-        mixed = 1 if used is None else used.mixed
+        batches, mixed = (step.batches, 1) if used is None else (used.batches, used.mixed)
         key = (step.noise_multiplier, step.sample_rate, batches, mixed, used is not None)
         if not self._open or self._open[-1].key != key:
             self._open.append(_Open(key))
-        self._open[-1].steps += 1
-        self._open[-1].passes.update(() if used is None else used.passes)
-        self._batches, self._mixed = self._batches + batches, self._mixed + mixed
-        self._inverse += step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
-        self._coins += step.sample_rate or 0.0
-        self._usual += step.sample_rate is None
-        self.batch_sizes.append(step.batch_size)
-        self.clipped.append(step.clipped)
+        segment = self._open[-1]
+        segment.passes.update(() if used is None else used.passes)
+        inverse = step.noise_multiplier**-2 if step.noise_multiplier > 0.0 else math.inf
+        self._each = segment, batches, mixed, inverse, step.sample_rate or 0.0, step.sample_rate is None
         self.divisors.add(step.divisor)
         self.rates.add(step.sample_rate)
         if step.clip_norm is not None:
             low, high = self.clip_norms or (step.clip_norm, step.clip_norm)
-            self.clip_norms = min(low, step.clip_norm), max(high, step.clip_norm)
+            if not low < step.clip_norm < high:
+                self.clip_norms = min(low, step.clip_norm), max(high, step.clip_norm)
+        self.again(step.batch_size, step.clipped)
+
+    def again(self, size: int | None, clipped: int | None) -> None:
+        """Count a step that differs from the last one in its size and its clipped records only."""
+        segment, batches, mixed, inverse, coins, usual = self._each
+        segment.steps += 1
+        self._batches += batches
+        self._mixed += mixed
+        self._inverse += inverse
+        self._coins += coins
+        self._usual += usual
+        self.batch_sizes.append(size)
+        self.clipped.append(clipped)
 
     def segments(self, usual_rate: float | None) -> tuple[Segment, ...]:
         """Equal steps in order; equal ones that lie apart are put together where there are very many."""

@@ -9,8 +9,7 @@ values go into the fingerprint of the start and of the end, which the next watch
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,52 +24,54 @@ _WHOLE, _FEWEST, _MOST = 1024, 256, 4096
 _SAME_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What is compared: counts of writes, places in memory, and bytes of some values."""
-
-    versions: tuple[int, ...]
-    places: tuple[int, ...]
-    values: bytes
-
-
 class Weights:
     """The parameters of one model, as they were when somebody last said ``keep``."""
 
     def __init__(self, model: Any) -> None:
-        self._model = bare(model)
-        self._slots = list(_slots(self._model))
+        self.model = bare(model)
+        self._slots = list(_slots(self.model))
         self.parameters = [p for _, _, p in self._slots]
-        self._turn, self._kept = 0, _State((), (), b"")
+        self._turn, self._places = 0, list[int]()
         self.keep()
 
     def keep(self) -> None:
         """Take the weights as they are now for those that the optimizer left."""
-        places = tuple(p.data_ptr() for p in self.parameters)
-        if places != self._kept.places:
-            self._windows = [_window(p) for p in self.parameters]
+        places = [p.data_ptr() for p in self.parameters]
+        if places != self._places:
+            self._places, self._windows = places, [_window(p) for p in self.parameters]
         self._turn += 1
-        self._kept = self._now(places)
+        self._versions, self._values = [p._version for p in self.parameters], self._seen()
 
     def written(self) -> bool:
-        """Whether somebody wrote to them since; a write to few values of a large tensor may be missed."""
-        places = tuple(p.data_ptr() for p in self.parameters)
-        if places != self._kept.places or not all(where.get(name) is p for where, name, p in self._slots):
-            return True
-        return self._now(places) != self._kept
+        """Whether they are others now; a write that torch does not count, to few values, may be missed."""
+        return (
+            [p.data_ptr() for p in self.parameters] != self._places
+            or True in [where.get(name) is not p for where, name, p in self._slots]
+            or self._seen() != self._values
+            or self.counted()
+        )
+
+    def counted(self) -> bool:
+        """Whether torch counted writes since; where all values of a tensor can be seen to be back, it is as it was."""
+        now = [p._version for p in self.parameters]
+        if now == self._versions:
+            return False
+        wrote = [at for at, (version, before) in enumerate(zip(now, self._versions, strict=True)) if version != before]
+        seen = self._seen()
+        return any(self._windows[at][1] > 1 or seen[at] != self._values[at] for at in wrote)
 
     def exchanged(self) -> bool:
         """Whether the model has other parameters than at the start."""
-        return [id(p) for _, _, p in _slots(self._model)] != [id(p) for p in self.parameters]
+        return [id(p) for _, _, p in _slots(self.model)] != [id(p) for p in self.parameters]
 
     def writes(self) -> tuple[tuple[int, bool], ...]:
         """For each parameter how often torch counted a write since ``keep``, and whether it moved in memory."""
-        kept = zip(self.parameters, self._kept.versions, self._kept.places, strict=True)
+        kept = zip(self.parameters, self._versions, self._places, strict=True)
         return tuple((p._version - version, p.data_ptr() != place) for p, version, place in kept)
 
-    def _now(self, places: tuple[int, ...]) -> _State:
-        values = b"".join([window(self._turn) for window in self._windows])
-        return _State(tuple([p._version for p in self.parameters]), places, values)
+    def _seen(self) -> list[bytes]:
+        turn = self._turn
+        return [values[turn % stride :: stride].tobytes() for values, stride in self._windows]
 
 
 class Buffers:
@@ -86,7 +87,7 @@ class Buffers:
 
     def _now(self) -> dict[str, str]:
         return {
-            name: hashlib.sha256(_bytes(b)).hexdigest()
+            name: hashlib.sha256(_Copied(b)[:].tobytes()).hexdigest()
             for name, b in self._model.named_buffers()
             if b is not None and not (b.numel() == 1 and not b.is_floating_point())
         }
@@ -102,14 +103,23 @@ def _slots(model: nn.Module) -> Iterator[tuple[dict[str, Any], str, nn.Parameter
                 yield module._parameters, name, p
 
 
-def _window(p: torch.Tensor) -> Callable[[int], bytes]:
-    """Reads some values of a tensor, others at each turn; it is made again when the tensor moves in memory."""
-    stride = _stride(p)
+def _window(p: torch.Tensor) -> tuple[Any, int]:
+    """What gives the values of a tensor, and the distance of those that are looked at; made again when it moves."""
     kind = _SAME_SIZE.get(p.element_size())
     if type(p) is nn.Parameter and p.is_cpu and p.is_contiguous() and p.layout is torch.strided and kind is not None:
-        flat = p.detach().view(-1).view(kind).numpy()  # shares the memory
-        return lambda turn: flat[turn % stride :: stride].tobytes()
-    return lambda turn: _bytes(p.detach().reshape(-1)[turn % stride :: stride])
+        return p.detach().view(-1).view(kind).numpy(), _stride(p)  # shares the memory
+    return _Copied(p), _stride(p)
+
+
+class _Copied:
+    """A tensor that numpy cannot look at in place: some values are copied each time."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor = tensor
+
+    def __getitem__(self, which: slice) -> np.ndarray:
+        plain = self._tensor.detach().reshape(-1)[which].cpu().contiguous()
+        return np.asarray(plain.view(torch.uint8))
 
 
 def _stride(p: torch.Tensor) -> int:
@@ -118,8 +128,3 @@ def _stride(p: torch.Tensor) -> int:
         return 1
     row = min(p[0].numel() if p.dim() > 1 else p.numel(), p.numel() // _FEWEST)
     return max(row, p.numel() // _MOST) - 1 | 1
-
-
-def _bytes(tensor: torch.Tensor) -> bytes:
-    plain = tensor.detach().cpu().contiguous()
-    return np.asarray(plain.view(-1).view(torch.uint8)).tobytes() if plain.numel() else b""

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import compose
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.game import gmip
 from reticent.adversaries.game.gmip_curves import GradientSpectrum
 from reticent.adversaries.game.stochastic import SusceptibilityLaw
@@ -18,6 +18,7 @@ from reticent.mechanisms import DPSGD, Mechanism, Neighbouring, Sampler
 from reticent.mechanisms.dpsgd import one_record
 from reticent.proofs import Formula
 from reticent.registry import described
+from reticent.styles import Style
 
 Susceptibility = float | SusceptibilityLaw | GradientSpectrum
 
@@ -36,7 +37,6 @@ _AS_STRONG = (
 )
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class MembershipGame(Adversary):
     """Plays the membership inference game: does not choose the data, and the target is a random record.
@@ -66,6 +66,9 @@ class MembershipGame(Adversary):
 
     name: ClassVar[str] = "membership-game"
     title: ClassVar[str] = "Attacker who knows people in general"
+    short: ClassVar[str] = "knows the population"
+    style: ClassVar[Style] = Style("#b0578f", (2, 2), "#98467a", "#e59ac8")
+    counts_parameters: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.EXACT, Method.PROVEN, Method.PUBLISHED)
     relation: ClassVar[Neighbouring] = Neighbouring.REPLACE
     knows: ClassVar[str] = "the data distribution, the target record and every released gradient sum"

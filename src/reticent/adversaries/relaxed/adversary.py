@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from reticent import _check
 from reticent.accountants import mu_limits
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.dimension import DirectionLaw, relaxed_under
 from reticent.adversaries.relaxed.fixed_length import as_one_run, fixed_length, released_coordinates
 from reticent.adversaries.relaxed.question import Question
@@ -20,6 +20,7 @@ from reticent.mechanisms.gradients import Gradients, GradientsRecord
 from reticent.mechanisms.ledger import parts_of
 from reticent.proofs import Formula, Proof, Status, best
 from reticent.registry import described
+from reticent.styles import Style
 
 _NOT_PROVEN = (
     "No relaxed curve is proven for {}: the answer is the worst case with its own enclosure, which is always "
@@ -41,7 +42,6 @@ _DRAWN = (
 )
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class Relaxed(Adversary):
     """Knows the training data and the size of the target's effect, not its direction (GLRT, maximin).
@@ -96,6 +96,8 @@ class Relaxed(Adversary):
 
     name: ClassVar[str] = "relaxed"
     title: ClassVar[str] = "Attacker who cannot tell the direction"
+    short: ClassVar[str] = "direction unknown"
+    style: ClassVar[Style] = Style("#c95f1c", (8, 3), "#b84700", "#ff9a5c")
     knows: ClassVar[str] = "all other records and how far this one can move the result"
     averaged: ClassVar[bool] = True
     infers: ClassVar[str] = "whether this record was used, on average over all directions,"

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from reticent import _check
-from reticent.adversaries.base import ADVERSARIES, Adversary, Assessment, Method
+from reticent.adversaries.base import Adversary, Assessment, Method
 from reticent.adversaries.relaxed.norm_only_curves import norm_only_both
 from reticent.errors import UnsupportedError
 from reticent.mechanisms import DPSGD, Gaussian, Ledger, Mechanism, Neighbouring
 from reticent.proofs import Proof
 from reticent.registry import described
+from reticent.styles import Style
 
 _TOO_WEAK = (
     "This attacker looks at nothing but one norm per release. The direction of a record's effect is the same in all "
@@ -19,7 +20,6 @@ _TOO_WEAK = (
 )
 
 
-@ADVERSARIES.add
 @dataclass(frozen=True, slots=True)
 class NormOnly(Adversary):
     """Keeps only the norm of each release: the pipeline that the papers on relaxed attackers publish.
@@ -40,6 +40,7 @@ class NormOnly(Adversary):
 
     name: ClassVar[str] = "norm-only"
     title: ClassVar[str] = "Attacker who looks at norms only (published)"
+    style: ClassVar[Style] = Style("#c44a55", (5, 2), "#a3202f", "#ff8f98")
     averaged: ClassVar[bool] = True
     methods: ClassVar[tuple[Method, ...]] = (Method.PUBLISHED,)
     knows: ClassVar[str] = "all other records and how far this one can move the result, but looks at norms only,"

@@ -59,7 +59,7 @@
     if (answer.figure) { last = answer; draw(answer); }
     if (answer.parts) write(answer.parts);
     if (newest !== question) ask("first");
-    else if (answer.next) later = setTimeout(ask, answer.next === "proof" ? QUIET : 0, answer.next);
+    else if (answer.next) later = setTimeout(ask, QUIET, answer.next);
   }
 
   window.reticent = {

@@ -29,7 +29,7 @@ ORDERS = (2.0, 2.3, 2.7, 3.2, 3.8, 4.5, 5.5, 7.0, 9.0, 12.0, 16.0, 22.0)
 """q, of the moments that bound delta at a threshold; each gives a bound, the least is taken."""
 _TERMS = 6000  # blocks of counts that are added up
 _FAR = 1.02  # ratio of the blocks beyond the window
-_KERNEL = 1e-12  # relative error of log M_d: ``tradeoff._bessel`` is tested to 1e-13 against mpmath
+_KERNEL = 1e-12  # relative error of log M_d: ``curves._bessel`` is tested to 1e-13 against mpmath
 _SLACK = 1e-12  # of a sum of at most 1e4 positive terms
 
 

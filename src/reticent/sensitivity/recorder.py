@@ -1,0 +1,269 @@
+"""Accumulate, along a training run, how much one field of each record could have shown.
+
+Three lines on any loop, Opacus or plain:
+
+    recorder = AttributeRecorder(model, attribute, noise_multiplier=1.0, sample_rate=0.01)
+    ...
+        recorder.observe(features, labels, indices)      # before optimizer.step()
+    ...
+    assessment = Attribute(recorder.record()).assess(mechanism)
+
+Nothing here draws a random number or touches weights, gradients or hooks of the model: with and without
+a recorder the trained weights are bit-identical. Everything recorded is private.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from reticent import _check
+from reticent.adversaries.attribute import LARGEST_CHANGE, Scope, SensitivityRecord, worst_mask_term
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.sensitivity.attribute import SensitiveAttribute
+from reticent.sensitivity.brute import Loss
+from reticent.sensitivity.diameter import Diameter
+from reticent.sensitivity.meter import GradientSensitivity, Precision
+from reticent.sensitivity.recorder_sums import PairSums, RecordSums, Sums
+
+
+@dataclass(frozen=True)
+class AuditSet:
+    """Records that are looked at in every step, drawn or not.
+
+    Attributes:
+        features, labels: the records, on the device of the model.
+        whole: these are all training records.
+
+    Raises:
+        ParameterError: no records, or not as many labels.
+    """
+
+    features: torch.Tensor
+    labels: torch.Tensor
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.features) == 0 or len(self.labels) != len(self.features):
+            raise ParameterError("audit", f"{len(self.features)} records", "one or more records, with a label each")
+
+
+class AttributeRecorder:
+    """Sums of squared changes and mask terms, per record and per pair of values, over all steps.
+
+    Without an audit set the records of each drawn batch are measured, as CHERUBIN2024 does: a diagnostic.
+    With one, each of its records is measured in every step; with a ``budget`` fixed before training,
+    ``observe`` says when to stop, and the record carries a guarantee for the audited records.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        attribute: SensitiveAttribute,
+        *,
+        noise_multiplier: float,
+        max_grad_norm: float = 1.0,
+        audit: AuditSet | None = None,
+        budget: float | None = None,
+        batches: bool = True,
+        method: Diameter = Diameter.EXACT,
+        loss: Loss | None = None,
+        precision: Precision = Precision.DOUBLE,
+        memory: int = 256 * 2**20,
+        every: int = 1,
+    ) -> None:
+        """Attach to ``model``; its weights are read at every ``observe``.
+
+        Args:
+            model: the bare module or Opacus's wrapper.
+            attribute: what to vary.
+            noise_multiplier: noise standard deviation over ``max_grad_norm``, > 0.
+            max_grad_norm: clip norm.
+            audit: records to measure in every step; None for the drawn batches.
+            budget: largest sum of mask terms of any audited record and pair, fixed before training.
+            batches: with an audit set, also measure the drawn batches, for the published formula.
+            method: exact, or an upper bound on each step's largest distance by name.
+            loss: each record's own loss, or None for cross-entropy on logits.
+            precision: of the distances; sums are kept in double.
+            memory: bytes for one block; pairs are summed only where all of them fit as well.
+            every: measure steps 0, ``every``, 2 ``every``, ... only. A step in between counts with the most that
+                clipping allows (distance 2, and the worst mask term at it), so that all sums stay upper bounds.
+
+        Raises:
+            ParameterError: a budget without an audit set, or an argument of another type or out of range.
+            UnsupportedError: see ``GradientSensitivity``.
+        """
+        if not isinstance(method, Diameter):
+            raise ParameterError("method", method, "a Diameter, such as Diameter.EXACT")
+        if audit is not None and not isinstance(audit, AuditSet):
+            raise ParameterError("audit", type(audit).__name__, "an AuditSet or None")
+        self._noise = _check.positive(noise_multiplier=noise_multiplier)
+        if budget is not None:
+            _check.positive(budget=budget)
+            if audit is None:
+                raise ParameterError("budget", budget, "given together with an audit set")
+        self._meter = GradientSensitivity(
+            model, attribute, max_grad_norm=max_grad_norm, loss=loss, precision=precision, memory=memory
+        )
+        self._every = _check.count(every=every)
+        self._worst_term = float(worst_mask_term(LARGEST_CHANGE, self._noise))
+        self._audit, self._budget, self._method = audit, budget, method
+        self._batches = batches or audit is None
+        self._sums = self._new_sums(len(attribute.values), memory)
+        self.largest_per_step: list[float] = []
+        """R_t over the clip norm: the largest distance in each drawn batch, 0 for an empty one."""
+        self.steps = 0
+        self._refused = False
+        self._spoiled: str | None = None
+
+    def observe(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None = None) -> bool:
+        """Measure the step that is about to be taken, at the weights of now.
+
+        Args:
+            features, labels: the drawn records.
+            indices: their positions among the training records; without them the sums over the drawn
+                steps take the largest record of every batch, an upper bound.
+
+        Returns:
+            True to take the step. False when it would exceed the budget: stop training before it; the
+            step is then not counted.
+
+        Raises:
+            ParameterError: the three do not fit together; nothing is counted then.
+            NumericalError: a gradient is not finite.
+            UnsupportedError: the model cannot be measured; what was recorded before is not given out either.
+        """
+        at = None if indices is None else _positions(indices, len(features))
+        if self.steps % self._every:
+            return self._take_for_granted(len(features), at)
+        try:
+            if self._audit is not None and not self._observe_audit():
+                self._refused = True
+                return False
+            if self._batches:
+                self._observe_batch(features, labels, at)
+        except UnsupportedError as error:
+            self._spoiled = str(error)
+            raise
+        self.steps += 1
+        return True
+
+    def record(self) -> SensitivityRecord:
+        """What was accumulated, with the rounding of the distances added on the safe side.
+
+        Raises:
+            ParameterError: no step was observed, or the budget did not allow the first.
+            UnsupportedError: a step was refused: the model is none that can be measured.
+        """
+        if self._spoiled is not None:
+            raise UnsupportedError(f"the record is not complete: {self._spoiled}")
+        if self._refused and self.steps == 0:
+            raise ParameterError("budget", self._budget, "larger: the first step alone would exceed it")
+        if self.steps == 0:
+            raise ParameterError("steps", 0, "at least 1: call observe before each step")
+        # Both sums are squared lengths over steps and space, so lengths add: a slack per step costs
+        # its length times sqrt(steps).
+        slack = 2.0 * self._meter.slack * math.sqrt(max(self.steps, 1))
+        mask_slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)) * max(self.steps, 1))
+        sums = self._sums
+        batches = [(r + 2.0 * self._meter.slack) ** 2 for r in self.largest_per_step]
+        return SensitivityRecord(
+            steps=_check.count(steps=self.steps),
+            scope=self.scope,
+            squared_change=_lengthen(sums.squared_change(), slack),
+            mask_term=_lengthen(sums.mask_term(), mask_slack) if self._budget is None else sums.mask_term(),
+            largest_mask_term=_lengthen(sums.largest_mask_term, mask_slack / math.sqrt(max(self.steps, 1))),
+            published_squared_change=sum(batches) if self._batches else None,
+            noise_multiplier=self._noise,
+            budget=self._budget,
+        )
+
+    @property
+    def scope(self) -> Scope:
+        """Whose gradients are compared."""
+        if self._audit is None:
+            return Scope.SAMPLED_BATCH
+        return Scope.WHOLE_DATA if self._audit.whole else Scope.AUDIT_SET
+
+    def per_record(self) -> np.ndarray:
+        """Largest sum of squared changes of each record, in the order of the audit set. Private."""
+        return self._sums.per_record()
+
+    def _new_sums(self, values: int, memory: int) -> Sums:
+        count = 0 if self._audit is None else len(self._audit.features)
+        pairs = self._audit is not None and self._method is Diameter.EXACT and 16 * count * values**2 <= memory
+        return PairSums(count, values, self._noise) if pairs else RecordSums(count, self._noise, self._method)
+
+    def _take_for_granted(self, size: int, at: np.ndarray | None) -> bool:
+        """Count a step that is not measured with the most that it can show."""
+        worst = LARGEST_CHANGE, self._worst_term
+        if self._audit is not None:
+            if self._budget is not None and self._sums.after_granted(self._worst_term) > self._budget:
+                self._refused = True
+                return False
+            self._sums.take_for_granted(torch.arange(len(self._audit.features)), *worst)
+        elif at is not None:
+            self._sums.take_for_granted(torch.from_numpy(at), *worst)
+        elif size:
+            step = RecordSums(1, self._noise, self._method)
+            step.take_for_granted(torch.zeros(1, dtype=torch.long), *worst)
+            self._sums.add_step(step)
+        if self._batches:
+            self.largest_per_step.append(LARGEST_CHANGE if size else 0.0)
+        self.steps += 1
+        return True
+
+    def _observe_audit(self) -> bool:
+        audit = self._audit
+        if audit is None:
+            return True
+        slack = 0.0
+        if self._budget is not None:
+            # The step may still be refused: measure twice rather than undo.
+            slack = 2.0 * math.sqrt(float(worst_mask_term(self._meter.slack, self._noise)))
+            blocks = self._meter.blocks(audit.features, audit.labels)
+            if max((self._sums.after(block, slack) for block in blocks), default=0.0) > self._budget:
+                return False
+        for block in self._meter.blocks(audit.features, audit.labels):
+            rows = torch.arange(block.first, block.first + len(block.norms), device=block.norms.device)
+            self._sums.add(block, rows, slack)
+        return True
+
+    def _observe_batch(self, features: torch.Tensor, labels: torch.Tensor, indices: np.ndarray | None) -> None:
+        largest = 0.0
+        rows = None if indices is None else torch.from_numpy(indices)
+        whole_step = RecordSums(1, self._noise, self._method) if rows is None and self._audit is None else None
+        for block in self._meter.blocks(features, labels):
+            if whole_step is not None:
+                change = whole_step.keep_largest(block)
+            elif self._audit is None and rows is not None:
+                change = self._sums.add(block, rows[block.first : block.first + len(block.norms)], 0.0)
+            else:
+                change = float(RecordSums.changes(block, self._method).max())
+            largest = max(largest, change)
+        if whole_step is not None:
+            self._sums.add_step(whole_step)
+        self.largest_per_step.append(largest)
+
+
+def _positions(indices: object, records: int) -> np.ndarray:
+    """Positions of the drawn records as int64.
+
+    Raises:
+        ParameterError: not one distinct position for each record.
+    """
+    found = np.asarray(indices)
+    if found.shape != (records,) or (found.dtype.kind not in "iu" and records):
+        allowed = f"{records} whole numbers, one per drawn record"
+        raise ParameterError("indices", f"{found.dtype} of shape {found.shape}", allowed)
+    if records and (int(found.min()) < 0 or len(np.unique(found)) != records):
+        raise ParameterError("indices", "negative or repeated ones", "distinct positions >= 0")
+    return found.astype(np.int64)
+
+
+def _lengthen(square: float, by: float) -> float:
+    return (math.sqrt(square) + by) ** 2 if square > 0.0 or by > 0.0 else 0.0

@@ -1,0 +1,252 @@
+"""What a watch writes down while a loop runs, and the ledger that it makes of that."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from reticent.errors import ParameterError, UnsupportedError
+from reticent.mechanisms.units import Unit
+from reticent.records.rules import word
+from reticent.records.watch_faults import Fault
+from reticent.records.watched_run import (
+    Drawn,
+    MeasuredChange,
+    PublicWatchedRun,
+    Randomness,
+    SamplerRecord,
+    Source,
+    Tally,
+    WatchDiagnostics,
+    WatchedRun,
+)
+from reticent.watching import declared, models, optimisers, seeds
+from reticent.watching.draws import Draws, Used
+from reticent.watching.live import Live
+from reticent.watching.model_form import FormWatch
+from reticent.watching.samplers import logical_batches, look_at, observed_sampler
+from reticent.watching.sensitive import SensitiveWatch
+from reticent.watching.starts import Start
+from reticent.watching.steps import SeenStep, Steps
+from reticent.watching.weights import Buffers
+
+
+class Recorder:
+    """The facts about one loop.
+
+    Attributes:
+        steps: noisy updates so far.
+        live: their risk, and the plan; whoever makes the recorder sets it.
+        draw_seeds: of the generator of a Poisson sampler.
+        form, sensitive, start: what others look at, where they do.
+        seconds: wall time so far.
+    """
+
+    live: Live
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        loader: Any,
+        *,
+        clipping: str | None,
+        sampler: str | None,
+        records: int | None,
+        unit: Unit,
+    ) -> None:
+        """Look at what does not change; the keywords are what the program declares.
+
+        Raises:
+            ParameterError: what is declared contradicts what is seen.
+        """
+        self._records, self._unit = records, unit
+        self.form: FormWatch | None = None
+        self.sensitive: SensitiveWatch | None = None
+        self.start: Start | None = None
+        self._model, self._optimizer, self._loader = model, optimizer, loader
+        self._private = optimisers.is_private(optimizer)
+        self._clipping = declared.clipping(clipping, optimizer if self._private else None)
+        self.sampler, self._batches = look_at(loader), logical_batches(loader)
+        self._said = declared.sampler(sampler, self.sampler)
+        self._faults = set[Fault]()
+        self.found = self._faults.add
+        self.steps, self.seconds = Steps(), 0.0
+        self._draws: Draws | None = None
+
+    def begin(self) -> None:
+        """The loop begins: what is looked at once, before its first step."""
+        self._buffers = Buffers(self._model)
+        self._mixing = models.mixing_layers(self._model)
+        self.draw_seeds = seeds.Seeds(seeds.of_draws(self._batches), use="draws")
+
+    def follow(self, ahead: bool) -> Draws:
+        """Watch the sampler from now on.
+
+        Args:
+            ahead: the loop asks for a batch before it has used the one before.
+        """
+        if self._private and self._clipping[1] is Source.SEEN and optimisers.clipping_of(self._optimizer) == "unknown":
+            self._clipping = "unknown", Source.UNKNOWN  # replaced since it was looked at
+        before = 0 if self._draws is None else self._draws.passes
+        drawn = self.draw_seeds.coins if self.sampler.drawn is Drawn.POISSON else None
+        sampler = observed_sampler(self._loader)
+        self._draws = Draws(self._loader, sampler, ahead=ahead, passes=before, drawn=drawn)
+        return self._draws
+
+    @property
+    def draws(self) -> Draws:
+        """Of the loader.
+
+        Raises:
+            ParameterError: nothing is watched yet.
+        """
+        if self._draws is None:
+            raise ParameterError("step", "called", "inside the with block")
+        return self._draws
+
+    def used(self, size: int | None) -> Used | None:
+        """The draws of the step that was just taken. Coins from where others that a step used came are the same."""
+        draws = self.draws
+        used = draws.take(size)
+        for coins in draws.coins:
+            if self.draw_seeds.shown(coins):
+                self._faults.add(Fault.PUBLIC_DRAWS)
+        return used
+
+    def add(self, step: SeenStep) -> None:
+        """A step was taken."""
+        if step.used is None and self.draws.seen:
+            self._faults.add(Fault.OTHER_BATCHES)
+        self.steps.add(step)
+        self._kind = step.noise_multiplier, step.sample_rate
+        self.live.after_step(self._kind)
+
+    def again(self, size: int | None, clipped: int | None) -> None:
+        """A step was taken that differs from the last one in these numbers only."""
+        self.steps.again(size, clipped)
+        self.live.after_step(self._kind)
+
+    def rate(self, said: float | None) -> float | None:
+        """The sample rate of the step that was just taken, if batches are Poisson.
+
+        Raises:
+            ParameterError: ``said`` is not that of the loader.
+        """
+        if self.sampler.drawn is not Drawn.POISSON:
+            return said if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) else None
+        seen = float(self._batches.sample_rate)
+        if said is not None and abs(said - seen) > 1e-9 * seen:
+            raise ParameterError("sample_rate", said, f"that of the loader, {seen:g}, or left out")
+        return seen
+
+    def written(self, ended: bool) -> WatchedRun:
+        """The ledger of the loop.
+
+        Args:
+            ended: it did not end with an error.
+        """
+        if self._buffers.learnt():
+            self._faults.add(Fault.BUFFERS_LEARNT)
+        if self._private and hasattr(self._optimizer, "_adjusted_noise_multiplier"):
+            self._clipping = ("adaptive", Source.SEEN)
+        sampler, steps = self._sampler_record(), self.steps
+        draft = WatchedRun(
+            **self._of_both(sampler),
+            tally=self._tally(sampler),
+            divisor=steps.divisor,
+            num_parameters=sum(p.numel() for p in models.trained(self._model)) or None,
+            start=None if self.start is None else self.start.record,
+            optimiser=self._optimizer_names(),
+            mixing_layers=self._mixes(),
+            randomness=optimisers.randomness_of(self._optimizer) if self._private else Randomness.NOT_SEEN,
+            device=models.device_of(self._model),
+            weights_sha256=models.fingerprint(self._model) if ended else None,
+            versions=models.versions(),
+            faults=(),
+            gradients=self.form.record() if self.form is not None else None,
+            diagnostics=WatchDiagnostics(
+                batch_sizes=tuple(steps.batch_sizes),
+                clipped=tuple(steps.clipped),
+                seconds=self.seconds,
+                sensitivity=self._measured(),
+                start_salt=None if self.start is None else self.start.salt,
+            ),
+        )
+        wanted = {*self._faults, *draft.demanded()}
+        return draft.model_copy(update={"faults": tuple(fault for fault in Fault if fault in wanted)}).sealed()
+
+    def _tally(self, sampler: SamplerRecord) -> Tally:
+        counted = self.steps.tally(sampler.sample_rate, sampler.most_uses, self._records, len(self._faults))
+        planned = None if self.live.planned is None else self.live.planned.steps
+        return counted.model_copy(update={"planned_steps": planned, "unit": self._unit})
+
+    def _of_both(self, sampler: SamplerRecord) -> dict[str, Any]:
+        """What a ledger says from which its mechanism follows, faults apart."""
+        return {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "sampler": sampler,
+            "clipping": optimisers.clipping_record(*self._clipping, self.steps.clip_norms),
+            "segments": self.steps.segments(sampler.sample_rate),
+            "records_per_user": self._records,
+            "planned": self.live.planned,
+            "unit": self._unit,
+        }
+
+    def so_far(self) -> PublicWatchedRun:
+        """What the mechanism of the ledger would follow from, if the loop ended now.
+
+        Raises:
+            ParameterError: there was no noisy step yet.
+        """
+        if not len(self.steps):
+            raise ParameterError("noisy steps", 0, "at least one before its risk is asked for")
+        return PublicWatchedRun(
+            **self._of_both(self._sampler_record()),
+            divisor=None,
+            num_parameters=None,
+            optimiser=(),
+            mixing_layers=tuple(self._mixing),
+            randomness=Randomness.NOT_SEEN,
+            device="",
+            weights_sha256=None,
+            versions={},
+            faults=tuple(self._faults | ({Fault.MIXES_RECORDS} if self._mixing else set())),
+        )
+
+    def _mixes(self) -> tuple[str, ...]:
+        found = dict.fromkeys([*self._mixing, *models.mixing_layers(self._model)])
+        by_hand = Fault.MIXES_RECORDS in self._faults and not found
+        return ("in the first step, by hand",) if by_hand else tuple(found)
+
+    def _measured(self) -> MeasuredChange | None:
+        if self.sensitive is None:
+            return None
+        try:
+            return MeasuredChange(**asdict(self.sensitive.record()))
+        except (UnsupportedError, ValidationError):
+            return None
+
+    def _sampler_record(self) -> SamplerRecord:
+        seen, rates = self.sampler, [rate for rate in self.steps.rates if rate is not None]
+        if seen.drawn is not Drawn.UNKNOWN:
+            return seen.model_copy(update={"sample_rate": max(rates)}) if rates else seen
+        if self._said in (Drawn.POISSON, Drawn.FIXED_SIZE) and rates:
+            said = SamplerRecord(drawn=self._said, source=Source.DECLARED, name="declared", sample_rate=max(rates))
+            return said.model_copy(update={"copies": seen.copies})
+        if self._said is Drawn.SHUFFLED:
+            said = SamplerRecord(drawn=Drawn.SHUFFLED, source=Source.DECLARED, name="declared", times_per_epoch=1)
+            return said.model_copy(update={"copies": seen.copies})
+        if self.draws.repeats:
+            most = max(size for size in self.steps.batch_sizes if size is not None)
+            return seen.model_copy(update={"drawn": Drawn.WITH_REPLACEMENT, "batch_size": most})
+        return seen
+
+    def _optimizer_names(self) -> tuple[str, ...]:
+        if self._optimizer is None:
+            return ()
+        inner = getattr(self._optimizer, "original_optimizer", None)
+        return tuple(word(type(one).__name__) for one in (self._optimizer, inner) if one is not None)

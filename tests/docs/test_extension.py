@@ -1,0 +1,126 @@
+"""The example package is built, installed and imported by nobody; each door shows what it adds by itself."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.follow import ROOT
+
+pytest.importorskip("setuptools", "77")
+pytestmark = pytest.mark.docs
+
+DOORS = """
+import json
+from datetime import UTC, datetime
+import reticent as rt
+from reticent.adversaries import style_of, ADVERSARIES
+from reticent.attacks import AttackSettings, find_attack
+from reticent.auditing import audit
+from reticent.certificates.page import render_html
+from reticent.certificates.policy import Policy, Shown, check
+from reticent.certificates.verify import verify
+from reticent.certificates.schema import Certificate
+from reticent.mechanisms import MECHANISMS
+
+release = MECHANISMS["geometric"](0.5, releases=12)
+certificate = rt.certify(release, adversary="all", created="2026-01-01").certificate
+again = Certificate.parse(certificate.model_dump(mode="json", by_alias=True))
+limit = {"measure": "advantage", "at_most": 0.45, "adversary": "every-kth"}
+policy = Policy.model_validate({"schema": "reticent.policy/1", "limits": [limit]})
+checked = check(again, verify(again), policy, Shown(None, None), now=datetime(2026, 2, 1, tzinfo=UTC))
+scores = find_attack("coin").scores("run", AttackSettings(records=200))
+report = audit(scores)
+found = {
+    "certified": {r.adversary: r.advantage.value for r in certificate.assessments},
+    "theorems": sorted(map(str, certificate.theorems)),
+    "title on the page": ADVERSARIES["every-kth"].title in render_html(certificate),
+    "verified": verify(again).accepted,
+    "gate": [c.passed for c in checked if "every-kth" in c.name],
+    "bounds": len(report.bounds),
+    "largest": max(b.value for b in report.bounds),
+    "styles": len({style_of(name).colour for name in ADVERSARIES}) == len(ADVERSARIES),
+}
+try:
+    from reticent.dashboard.catalogue import ATTACKERS, PARAMETERS, RELEASED
+    from reticent.dashboard.layout import made_styles
+    from reticent.dashboard.state import State, adversaries_of, mechanism_of
+    state = State.of({"mechanism": "geometric", "attackers": "every-kth", "stride": "3", "epsilon_per_unit": "0.5"})
+    found["page"] = [repr(mechanism_of(state)), repr(adversaries_of(state)[1]), ".s-every-kth{" in made_styles(),
+                     ".in-geometric{" in made_styles()]
+except ImportError:
+    pass
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of packages with the example in it, built from a copy of its source without the network."""
+    folder = tmp_path_factory.mktemp("example")
+    source = shutil.copytree(ROOT / "examples" / "reticent-geometric", folder / "source")
+    words = ["install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(folder / "site")]
+    built = subprocess.run([sys.executable, "-m", "pip", *words, str(source)], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return folder / "site"
+
+
+def run(site: Path, *words: str) -> str:
+    path = os.pathsep.join([str(ROOT / "src"), str(site)])
+    variables = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def exact(releases: int) -> float:
+    """The advantage by hand: one count shows a sign, wrong with probability e^-1/2 / (1 + e^-1/2)."""
+    wrong = 1.0 / (1.0 + math.exp(0.5))
+    law = [math.comb(releases, k) * wrong**k * (1.0 - wrong) ** (releases - k) for k in range(releases + 1)]
+    return sum(max(here - there, 0.0) for here, there in zip(law, reversed(law), strict=True))
+
+
+def test_doors_show_it(site: Path) -> None:
+    found = json.loads(run(site, "-c", DOORS))
+    certified = found["certified"]
+    assert certified["every-kth"] == pytest.approx(exact(6), rel=1e-3, abs=0)
+    assert certified["worst-case"] == pytest.approx(exact(12), rel=1e-3, abs=0)
+    assert {"GHOSH2012:Definition 2.1", "GEOMETRIC:unseen-releases"} <= set(found["theorems"])
+    assert found["title on the page"]
+    assert found["verified"]
+    assert found["gate"] == [True]
+    assert found["bounds"] == 5  # four of every design, and its own
+    assert found["largest"] == 0.0  # the control finds nothing
+    assert found["styles"]
+    if "page" in found:
+        assert found["page"] == [
+            "Geometric(epsilon_per_unit=0.5)",
+            "EveryKth(stride=3)",
+            True,
+            True,
+        ]
+
+
+def test_the_command_line_shows_it(site: Path) -> None:
+    words = "risk geometric --epsilon-per-unit 0.5 --releases 12 --adversary every-kth --stride 4 --json"
+    answer = json.loads(run(site, "-m", "reticent", *words.split()))
+    assert [a["adversary"] for a in answer["assessments"]] == ["every-kth", "worst-case"]
+    assert answer["assessments"][0]["parameters"] == {"stride": 4}
+    words = "calibrate geometric --target advantage=0.2 --releases 5"
+    calibrated = run(site, "-m", "reticent", *words.split())
+    assert "epsilon per unit: 0.2158" in calibrated
+    assert "coin" in run(site, "-m", "reticent", "audit", "--help")
+    assert "geometric" in run(site, "-m", "reticent", "risk", "--help")
+
+
+def test_the_catalogue_page_shows_it(site: Path) -> None:
+    page = run(site, "-c", f"import runpy; print(runpy.run_path({str(ROOT / 'docs/pages.py')!r})['catalogue']())")
+    assert "### geometric\n" in page
+    assert "### every-kth: attacker who sees every k-th release\n" in page

@@ -1,0 +1,95 @@
+"""What import rules do not see: imports by string, and files that import each other in a circle.
+
+Both are read from the syntax trees of the whole package. The floors are in ``pyproject.toml``.
+"""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "reticent"
+BY_STRING = {"import_module", "__import__", "spec_from_file_location"}
+
+ALLOWED = {
+    "lazy.py": "names of a package, by its stub",
+    "cli/_app.py": "files of verbs",
+    "watching/loggers.py": "libraries of others",
+    "papers/run.py": "scripts of the gallery",
+}
+"""Files that may, and what they import. What users name is found by ``pkgutil`` or by entry points."""
+
+
+def imported_by_string(tree: ast.AST) -> list[str]:
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    names = (call.id if isinstance(call, ast.Name) else getattr(call, "attr", "") for call in calls)
+    return [name for name in names if name in BY_STRING]
+
+
+@pytest.mark.parametrize("code", ["import_module('a')", "importlib.import_module(f'{x}')", "__import__('os')"])
+def test_an_import_by_string_is_seen(code: str) -> None:
+    assert imported_by_string(ast.parse(code))
+
+
+def test_nothing_imports_by_string_but_what_is_listed() -> None:
+    found = {
+        file.relative_to(SOURCE).as_posix()
+        for file in SOURCE.rglob("*.py")
+        if imported_by_string(ast.parse(file.read_text(encoding="utf-8")))
+    }
+    assert found == set(ALLOWED)
+
+
+def test_every_package_says_what_belongs_there() -> None:
+    for room in (folder for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()):
+        said = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+        assert len(said.split()) > 15, room.name
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Modules of the library that a file imports, in functions too; imports for type checkers do not run."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    checks = (n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))
+    hidden = {id(node) for check in checks for node in ast.walk(check)}
+    for node in (node for node in ast.walk(tree) if id(node) not in hidden):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in MODULES else node.module
+
+
+def circle(arrows: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(arrows).prepare()
+    except CycleError as found:
+        return list(found.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert circle({name: set(imported(path)) - {name} for name, path in MODULES.items()}) == []
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+
+
+def test_every_package_has_its_floor() -> None:
+    project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    floors, *_ = project["tool"]["importlinter"]["contracts"]
+    named = {name.strip() for layer in floors["layers"] for name in layer.split("|")}
+    rooms = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert rooms - {"__init__", "__main__"} == named
+    assert floors["exhaustive"]
