@@ -174,11 +174,16 @@ def audit_epsilon_one_run(
     counts = count_guesses(scores, _default(guesses, scores, confidence))
 
     def value(seen: GuessCounts) -> float:
-        by_curve = largest_rejected(lambda e: rejects(seen, ApproximateDP(e, delta), significance), _LARGEST_EPSILON)
-        return max(by_curve, _binomial_epsilon(seen, delta, significance))
+        return _epsilon_bound(seen, delta, significance)
 
     theorems = ("RETICENT:audit-one-run-binomial", "RETICENT:audit-one-run-fdp")
     return _result(Quantity.EPSILON, value, counts, confidence, delta, *theorems)
+
+
+@lru_cache(maxsize=256)
+def _epsilon_bound(counts: GuessCounts, delta: float, significance: float) -> float:
+    by_curve = largest_rejected(lambda e: rejects(counts, ApproximateDP(e, delta), significance), _LARGEST_EPSILON)
+    return max(by_curve, _binomial_epsilon(counts, delta, significance))
 
 
 def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) -> float:
@@ -192,14 +197,14 @@ def _binomial_epsilon(counts: GuessCounts, delta: float, significance: float) ->
     if right <= 0.5:
         return 0.0
     grid = np.linspace(0.0, min(np.log(right / (1.0 - right)), _LARGEST_EPSILON), _GRID)
-    refused = [e for e in grid[::-1] if binomial_p_value(counts, float(e), delta) <= significance][:1]
-    if not refused:
+    low = next((float(e) for e in grid[::-1] if binomial_p_value(counts, float(e), delta) <= significance), None)
+    if low is None:
         return 0.0
-    low, high = refused[0], refused[0] + grid[1]
+    high = low + float(grid[1])
     while high - low > 1e-6 * max(high, 1e-3):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if binomial_p_value(counts, middle, delta) <= significance else (low, middle)
-    return float(low)
+    return low
 
 
 def audit_mu_one_run(scores: Scores, guesses: Guesses | None = None, confidence: float = 0.95) -> LowerBound:
